@@ -1,0 +1,293 @@
+"""The default CPU kernel: bitmaps of hubs, the shorter list streamed.
+
+Of the two lists of an edge (u, v), A = the entries of table.row(u) that stand before v (all of
+them if the blocks are unordered) and B = stream.row(v), one is streamed against a table of the
+other. With an empty A nothing is tested. A row v of at most SHORT entries never gets a table:
+
+    probes(u, v) = 0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
+
+Three tables serve these tests, each where it is cheap:
+
+* u's bitmap, set once for row u: B is streamed against it.
+* Hub v's bitmap, for the first rows of ordered blocks, v < hubs. In `degree` order they are the
+  columns of most edges and their entries crowd into few words: where that takes fewer steps, u's
+  and v's bitmaps are ANDed, 512 ids at a time, and bits are counted. That tests all elements of
+  either list at once; the streamed list's are counted as probes, one each. Else A is streamed.
+* Any other v's byte marker: such edges are put off, grouped by v, and then A is streamed
+  for every u of the group: the marker is set once for v, not once for each edge.
+
+Rows that will be streamed are prefetched, since for most graphs they are in no cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from dasktc.backend.intersect import TRIPLE, Triple, before, length
+from dasktc.backend.jit import Kernel, inlined
+from dasktc.csr import Array
+
+__all__ = ["HUBS", "SHORT"]
+
+SHORT = 32
+"""Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
+HUBS = 8192
+"""Most hubs: their bitmaps then take 4.5 MB, which stay in a second or third level cache."""
+BLOCK = 9
+"""Binary logarithm of the ids in one step of an AND, 512: a cache line, the widest vector register."""
+WORDS = 1 << BLOCK - 6
+"""64-bit words of a block."""
+SPARSE = 2
+"""Elements of the shorter list that one such step must save."""
+LINE = 16
+"""Columns in a cache line."""
+AHEAD = 8
+"""Deferred lists prefetched ahead of the one in work."""
+ROWS_AHEAD = 16
+"""Index rows prefetched ahead of the one in work."""
+
+U = np.uint64
+
+
+@intrinsic
+def _ones(_: Any, word: Any) -> Any:
+    """Count the bits set in a word."""
+    return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+
+@intrinsic
+def _scalar(_: Any, word: Any) -> Any:
+    """Pass a word through unseen, so that no loop over it becomes a vector of slow gathers."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word_type = args[0].type
+        return builder.asm(ir.FunctionType(word_type, [word_type]), "", "=r,0", [args[0]], False)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _prefetch(_: Any, array: Any, at: Any) -> Any:
+    """Ask for the cache line of array[at], which need not exist."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        read, keep, data_cache = number(0), number(3), number(1)
+        builder.call(fetch, [builder.bitcast(builder.gep(data, [args[1]]), byte), read, keep, data_cache])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+# sets of columns, as bits
+
+
+@inlined
+def _bitmap(v: Any) -> Any:
+    """First word of hub v's bitmap, which ends with the block of v since v stands behind its entries."""
+    group = v >> BLOCK
+    return U(WORDS * (group + 1) * ((group << BLOCK - 1) + (v & (1 << BLOCK) - 1)))
+
+
+def bitmap_words(hubs: int) -> int:
+    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take.
+
+    Parameters
+    ----------
+    hubs : int
+    """
+    group = hubs >> BLOCK
+    return WORDS * (group + 1) * ((group << BLOCK - 1) + (hubs & (1 << BLOCK) - 1))
+
+
+@inlined
+def _set(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
+    for p in range(U(first), U(last)):
+        w = U(columns[p])
+        bits[base + (w >> U(6))] |= U(1) << (w & U(63))
+
+
+@inlined
+def _clear(bits: Array, columns: Array, first: Any, last: Any) -> None:
+    for p in range(U(first), U(last)):
+        bits[U(columns[p]) >> U(6)] = U(0)
+
+
+@inlined
+def _streamed(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> Any:
+    """Count the entries from first to last whose bit is set."""
+    found = U(0)
+    for p in range(U(first), U(last)):
+        w = _scalar(U(columns[p]))
+        found += (bits[base + (w >> U(6))] >> (w & U(63))) & U(1)
+    return np.int64(found)
+
+
+@inlined
+def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
+    """Count the bits that are set in both."""
+    found = U(0)
+    for k in range(U(words)):
+        found += _ones(bits[k] & bitmaps[base + k])
+    return np.int64(found)
+
+
+def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> None:
+    """Set the bitmaps of the hubs that may be tested against them."""
+    stream, stream_columns = t.stream, t.stream_columns
+    for v in range(hubs):
+        if length(stream, v) > min(SHORT, SPARSE * ((v >> BLOCK) + 1)):
+            _set(bitmaps, _bitmap(v), stream_columns, stream[v], stream[v + 1])
+
+
+# the edges as they come, row by row
+
+
+@inlined
+def _look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
+    """Sum the lengths of the rows that a row's entries name; prefetch those that will be streamed."""
+    wedges = 0
+    for p in range(U(first), U(last)):
+        v = U(columns[p])
+        size = length(stream, v)
+        wedges += size
+        if v >= U(hubs) and size <= SHORT:
+            _prefetch(stream_columns, U(stream[v]))
+            _prefetch(stream_columns, U(stream[v] + size))
+    return wedges
+
+
+@inlined
+def _prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
+    if row < end:
+        _prefetch(columns, U(offsets[row]))
+        _prefetch(columns, U(offsets[row + 1]))
+
+
+def _by_rows(t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array) -> tuple[int, int, int, int]:
+    """Count row by row, with row u's table entries set in `bits`; count those put off in `waiting`."""
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, step, same, shift = t
+    triangles = wedges = probes = deferred = 0
+    in_place = same and shift == 0  # then an edge's own position is where its row is cut
+    if begin < end:
+        wedges += _look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    for u in range(begin, end, step):
+        _prefetch_row(index, index_columns, u + ROWS_AHEAD * step, end)
+        n = u + step
+        if n < end:
+            wedges += _look_ahead(index_columns, index[n], index[n + 1], stream, stream_columns, hubs)
+        first, last = table[u], table[u + 1]
+        if first == last or length(index, u) < 1 + in_place:
+            continue
+        _set(bits, U(0), table_columns, first, last)
+        cut = first
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = np.int64(index_columns[p])
+            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
+            a, b, row = cut - first, length(stream, v), stream[U(v)]
+            if a == 0:
+                continue
+            blocks = (v >> BLOCK) + 1
+            if v < hubs and min(a, b) > SPARSE * blocks:
+                triangles += _anded(bits, bitmaps, _bitmap(v), WORDS * blocks)
+                probes += b if b <= SHORT else min(a, b)
+            elif b <= SHORT or b <= a:
+                triangles += _streamed(bits, U(0), stream_columns, row, row + b)
+                probes += b
+            elif v < hubs:
+                triangles += _streamed(bitmaps, _bitmap(v), table_columns, first, cut)
+                probes += a
+            else:
+                waiting[U(v)] += 1
+                deferred += 1
+        _clear(bits, table_columns, first, last)
+    return triangles, wedges, probes, deferred
+
+
+# the deferred edges, grouped by column v
+
+
+def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
+    """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end."""
+    index, index_columns, table, table_columns, stream, _, begin, end, step, same, shift = t
+    in_place = same and shift == 0
+    place = 0
+    for v in range(len(waiting)):
+        size = waiting[v]
+        waiting[v] = place
+        place += size
+    for u in range(begin, end, step):
+        _prefetch_row(index, index_columns, u + ROWS_AHEAD * step, end)
+        first, last = table[u], table[u + 1]
+        cut = first
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = np.int64(index_columns[p])
+            if v < hubs:
+                continue
+            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
+            a, b = cut - first, length(stream, v)
+            if b > SHORT and 0 < a < b:
+                lists[U(waiting[U(v)]), 0] = first - table[begin]
+                lists[U(waiting[U(v)]), 1] = a
+                waiting[U(v)] += 1
+
+
+@inlined
+def _mark(marker: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
+    for p in range(U(first), U(last)):
+        marker[U(columns[p])] = value
+
+
+@inlined
+def _marked(marker: Array, columns: Array, first: Any, last: Any) -> Any:
+    """Count the entries from first to last that are marked."""
+    found = U(0)
+    for p in range(U(first), U(last)):
+        found += U(marker[_scalar(U(columns[p]))])
+    return np.int64(found)
+
+
+@inlined
+def _prefetch_list(columns: Array, first: Any, last: Any) -> None:
+    for p in range(U(first), U(last), U(LINE)):
+        _prefetch(columns, p)
+
+
+def _by_columns(t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array) -> tuple[int, int]:
+    """Count the grouped edges; `lists` has AHEAD empty lists at its end."""
+    table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
+    triangles = probes = place = 0
+    base = table[t.begin]
+    for v in range(hubs, len(waiting)):
+        if waiting[v] == place:
+            continue
+        _mark(marker, 1, stream_columns, stream[v], stream[v + 1])
+        while place < waiting[v]:
+            first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
+            _prefetch_list(table_columns, first, first + size)
+            first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
+            triangles += _marked(marker, table_columns, first, first + size)
+            probes += size
+            place += 1
+        _mark(marker, 0, stream_columns, stream[v], stream[v + 1])
+    return triangles, probes
+
+
+_words = types.Array(types.uint64, 1, "C")
+_sizes = types.Array(types.int32, 1, "C")
+_lists = types.Array(types.uint32, 2, "C")
+_bytes = types.Array(types.uint8, 1, "C")
+
+hub_bitmaps = Kernel(_hub_bitmaps, (TRIPLE, types.int64, _words))
+by_rows = Kernel(_by_rows, (TRIPLE, types.int64, _words, _words, _sizes))
+group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists))
+by_columns = Kernel(_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes))

@@ -1,0 +1,105 @@
+"""What a counting task's kernel must report as probes, from row lengths and positions alone.
+
+A slow, separate computation: it reads no kernel and finds no triangle, and tests and `--verify`
+compare the kernels with it. For an index edge (u, v) let A be the entries of table.row(u) that
+stand before v (all of them if the blocks are unordered), B = stream.row(v), and T = table.row(u):
+
+    hub      0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
+    trust    |B|; 0 if T is empty, or if index and table are one block whose row u has one entry
+    merge    |A| + |B|; 0 if either is empty
+    search   min(|A|, |B|)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dasktc.backend.hub import SHORT
+from dasktc.csr import Array, BlockTask, OrientedCSR
+
+__all__ = ["RULES", "expected_probes", "expected_wedges"]
+
+CHUNK = 1 << 22
+"""Index edges looked at in one go."""
+
+Rule = Callable[[Array, Array, Array], Array]
+
+
+def _hub(a: Array, b: Array, _: Array) -> Array:
+    return np.where(a == 0, 0, np.where(b <= SHORT, b, np.minimum(a, b)))
+
+
+def _trust(_: Array, b: Array, hashed: Array) -> Array:
+    return np.where(hashed, b, 0)
+
+
+def _merge(a: Array, b: Array, _: Array) -> Array:
+    return np.where((a > 0) & (b > 0), a + b, 0)
+
+
+def _search(a: Array, b: Array, _: Array) -> Array:
+    return np.minimum(a, b)
+
+
+RULES: dict[str, Rule] = {"hub": _hub, "trust": _trust, "merge": _merge, "search": _search}
+"""Probes of each index edge by kernel: of |A|, |B|, and whether TRUST hashes row u."""
+
+
+def expected_probes(task: BlockTask, kernel: str) -> int:
+    """Add up the probes that a kernel must report for a task.
+
+    Parameters
+    ----------
+    task : BlockTask
+    kernel : {"hub", "trust", "merge", "search"}
+    """
+    return sum(int(RULES[kernel](*lengths).sum()) for lengths in _lengths(task))
+
+
+def expected_wedges(task: BlockTask) -> int:
+    """Add up the lengths of the stream rows that a task's index edges name.
+
+    Parameters
+    ----------
+    task : BlockTask
+    """
+    return sum(int(b.sum()) for _, b, _ in _lengths(task))
+
+
+def _lengths(task: BlockTask) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield |A|, |B| and "row u is hashed" for the task's index edges, some rows at a time."""
+    degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
+    hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
+    for first, last in _row_ranges(task.index):
+        rows = np.arange(first, last)
+        u = np.repeat(rows, degree[first:last])
+        v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
+        mine = u % task.splits == task.split
+        u, v = u[mine], v[mine].astype(np.int64)
+        b = task.stream.offsets[v + 1] - task.stream.offsets[v]
+        yield _entries_before(task, first, last, u, v), b, hashed[u]
+
+
+def _row_ranges(index: OrientedCSR) -> Iterator[tuple[int, int]]:
+    first = 0
+    while first < index.rows:
+        reach = np.searchsorted(index.offsets, index.offsets[first] + CHUNK, side="right") - 1
+        last = int(min(max(reach, first + 1), index.rows))
+        yield first, last
+        first = last
+
+
+def _entries_before(task: BlockTask, first: int, last: int, u: Array, v: Array) -> Array:
+    """Count the table entries of row u whose vertex id is below that of v, for rows first to last."""
+    table, index = task.table, task.index
+    begin, end = table.offsets[first], table.offsets[last]
+    sizes = np.diff(table.offsets[first : last + 1])
+    if not (index.ordered and table.ordered and task.stream.ordered):
+        return sizes[u - first]
+    ids = table.columns[begin:end].astype(np.int64) * table.parts + table.column_part
+    bounds = v * index.parts + index.column_part
+    width = 1 + max(ids.max(initial=0), bounds.max(initial=0))
+    keys = np.repeat(np.arange(last - first), sizes) * width + ids
+    return np.searchsorted(keys, (u - first) * width + bounds) - (table.offsets[u] - begin)

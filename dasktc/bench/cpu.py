@@ -1,0 +1,176 @@
+"""`dasktc bench cpu`: what counting costs on CPUs, beside other tools, repeatably.
+
+Everything is CPU seconds and ratios of one and the same run, each measured thing in a process of its
+own and all in turns, so that a busy machine harms all alike. Every count is compared: a tool that
+finds another number ends the benchmark.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dasktc.bench.kernels import HAND, OURS, Counter, Inputs, prepare_inputs
+from dasktc.bench.measure import in_fresh_process
+from dasktc.bench.others import igraph_file, other_tools
+from dasktc.bench.pipeline import in_cluster, in_process, task_overhead, write_kronecker
+from dasktc.bench.report import Report, machine, versions
+from dasktc.bench.tables import Measured, sections
+from dasktc.errors import InputError
+
+__all__ = ["run"]
+
+QUICK_SCALE = 14
+FILES = {
+    "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, False),
+    "cnr-2000": ("cnr-2000.arcs.tsv.gz", 20_977_629, False),
+    "ego-Twitter": ("twitter_combined-edges.csv.gz", 13_082_506, True),
+}
+"""File, triangles, and whether ids are so far apart that igraph has to read them as names."""
+
+Say = Callable[[str], None]
+
+
+def run(
+    scale: int = 20,
+    graphs: str | None = None,
+    runs: int = 3,
+    quick: bool = False,
+    gapbs: str | None = None,
+    say: Say | None = None,
+) -> Report:
+    """Run the benchmark.
+
+    Parameters
+    ----------
+    scale : int
+        Of the Kronecker graph, edge factor 16, seed 1.
+    graphs : str, optional
+        Folder of amazon0601-edges.csv.gz, cnr-2000.arcs.tsv.gz and twitter_combined-edges.csv.gz.
+    runs : int
+        Times that everything is measured; medians are shown.
+    quick : bool
+        Scale 14, one run.
+    gapbs : str, optional
+        Path of GAPBS' `tc`.
+    say : callable (str), optional
+        Told what is being measured.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        An option makes no sense.
+    CountError
+        Two tools disagree.
+    """
+    if quick:
+        scale, runs = QUICK_SCALE, 1
+    if runs < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    if graphs is not None and not Path(graphs).is_dir():
+        raise InputError(
+            f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out"
+        )
+    counters, found = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
+    with TemporaryDirectory(prefix="dasktc-bench-") as folder:
+        _prepare(found, folder, graphs)
+        for number in range(runs):
+            for name, measure in _measures(found, counters, folder):
+                (say or _quiet)(f"run {number + 1} of {runs}: {name}")
+                measure()
+    facts = {"machine": machine(), "versions": versions()}
+    return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(found, counters))
+
+
+def _quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str | None) -> str:
+    size = "--quick" if quick else f"--scale {scale} --runs {runs}"
+    paths = "".join(
+        f" {option} {path}" for option, path in (("--graphs", graphs), ("--gapbs", gapbs)) if path
+    )
+    return f"dasktc bench cpu {size}{paths}"
+
+
+def _prepare(found: Measured, folder: str, graphs: str | None) -> None:
+    """Write what is read later, outside of all measurements."""
+    found.vertices, found.edges = in_fresh_process(prepare_inputs, Inputs(folder), found.scale)
+    in_fresh_process(write_kronecker, found.scale, str(Path(folder, "kronecker.parquet")))
+    for name, (file, triangles, _) in FILES.items():
+        found.check(name, "its publisher", triangles)
+        packed = None if graphs is None else Path(graphs, file)
+        if packed is None or not packed.is_file():
+            found.skipped[name] = (
+                f"{file} is not in --graphs {graphs}" if graphs else "no --graphs DIR was given"
+            )
+            continue
+        with gzip.open(packed) as text, open(Path(folder, packed.stem), "wb") as plain:
+            shutil.copyfileobj(text, plain, 1 << 20)
+        found.files[name] = (str(packed), str(Path(folder, packed.stem)))
+
+
+def _measures(
+    found: Measured, counters: list[Counter], folder: str
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Everything that is measured in one run, and what it is called."""
+    parquet = str(Path(folder, "kronecker.parquet"))
+    for counter in counters:
+        if not counter.missing:
+            yield counter.name, partial(_count, found, counter, Inputs(folder))
+    for what, source in (("generated", found.scale), ("Parquet", parquet)):
+        yield f"one process, {what}", partial(_process, found, what, source)
+        for workers in (1, 2) if what == "generated" else (2,):
+            yield f"{workers} workers, {what}", partial(_cluster, found, what, source, workers)
+    for name, (packed, plain) in found.files.items():
+        for path in (packed, plain):
+            yield f"dasktc, {Path(path).name}", partial(_file, found, name, path)
+        if find_spec("igraph"):
+            yield f"igraph, {Path(plain).name}", partial(_igraph_file, found, name, plain)
+    for workers in (1, 2):
+        yield f"overhead of a task, {workers} workers", partial(_overhead, found, workers)
+
+
+def _count(found: Measured, counter: Counter, inputs: Inputs) -> None:
+    counted = in_fresh_process(counter.run, inputs)
+    found.check("kronecker", counter.name, counted.triangles)
+    found.counted[counter.name].append(counted.seconds)
+
+
+def _process(found: Measured, what: str, source: int | str) -> None:
+    whole = in_fresh_process(in_process, source)
+    found.check("kronecker", f"dasktc, {what}", whole.triangles)
+    found.processes[what].append(whole)
+
+
+def _cluster(found: Measured, what: str, source: int | str, workers: int) -> None:
+    whole = in_fresh_process(in_cluster, source, workers)
+    found.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
+    found.clusters[what, workers].append(whole)
+
+
+def _file(found: Measured, name: str, path: str) -> None:
+    whole = in_fresh_process(in_process, path)
+    found.check(name, f"dasktc, {Path(path).name}", whole.triangles)
+    found.read[name, ".gz" if path.endswith(".gz") else "plain"].append(sum(whole.seconds.values()))
+
+
+def _igraph_file(found: Measured, name: str, path: str) -> None:
+    counted = in_fresh_process(igraph_file, path, names=FILES[name][2])
+    found.check(name, "igraph", counted.triangles)
+    found.read[name, "igraph"].append(counted.seconds)
+
+
+def _overhead(found: Measured, workers: int) -> None:
+    found.tasks, seconds = in_fresh_process(task_overhead, workers, parts=4, splits=4)
+    found.overhead[workers].append(seconds)

@@ -1,0 +1,149 @@
+"""Counts on one prepared graph, each in a process of its own; what is timed is the count alone.
+
+`prepare_inputs` writes the graph once; our kernels, the kernel written by hand and other tools
+(module `others`) read the same files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+__all__ = ["HAND", "OURS", "Counted", "Counter", "Inputs", "cpu_seconds", "prepare_inputs"]
+
+Array = Any
+T = TypeVar("T")
+ORDERS = ("degree", "collective")
+
+
+class Counted(NamedTuple):
+    """What a counter found, and the CPU seconds that it took."""
+
+    triangles: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files that all counters read.
+
+    Attributes
+    ----------
+    folder : str
+        Holds edges.npy, int32 (edges, 2), canonical over dense ids, and for each order of ids the
+        offsets (int64) and columns (int32) of the oriented graph.
+    """
+
+    folder: str
+
+    def edges(self) -> Array:
+        """The canonical edges."""
+        return self._load("edges")
+
+    def oriented(self, order: str) -> tuple[Array, Array]:
+        """Offsets and columns of the oriented graph in an order of ids."""
+        return self._load(f"{order}-offsets"), self._load(f"{order}-columns")
+
+    def save(self, name: str, array: Array) -> None:
+        """Write an array under its name."""
+        import numpy as np
+
+        np.save(Path(self.folder, f"{name}.npy"), array)
+
+    def _load(self, name: str) -> Array:
+        import numpy as np
+
+        return np.load(Path(self.folder, f"{name}.npy"))
+
+
+class Counter(NamedTuple):
+    """Something that counts triangles.
+
+    Attributes
+    ----------
+    name : str
+    run : callable (Inputs) -> Counted
+    call : str
+        What is timed, as a user would write it.
+    missing : str
+        How to get it, where it is not installed.
+    """
+
+    name: str
+    run: Callable[[Inputs], Counted]
+    call: str
+    missing: str = ""
+
+
+def cpu_seconds(function: Callable[[], T]) -> tuple[T, float]:
+    """Call a function and say how many CPU seconds this process took for it."""
+    began = time.process_time()
+    value = function()
+    return value, time.process_time() - began
+
+
+def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
+    """Write the files of a Kronecker graph and return its vertices and edges."""
+    import numpy as np
+
+    from dasktc.edges import canonical, read
+    from dasktc.generate import kronecker
+    from dasktc.keys import shift_of, unpack
+    from dasktc.options import Options
+    from dasktc.tasks import Direct
+    from dasktc.triangles import build
+    from dasktc.vertices import vertex_map
+
+    tasks, source = Direct(), kronecker(scale)
+    frames, rows, loops = read(tasks, source, "cpu")
+    vertices = vertex_map(tasks, frames, "int", "cpu")
+    found = canonical(tasks, frames, rows - loops, vertices, vertices.size, "cpu")
+    ends = unpack(np.concatenate(found.partitions), shift_of(vertices.size))
+    inputs.save("edges", np.stack(ends, axis=1).astype("int32"))
+    for order in ORDERS:
+        block = build(tasks, source, Options(partition="whole", reorder=order)).blocks[0, 0]
+        inputs.save(f"{order}-offsets", block.offsets)
+        inputs.save(f"{order}-columns", block.columns)
+    return int(vertices.size), found.edges
+
+
+def _kernel(name: str, order: str, inputs: Inputs) -> Counted:
+    import numpy as np
+
+    from dasktc.backend import get_backend
+    from dasktc.csr import BlockTask, OrientedCSR
+
+    def count(offsets: Array, columns: Array) -> int:
+        block = OrientedCSR(offsets, columns, ordered=order == "degree")
+        return get_backend("cpu").count(BlockTask(block, block, block), name).triangles
+
+    count(np.array([0, 0, 1, 3]), np.array([0, 0, 1], "int32"))  # compiles, or loads what was compiled
+    offsets, columns = inputs.oriented(order)
+    return Counted(*cpu_seconds(lambda: count(offsets, columns)))
+
+
+def _hand(inputs: Inputs) -> Counted:
+    import numpy as np
+
+    from dasktc.bench.marker import count_by_marks
+
+    count_by_marks(np.zeros(2, "int64"), np.zeros(0, "int32"))
+    offsets, columns = inputs.oriented("degree")
+    return Counted(*cpu_seconds(lambda: int(count_by_marks(offsets, columns))))
+
+
+def _ours(kernel: str, order: str) -> Counter:
+    return Counter(f"dasktc {kernel}", partial(_kernel, kernel, order), f"kernel {kernel}, {order} order")
+
+
+HAND = Counter("marker", _hand, "dasktc.bench.marker.count_by_marks, degree order")
+OURS = (
+    _ours("hub", "degree"),
+    _ours("trust", "collective"),
+    _ours("merge", "degree"),
+    _ours("search", "degree"),
+)

@@ -1,0 +1,90 @@
+"""Measuring: a fresh process for each measured thing, its CPU seconds and its peak of resident memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import ParamSpec, TypeVar
+
+__all__ = ["StageMeter", "forget_peak", "in_fresh_process", "peak_bytes", "resident_bytes"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
+
+
+def in_fresh_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function in a new interpreter whose libraries may use one thread, and return its result."""
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, initializer=_use_one_thread) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+def _use_one_thread() -> None:
+    os.environ.update(ONE_THREAD)
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process now."""
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def peak_bytes() -> int:
+    """Peak resident memory of this process: on Linux since `forget_peak`, elsewhere since it began."""
+    if sys.platform == "linux":
+        with open("/proc/self/status") as status:
+            line = next(line for line in status if line.startswith("VmHWM"))
+        return int(line.split()[1]) << 10
+    import psutil
+
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
+
+
+def forget_peak() -> None:
+    """Let the peak start again from what is resident now, where the system can do that."""
+    if sys.platform == "linux":
+        with open("/proc/self/clear_refs", "w") as refs:
+            refs.write("5")
+
+
+@dataclass
+class StageMeter:
+    """A `progress` callback that notes CPU seconds and the memory peak of each stage.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        CPU seconds of this process, all its threads, by stage.
+    peaks : dict of str to int
+        Peak resident bytes during each stage (where peaks cannot be forgotten: up to its end).
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
+    _stage: str = ""
+    _began: float = 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Begin a stage."""
+        if stage != self._stage:
+            self.stop()
+            self._stage, self._began = stage, time.process_time()
+
+    def stop(self) -> None:
+        """End the stage that runs."""
+        if self._stage:
+            self.seconds[self._stage] = time.process_time() - self._began
+            self.peaks[self._stage] = peak_bytes()
+        forget_peak()
+        self._stage = ""

@@ -1,0 +1,148 @@
+"""Whole counts, from source to number, each in a process of its own: CPU seconds and memory, by stage or by worker."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dasktc.bench.measure import StageMeter, forget_peak, peak_bytes, resident_bytes
+
+__all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "task_overhead", "write_kronecker"]
+
+
+@dataclass(frozen=True)
+class ProcessRun:
+    """A count in one process.
+
+    Attributes
+    ----------
+    triangles, edges : int
+    seconds : dict of str to float
+        CPU seconds by stage.
+    peaks : dict of str to int
+        Peak resident bytes by stage.
+    baseline : int
+        Resident bytes with everything imported and nothing read.
+    """
+
+    triangles: int
+    edges: int
+    seconds: dict[str, float]
+    peaks: dict[str, int]
+    baseline: int
+
+
+@dataclass(frozen=True)
+class ClusterRun:
+    """A count on worker processes of one thread each; one entry a worker.
+
+    Attributes
+    ----------
+    triangles, edges : int
+    whole : list of float
+        CPU seconds of the whole run.
+    count : list of float
+        CPU seconds of the counting tasks alone.
+    peaks, baselines : list of int
+        Peak resident bytes, and resident bytes with everything imported and nothing read.
+    """
+
+    triangles: int
+    edges: int
+    whole: list[float]
+    count: list[float]
+    peaks: list[int]
+    baselines: list[int]
+
+
+def in_process(source: int | str) -> ProcessRun:
+    """Count in this process a Kronecker graph of a scale, or a file."""
+    from dasktc.triangles import triangle_count
+
+    found = _open(source)
+    with TemporaryDirectory() as folder:
+        triangle_count(_small(source, folder))  # imports, and compiles or loads what was compiled
+    baseline, meter = resident_bytes(), StageMeter()
+    forget_peak()
+    result = triangle_count(found, progress=meter)
+    meter.stop()
+    return ProcessRun(result.triangles, result.edges, meter.seconds, meter.peaks, baseline)
+
+
+def in_cluster(source: int | str, workers: int) -> ClusterRun:
+    """Count on new worker processes a Kronecker graph of a scale, or a file."""
+    from dasktc.cluster import connect
+    from dasktc.options import Options
+    from dasktc.triangles import build
+
+    with connect(workers=workers) as tasks, TemporaryDirectory() as folder:
+        run = tasks.client.run  # type: ignore[attr-defined]
+        run(_warm, _small(source, folder))
+        baselines, began = run(resident_bytes), run(time.process_time)
+        result = build(tasks, _open(source), Options()).triangle_count()
+        ended, peaks = run(time.process_time), run(peak_bytes)
+    busy = result.tasks.groupby("worker")["seconds"].sum().tolist()
+    return ClusterRun(
+        result.triangles,
+        result.edges,
+        whole=[ended[worker] - began[worker] for worker in began],
+        count=[float(seconds) for seconds in busy],
+        peaks=list(peaks.values()),
+        baselines=list(baselines.values()),
+    )
+
+
+def task_overhead(workers: int, parts: int, splits: int) -> tuple[int, float]:
+    """Tasks of a count of next to nothing, and the wall seconds of each."""
+    from dasktc.cluster import connect
+    from dasktc.options import Options
+    from dasktc.triangles import build
+
+    with connect(workers=workers) as tasks:
+        graph = build(tasks, _open(4), Options(parts=parts, splits=splits))
+        graph.triangle_count()
+        result = graph.triangle_count()
+    return result.plan.tasks, result.seconds["count"] / result.plan.tasks
+
+
+def write_kronecker(scale: int, out: str) -> None:
+    """Write a Kronecker graph's edges as Parquet."""
+    from dasktc.tasks import Direct
+    from dasktc.write import write_edges
+
+    write_edges(_open(scale), out, Direct())
+
+
+def _open(source: int | str) -> Any:
+    from dasktc.generate import kronecker
+    from dasktc.triangles import as_source
+
+    return kronecker(source) if isinstance(source, int) else as_source(source)
+
+
+def _small(source: int | str, folder: str) -> Any:
+    """A source of the same kind, to warm up with."""
+    if isinstance(source, int):
+        return _open(4)
+    small = Path(folder, "small" + "".join(Path(source).suffixes[-2:]))
+    if small.suffix == ".parquet":
+        write_kronecker(4, str(small))
+    else:
+        opener: Any = gzip.open if small.suffix == ".gz" else open
+        with opener(source, "rb") as whole, opener(small, "wb") as head:
+            head.writelines(islice(whole, 100))
+    return _open(str(small))
+
+
+def _warm(source: Any) -> None:
+    """Import and compile on a worker: count a small graph there, without the cluster."""
+    from dasktc.options import Options
+    from dasktc.tasks import Direct
+    from dasktc.triangles import build
+
+    build(Direct(), source, Options()).triangle_count()

@@ -1,0 +1,124 @@
+"""What a benchmark prints: the machine, and tables of rows that are numbers first and text afterwards."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+__all__ = ["Report", "Section", "machine", "versions"]
+
+Cell = str | int | float | None
+PACKAGES = (
+    "dasktc",
+    "numpy",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "dask",
+    "distributed",
+    "igraph",
+    "networkit",
+    "python-graphblas",
+)
+
+
+@dataclass
+class Section:
+    """A table.
+
+    Attributes
+    ----------
+    title : str
+    columns : dict of str to str
+        Format specification by column; "" for text.
+    rows : list of list
+        A cell a column; None where there is nothing to show.
+    notes : list of str
+        Lines below the table: what was left out and why, how to read it.
+    """
+
+    title: str
+    columns: dict[str, str]
+    rows: list[list[Cell]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        texts = [list(self.columns)]
+        texts += [
+            [_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows
+        ]
+        widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
+        lines = ["  ".join(f"{t:{'>' if i else '<'}{widths[i]}}" for i, t in enumerate(row)) for row in texts]
+        return "\n".join(
+            [self.title, *("  " + line.rstrip() for line in lines), *("  " + n for n in self.notes)]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Title, rows as objects, and notes."""
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows, "notes": self.notes}
+
+
+@dataclass
+class Report:
+    """All tables of a benchmark.
+
+    Attributes
+    ----------
+    command : str
+        What repeats it.
+    facts : dict of str to str
+        The machine, and versions.
+    sections : list of Section
+    """
+
+    command: str
+    facts: dict[str, str]
+    sections: list[Section] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        head = [f"{name:<10}{text}" for name, text in {"command": self.command, **self.facts}.items()]
+        return "\n\n".join(["\n".join(head), *(str(section) for section in self.sections)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "command": self.command,
+            **self.facts,
+            "sections": [section.to_dict() for section in self.sections],
+        }
+
+
+def _text(cell: Cell, spec: str) -> str:
+    if cell is None:
+        return "-"
+    return cell if isinstance(cell, str) else format(cell, spec)
+
+
+def machine() -> str:
+    """The processor's name, its cores, the memory, the system."""
+    import psutil
+
+    memory = psutil.virtual_memory().total
+    return f"{_processor()}, {psutil.cpu_count()} cores, {memory / 2**30:.0f} GiB, {platform.platform()}"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as info:
+            return next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def versions() -> str:
+    """Python and the packages that take part."""
+    found = [f"python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)

@@ -1,0 +1,242 @@
+"""The tables of `dasktc bench cpu`: ratios are taken within a run, and medians over runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from dasktc.bench.kernels import HAND, Counter
+from dasktc.bench.pipeline import ClusterRun, ProcessRun
+from dasktc.bench.report import Section
+from dasktc.errors import CountError
+
+__all__ = ["Measured", "sections"]
+
+REORDER = ("orient", "reorder", "plan", "blocks")
+MB = 1_000_000
+
+
+@dataclass
+class Measured:
+    """What was measured; each list has an entry a run.
+
+    Attributes
+    ----------
+    scale, runs : int
+    vertices, edges : int
+        Of the Kronecker graph after clean-up.
+    counts : dict of str to (int, str)
+        Triangles by graph, and who counted them first.
+    counted : dict of str to list of float
+        CPU seconds of the count on the prepared graph, by counter.
+    processes : dict of str to list of ProcessRun
+        By source, "generated" or "Parquet".
+    clusters : dict of (str, int) to list of ClusterRun
+        By source and workers.
+    files : dict of str to (str, str)
+        Paths of the packed and the plain file, by graph.
+    skipped : dict of str to str
+        Why a file was not measured.
+    read : dict of (str, str) to list of float
+        CPU seconds from file to count, by graph and what was read (".gz", "plain") or "igraph".
+    tasks : int
+        Tasks of the count of next to nothing.
+    overhead : dict of int to list of float
+        Wall seconds a task, by workers.
+    """
+
+    scale: int
+    runs: int
+    vertices: int = 0
+    edges: int = 0
+    counts: dict[str, tuple[int, str]] = field(default_factory=dict)
+    counted: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    processes: dict[str, list[ProcessRun]] = field(default_factory=lambda: defaultdict(list))
+    clusters: dict[tuple[str, int], list[ClusterRun]] = field(default_factory=lambda: defaultdict(list))
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    tasks: int = 0
+    overhead: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def check(self, graph: str, who: str, triangles: int) -> None:
+        """Refuse a number of triangles that differs from the first one of that graph."""
+        known, first = self.counts.setdefault(graph, (triangles, who))
+        if triangles != known:
+            raise CountError(
+                f"{who} counts {triangles:,} triangles of {graph}, {first} {known:,}: one of them is wrong; "
+                "there is nothing to compare"
+            )
+
+
+def sections(found: Measured, counters: Iterable[Counter]) -> list[Section]:
+    """Lay out all tables."""
+    return [
+        _stages(found),
+        _kernels(found, list(counters)),
+        _workers(found),
+        _files(found),
+        _memory(found),
+        _stage_memory(found),
+        _overhead(found),
+    ]
+
+
+def _ratio(seconds: list[float], others: list[float]) -> float:
+    """The median over runs of one figure over another of the same run."""
+    return median(a / b if b else float("nan") for a, b in zip(seconds, others, strict=True))
+
+
+def _graph(found: Measured) -> str:
+    return (
+        f"Kronecker scale {found.scale}, edge factor 16: {found.vertices:,} vertices, {found.edges:,} edges"
+    )
+
+
+def _phases(run: ProcessRun) -> dict[str, float]:
+    reorder = sum(run.seconds.get(stage, 0.0) for stage in REORDER)
+    return {
+        "read (generate)": run.seconds["read"],
+        "vertices, canonical": run.seconds["canonical"],
+        "reorder (orient to blocks)": reorder,
+        "count": run.seconds["count"],
+        "reorder + count": reorder + run.seconds["count"],
+        "whole": sum(run.seconds.values()),
+    }
+
+
+def _stages(found: Measured) -> Section:
+    table = Section(
+        f"One thread, our stages, kernel hub ({_graph(found)})",
+        {"stage": "", "CPU s": ".3f", "ns an edge": ".1f", "over marker": ".2f"},
+        notes=["marker: the count alone of a kernel written by hand, on the graph that is already reordered"],
+    )
+    phases = [_phases(run) for run in found.processes["generated"]]
+    for name in phases[0]:
+        seconds = [phase[name] for phase in phases]
+        ratio = _ratio(seconds, found.counted[HAND.name])
+        table.rows.append([name, median(seconds), median(seconds) / found.edges * 1e9, ratio])
+    return table
+
+
+def _kernels(found: Measured, counters: list[Counter]) -> Section:
+    ours = [_phases(run)["reorder + count"] for run in found.processes["generated"]]
+    table = Section(
+        f"One thread, the count ({_graph(found)}; {found.counts['kronecker'][0]:,} triangles by every counter)",
+        {
+            "counter": "",
+            "CPU s": ".3f",
+            "over marker": ".2f",
+            "over dasktc reorder + count": ".2f",
+            "call": "",
+        },
+    )
+    rows = {"dasktc reorder + count": ours} | found.counted
+    calls = {counter.name: counter.call for counter in counters}
+    for name, seconds in rows.items():
+        against = _ratio(seconds, found.counted[HAND.name]), _ratio(seconds, ours)
+        table.rows.append([name, median(seconds), *against, calls.get(name, "orient to count, kernel hub")])
+    table.notes += [f"{counter.name}: {counter.missing}" for counter in counters if counter.missing]
+    return table
+
+
+def _workers(found: Measured) -> Section:
+    table = Section(
+        f"Two workers against one ({_graph(found)})",
+        {
+            "phase": "",
+            "one, CPU s": ".3f",
+            "busier of two": ".3f",
+            "other of two": ".3f",
+            "busier / one": ".3f",
+        },
+        notes=["target: busier / one at most 1 / 1.8 = 0.556 in the count phase"],
+    )
+    one, two = found.clusters["generated", 1], found.clusters["generated", 2]
+    for phase, single, pair in (
+        ("count", [r.count for r in one], [r.count for r in two]),
+        ("whole run", [r.whole for r in one], [r.whole for r in two]),
+    ):
+        alone, busier, other = (
+            [sum(s) for s in single],
+            [max(p) for p in pair],
+            [sum(p) - max(p) for p in pair],
+        )
+        table.rows.append([phase, median(alone), median(busier), median(other), _ratio(busier, alone)])
+    return table
+
+
+def _files(found: Measured) -> Section:
+    table = Section(
+        "From file to count, CPU seconds (dasktc: start-up and compilation left out)",
+        {
+            "file": "",
+            "triangles": ",d",
+            "dasktc .gz": ".2f",
+            "dasktc plain": ".2f",
+            "igraph plain": ".2f",
+            "igraph / dasktc .gz": ".1f",
+            "igraph / dasktc plain": ".1f",
+        },
+        notes=[f"{name}: skipped, {why}" for name, why in found.skipped.items()],
+    )
+    for name in found.files:
+        packed, plain, other = (found.read.get((name, what)) for what in (".gz", "plain", "igraph"))
+        assert packed
+        assert plain
+        against = [_ratio(other, packed), _ratio(other, plain)] if other else [None, None]
+        seconds = [median(packed), median(plain), median(other) if other else None]
+        table.rows.append([name, found.counts[name][0], *seconds, *against])
+    return table
+
+
+def _memory(found: Measured) -> Section:
+    table = Section(
+        f"Peak memory, all workers together ({_graph(found)})",
+        {
+            "source": "",
+            "run by": "",
+            "peak MB": ",.0f",
+            "bytes an edge": ".1f",
+            "without interpreters": ".1f",
+        },
+        notes=[
+            "resident memory; interpreters: all imported, nothing read",
+            "target: below 64 bytes an edge, everything included",
+        ],
+    )
+    for source, runs in found.processes.items():
+        peaks, bases = [max(r.peaks.values()) for r in runs], [r.baseline for r in runs]
+        table.rows.append([source, "one process", *_per_edge(peaks, bases, found.edges)])
+    for (source, workers), held in found.clusters.items():
+        peaks, bases = [sum(r.peaks) for r in held], [sum(r.baselines) for r in held]
+        table.rows.append([source, f"{workers} workers", *_per_edge(peaks, bases, found.edges)])
+    return table
+
+
+def _per_edge(peaks: list[int], baselines: list[int], edges: int) -> list[float]:
+    own = median(peak - base for peak, base in zip(peaks, baselines, strict=True))
+    return [median(peaks) / MB, median(peaks) / edges, own / edges]
+
+
+def _stage_memory(found: Measured) -> Section:
+    sources = list(found.processes)
+    table = Section(
+        "Peak memory by stage, one process, bytes an edge without the interpreter",
+        {"stage": "", **{source: ".1f" for source in sources}},
+    )
+    for stage in found.processes[sources[0]][0].peaks:
+        own = [median(r.peaks[stage] - r.baseline for r in found.processes[source]) for source in sources]
+        table.rows.append([stage, *(value / found.edges for value in own)])
+    return table
+
+
+def _overhead(found: Measured) -> Section:
+    table = Section(
+        f"Dask's share: {found.tasks:,} counting tasks of a graph of 16 vertices",
+        {"workers": "d", "ms a task (wall)": ".2f"},
+    )
+    table.rows = [[workers, 1000 * median(seconds)] for workers, seconds in found.overhead.items()]
+    return table

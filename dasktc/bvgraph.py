@@ -1,0 +1,234 @@
+"""BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
+
+The format is that of Boldi and Vigna, "The WebGraph Framework I: Compression Techniques" (WWW
+2004, sections 3 and 4): each node's successors are copied from a list that stands a few nodes
+before it, plus intervals, plus residuals as gaps. The `webgraph` package on PyPI cannot open what
+LAW publishes: it needs an Elias-Fano index (.ef) that only WebGraph's own programs build. So the
+stream is decoded here, front to back, with the lists of the last `windowsize` nodes at hand; these
+lists and a bit position are all that a part needs to start in the middle.
+
+Node ids are the file's own, 0-based.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dasktc import files
+from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+    from dasktc.sources import Ids, Part, ReadOptions
+
+__all__ = ["parts", "properties_url"]
+
+ARC_BYTES = 8
+"""Bytes of `ReadOptions.blocksize` that one arc counts for: a text line of two ids is about that long."""
+CODES = {"DELTA": 1, "GAMMA": 2, "UNARY": 5, "ZETA": 6}
+FIELDS = {"OUTDEGREES": "GAMMA", "BLOCKS": "GAMMA", "RESIDUALS": "ZETA", "REFERENCES": "UNARY"}
+FIELDS |= {"BLOCK_COUNT": "GAMMA"}
+"""The fields whose code `compressionflags` may change, in the decoder's order, with their usual code."""
+
+
+class Properties(NamedTuple):
+    """What a .properties file says; `codes` are numbers of `CODES` in the order of `FIELDS`."""
+
+    nodes: int
+    arcs: int
+    window: int
+    min_interval: int
+    zeta: int
+    codes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes `first` <= node < `stop`, whose `arcs` arcs begin at bit `bit` of the stream."""
+
+    url: str
+    properties: Properties
+    first: int
+    stop: int
+    arcs: int
+    bit: int
+    bytes: tuple[int, int | None]
+    degrees: Any  # of the nodes just before, up to `window` of them, and their lists one after another
+    lists: Any
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        first_byte, stop_byte = self.bytes
+        stream = _stream(self.url, first_byte, stop_byte)
+        decoder = _Decoder(self.url, self.properties, stream, self.bit - 8 * first_byte)
+        decoder.carry(self.degrees, self.lists)
+        degrees, targets = decoder.decode(self.first, self.stop, self.arcs)
+        if len(degrees) != self.stop - self.first or len(targets) != self.arcs:
+            raise InputError(_wrong_arcs(self.url, self.properties))
+        ids = np.arange(self.first, self.stop, dtype=targets.dtype)
+        return backend.frame.DataFrame({"src": np.repeat(ids, degrees), "dst": targets})
+
+
+class _Decoder:
+    """Decodes runs of nodes, one after another, and keeps the window between them."""
+
+    def __init__(self, url: str, properties: Properties, stream: Any, bit: int) -> None:
+        self.url, self.properties, self.stream = url, properties, stream
+        self.at = np.array([bit], np.int64)
+        self.dtype = np.dtype(np.int32 if properties.nodes < 1 << 31 else np.int64)
+        self.carry(np.empty(0, np.int64), np.empty(0, self.dtype))
+
+    def carry(self, degrees: Any, lists: Any) -> None:
+        """Put the lists of the nodes just before at hand."""
+        self.degrees, self.lists = degrees, lists
+
+    def decode(self, first: int, stop: int, room: int) -> tuple[Any, Any]:
+        """Degrees and successors of the nodes from `first` on whose arcs fit in `room`, at most to `stop`."""
+        from dasktc import bvstream
+
+        before, properties = len(self.degrees), self.properties
+        offsets = np.zeros(before + stop - first + 1, np.int64)
+        np.cumsum(self.degrees, out=offsets[1 : before + 1])
+        lists = np.empty(len(self.lists) + room, self.dtype)
+        lists[: len(self.lists)] = self.lists
+        layout = np.array([*properties[:1], *properties[2:5], *properties.codes], np.int64)
+        try:
+            end = bvstream.decode(self.stream, self.at, layout, first, before, offsets, lists)
+        except ValueError as error:
+            raise InputError(
+                f"{self.url} cannot be decoded near bit {self.at[0]:,} of its part: {error}: it is damaged, "
+                "cut short or does not belong to its .properties file; fetch both again"
+            ) from error
+        kept = max(0, end - properties.window)
+        self.carry(np.diff(offsets[kept : end + 1]), lists[offsets[kept] : offsets[end]].copy())
+        return np.diff(offsets[before : end + 1]), lists[offsets[before] : offsets[end]]
+
+
+def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
+    """Cut a BVGraph file into node ranges.
+
+    A graph of more arcs than a part takes is decoded once here, and thrown away piece by piece,
+    to find where the parts start; memory stays that of one part and the compressed file.
+
+    Parameters
+    ----------
+    url : str
+        The .graph file or the .properties file; the other must stand beside it. Both may be compressed.
+    options : ReadOptions
+
+    Raises
+    ------
+    InputError
+        The .properties file is missing or describes another format, or the stream contradicts it.
+    """
+    url = _beside(url, "properties", "graph") or url
+    properties = _properties(url)
+    room = max(1, options.blocksize // ARC_BYTES)
+    if properties.arcs <= room:
+        nothing = np.empty(0, np.int32)
+        whole = _Nodes(url, properties, 0, properties.nodes, properties.arcs, 0, (0, None), nothing, nothing)
+        return [whole], "int"
+    ranges: list[Part] = list(_ranges(url, properties, room))
+    return ranges, "int"
+
+
+def properties_url(url: str) -> str | None:
+    """Find the .properties file that makes `url` a BVGraph; None where there is none."""
+    return _beside(url, "graph", "properties")
+
+
+def _beside(url: str, own: str, other: str) -> str | None:
+    """Find the file that has the name of `url` but for the extension."""
+    base, dot, suffix = url.rpartition(f".{own}")
+    if not dot or (suffix and not suffix.startswith(".")):
+        return None
+    stem = f"{base}.{other}"
+    for candidate in dict.fromkeys((stem + suffix, stem, f"{stem}.gz")):
+        try:
+            files.size(candidate)
+        except InputError:
+            continue
+        return candidate
+    return None
+
+
+def _ranges(url: str, properties: Properties, room: int) -> Iterator[_Nodes]:
+    decoder = _Decoder(url, properties, _stream(url, 0, None), 0)
+    node = arcs = 0
+    space = room
+    while node < properties.nodes:
+        bit, window = int(decoder.at[0]), (decoder.degrees, decoder.lists)
+        degrees, targets = decoder.decode(node, min(properties.nodes, node + room), space)
+        if not len(degrees):  # one node alone has more arcs than that
+            if space > properties.arcs:
+                raise InputError(_wrong_arcs(url, properties))
+            space *= 2
+            continue
+        stop, space = node + len(degrees), room
+        span = (bit // 8, -(-int(decoder.at[0]) // 8))
+        yield _Nodes(url, properties, node, stop, len(targets), bit, span, *window)
+        node, arcs = stop, arcs + len(targets)
+    if arcs != properties.arcs:
+        raise InputError(_wrong_arcs(url, properties))
+
+
+def _stream(url: str, start: int, stop: int | None) -> Any:
+    """Bytes `start` to `stop` of the decompressed stream."""
+    if stop is not None and not files.is_compressed(url):
+        return np.frombuffer(files.read_range(url, start, stop), np.uint8)
+    with files.open_decompressed(url) as file:
+        return np.frombuffer(file.read(), np.uint8)[start:stop]
+
+
+def _wrong_arcs(url: str, properties: Properties) -> str:
+    return (
+        f"{url} does not hold the {properties.arcs:,} arcs of {properties.nodes:,} nodes that its "
+        ".properties file says: the two files do not belong together or one is damaged; fetch both again"
+    )
+
+
+def _properties(url: str) -> Properties:
+    where = properties_url(url)
+    if where is None:
+        raise InputError(
+            f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one"
+        )
+    with files.open_decompressed(where) as file:
+        lines = file.read().decode("latin-1").splitlines()
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    values = {key.strip(): value.strip() for key, value in pairs}
+    if not values.get("graphclass", "").endswith(".BVGraph") or values.get("endianness", "big") != "big":
+        raise InputError(
+            f"{where} says graphclass={values.get('graphclass', '(nothing)')}, "
+            f"endianness={values.get('endianness', 'big')}: only big-endian BVGraph files are read; convert "
+            "the graph with WebGraph, or to a list of arcs"
+        )
+    try:
+        usual = {"windowsize": "7", "minintervallength": "4", "zetak": "3"} | values
+        names = ("nodes", "arcs", "windowsize", "minintervallength", "zetak")
+        nodes, arcs, window, min_interval, zeta = (int(usual[name]) for name in names)
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{where} lacks a number it must have: {error}: damaged; fetch it again") from error
+    if min(nodes, arcs, window, min_interval) < 0 or not 0 < zeta < 16:
+        raise InputError(f"{where} holds a number out of range: damaged; fetch it again")
+    return Properties(
+        nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", ""))
+    )
+
+
+def _codes(where: str, flags: str) -> tuple[int, ...]:
+    codes = dict(FIELDS)
+    for flag in flags.replace("|", " ").split():
+        field, _, code = flag.rpartition("_")
+        if field == "OFFSETS":
+            continue
+        if field not in codes or code not in CODES:
+            raise InputError(
+                f"{where} says compressionflags={flags}: {flag} is not read; recompress without it"
+            )
+        codes[field] = code
+    return tuple(CODES[code] for code in codes.values())

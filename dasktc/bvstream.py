@@ -1,0 +1,192 @@
+"""The BVGraph bit stream, decoded with Numba; see `dasktc.bvgraph` for the format's paper.
+
+`stream` is an array of bytes, `at` an array of one int64, the bit to be read next (the highest bit
+of a byte first). `layout` holds nodes, windowsize, minintervallength, zetak and the five codes.
+Every function raises ValueError where the stream cannot be a graph's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+from numba import njit
+
+__all__ = ["decode"]
+
+Array = Any
+P = ParamSpec("P")
+R = TypeVar("R")
+NODES, WINDOW, MIN_INTERVAL, ZETA, OUTDEGREES, BLOCKS, RESIDUALS, REFERENCES, BLOCK_COUNT = range(9)
+DELTA_CODE, GAMMA_CODE, UNARY_CODE = 1, 2, 5
+WIDEST = 62
+"""Bits of the widest number read: sums of two cannot overflow 64."""
+
+
+def _compiled(function: Callable[P, R]) -> Callable[P, R]:
+    return cast(Callable[P, R], njit(cache=True, nogil=True)(function))
+
+
+@_compiled
+def _unary(stream: Array, at: Array) -> int:
+    start = bit = int(at[0])
+    last = 8 * len(stream)
+    while bit < last and not (stream[bit >> 3] >> (7 - (bit & 7))) & 1:
+        bit += 1
+    if bit >= last:
+        raise ValueError("the stream ends inside a number")
+    at[0] = bit + 1
+    return bit - start
+
+
+@_compiled
+def _binary(stream: Array, at: Array, width: int) -> int:
+    bit = int(at[0])
+    if width > WIDEST:
+        raise ValueError("a number is wider than 62 bits")
+    if bit + width > 8 * len(stream):
+        raise ValueError("the stream ends inside a number")
+    value = 0
+    for place in range(bit, bit + width):
+        value = value << 1 | int(stream[place >> 3] >> (7 - (place & 7))) & 1
+    at[0] = bit + width
+    return value
+
+
+@_compiled
+def _gamma(stream: Array, at: Array) -> int:
+    width = _unary(stream, at)
+    return (1 << width | _binary(stream, at, width)) - 1
+
+
+@_compiled
+def _zeta(stream: Array, at: Array, k: int) -> int:
+    shell = _unary(stream, at) * k
+    value = _binary(stream, at, shell + k - 1)
+    left = 1 << shell
+    if value < left:
+        return value + left - 1
+    return (value << 1 | _binary(stream, at, 1)) - 1
+
+
+@_compiled
+def _number(stream: Array, at: Array, layout: Array, field: int) -> int:
+    code = layout[field]
+    if code == GAMMA_CODE:
+        return _gamma(stream, at)
+    if code == UNARY_CODE:
+        return _unary(stream, at)
+    if code == DELTA_CODE:
+        width = _gamma(stream, at)
+        return (1 << width | _binary(stream, at, width)) - 1
+    return _zeta(stream, at, layout[ZETA])
+
+
+@_compiled
+def _signed(value: int) -> int:
+    return -(value + 1 >> 1) if value & 1 else value >> 1
+
+
+@_compiled
+def _copy(stream: Array, at: Array, layout: Array, source: Array, target: Array) -> int:
+    """Copy the blocks of the referred list that this list shares; how many arcs that were."""
+    filled = start = 0
+    copying = True
+    blocks = _number(stream, at, layout, BLOCK_COUNT)
+    for block in range(blocks + 1):
+        if block == blocks:  # what no block speaks of is one more block
+            length = len(source) - start
+        else:
+            length = _number(stream, at, layout, BLOCKS) + (block > 0)
+        if length > len(source) - start or (copying and length > len(target) - filled):
+            raise ValueError("a list copies more arcs than there are")
+        if copying:
+            for offset in range(length):
+                target[filled + offset] = source[start + offset]
+            filled += length
+        start += length
+        copying = not copying
+    return filled
+
+
+@_compiled
+def _intervals(stream: Array, at: Array, layout: Array, node: int, target: Array) -> int:
+    """Write the runs of consecutive successors; how many arcs that were."""
+    filled = 0
+    after = -1
+    for interval in range(_gamma(stream, at)):
+        gap = _gamma(stream, at)
+        left = after + 1 + gap if interval else node + _signed(gap)
+        length = _gamma(stream, at) + layout[MIN_INTERVAL]
+        after = left + length
+        if left < 0 or after > layout[NODES] or length > len(target) - filled:
+            raise ValueError("an interval leaves the graph or its list")
+        for offset in range(length):
+            target[filled + offset] = left + offset
+        filled += length
+    return filled
+
+
+@_compiled
+def _residuals(stream: Array, at: Array, layout: Array, node: int, target: Array) -> None:
+    successor = node + _signed(_number(stream, at, layout, RESIDUALS))
+    for place in range(len(target)):
+        if place:
+            successor += 1 + _number(stream, at, layout, RESIDUALS)
+        if successor < 0 or successor >= layout[NODES]:
+            raise ValueError("a successor is outside the graph")
+        target[place] = successor
+
+
+@_compiled
+def decode(
+    stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array
+) -> int:
+    """Decode nodes until `offsets` or `lists` is full.
+
+    Parameters
+    ----------
+    stream, at, layout : arrays
+        See the module. `at` is left at the first node that was not decoded.
+    node : int
+        The first node to decode.
+    before : int
+        How many nodes just before it have their lists in `lists` already.
+    offsets : array of int64
+        List i is `lists[offsets[i]:offsets[i + 1]]`; the first `before + 1` are given, the rest written.
+    lists : array of int32 or int64
+
+    Returns
+    -------
+    int
+        The number of lists now in `lists`, the given ones included.
+
+    Raises
+    ------
+    ValueError
+        The stream is not that of a graph with this layout.
+    """
+    for i in range(before, len(offsets) - 1):
+        mark, begin = at[0], offsets[i]
+        degree = _number(stream, at, layout, OUTDEGREES)
+        if degree > len(lists) - begin:
+            at[0] = mark
+            return i
+        target = lists[begin : begin + degree]
+        offsets[i + 1] = begin + degree
+        current = node + i - before
+        copied = runs = 0
+        if degree and layout[WINDOW]:
+            reference = _number(stream, at, layout, REFERENCES)
+            if reference > min(i, layout[WINDOW]):
+                raise ValueError("a list refers to one outside the window")
+            if reference:
+                source = lists[offsets[i - reference] : offsets[i - reference + 1]]
+                copied = _copy(stream, at, layout, source, target)
+        if copied < degree and layout[MIN_INTERVAL]:
+            runs = _intervals(stream, at, layout, current, target[copied:])
+        if copied + runs < degree:
+            _residuals(stream, at, layout, current, target[copied + runs :])
+        if 0 < copied + runs and not (copied == degree or runs == degree):
+            target.sort()  # three ascending pieces; a later list copies from their order
+    return len(offsets) - 1

@@ -1,0 +1,280 @@
+"""The command line: options in, one number (or one JSON object) out.
+
+Exit 0 done, 2 bad usage or bad input, 1 anything else. An error is one line on stderr.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from dasktc.errors import DasktcError, InputError
+from dasktc.options import BACKENDS, KERNELS, PARTITIONS, REORDERS
+
+__all__ = ["cli", "main"]
+
+Command = Callable[..., Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: those of the process.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        cli.main(args=given, prog_name="dasktc", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted: nothing was counted", 1)
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        if "--debug" in given:
+            raise
+        if isinstance(error, DasktcError):
+            return _fail(str(error), error.exit_code)
+        return _fail(f"{type(error).__name__}: {error}: not expected; run again with --debug and report it", 1)
+    return 0
+
+
+def _fail(text: str, code: int) -> int:
+    click.echo("dasktc: error: " + " ".join(text.split()), err=True)
+    return code
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Add options in the order in which help shows them."""
+    return lambda command: functools.reduce(lambda done, option: option(done), reversed(options), command)
+
+
+reading = _options(
+    click.option("--format", metavar="NAME", help="Format of SOURCE, where its content does not tell."),
+    click.option("--columns", metavar="A,B", help="The two id columns, by name or position."),
+    click.option("--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Type of ids."),
+    click.option("--skip", type=int, metavar="LINES", help="Leading lines to pass over; 0: the first is data."),
+)
+counting = _options(
+    click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What counts."),
+    click.option("--kernel", type=click.Choice(KERNELS), default="auto", help="How a block triple is counted."),
+    click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
+    click.option("--parts", type=int, metavar="n", help="n of hash2d: n² blocks, n³ tasks."),
+    click.option("--splits", type=int, metavar="m", help="Row splits of each task."),
+    click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
+    click.option("--memory", metavar="BYTES", help="What one task may use, e.g. 4GB."),
+)
+running = _options(
+    click.option("--workers", type=int, metavar="N", help="Start N worker processes. Default: this process."),
+    click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
+    click.option("--scheduler-file", metavar="FILE", help="Use the Dask cluster that wrote FILE."),
+)
+printing = _options(
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+    click.option("--quiet", is_flag=True, help="No progress; only the number."),
+    click.option("--debug", is_flag=True, help="Show where an error comes from."),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="dasktc")
+def cli() -> None:
+    """Exact triangle counting of graphs of any size, with Dask."""
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@counting
+@reading
+@running
+@click.option(
+    "--verify",
+    type=click.FloatRange(0, 1),
+    is_flag=False,
+    flag_value=1.0,
+    default=0.0,
+    metavar="[SHARE]",
+    help="Count this share of the tasks again with another kernel (alone: all).",
+)
+@click.option("--seed", type=int, default=0, help="Of the choice of verified tasks.")
+@printing
+def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
+    from dasktc.triangles import triangle_count
+
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = triangle_count(list(source), progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.triangles) if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1)
+@click.option("--vertices", type=int, metavar="V", help="Instead of SOURCE: a graph of this size.")
+@click.option("--edges", type=int, metavar="E", help="Its undirected edges.")
+@counting
+@reading
+@running
+@printing
+def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Show what counting SOURCE would run: n, m, tasks, bytes, and whether it fits."""
+    from dasktc.planning import plan_size, plan_source
+
+    options["columns"] = _columns(options["columns"])
+    vertices, edges = options.pop("vertices"), options.pop("edges")
+    if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
+        raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
+    with _progress(quiet) as progress:
+        if source:
+            found = plan_source(list(source), progress=progress, **options)
+        else:
+            found = plan_size(vertices, edges, **options)
+    click.echo(json.dumps(found.to_dict()) if as_json else str(found))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, hidden=True)
+def info(as_json: bool, debug: bool) -> None:
+    """Show versions and devices, what is missing, and how to get it."""
+    from dasktc.info import collect, describe
+
+    found = collect()
+    click.echo(json.dumps(found) if as_json else describe(found))
+
+
+@cli.group()
+def generate() -> None:
+    """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""
+
+
+def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
+    """Make a `generate` command out of a function that returns a source."""
+
+    def command(make: Command) -> Any:
+        @functools.wraps(make)
+        def write(
+            out: str,
+            force: bool,
+            as_json: bool,
+            debug: bool,
+            workers: Any,
+            scheduler: Any,
+            scheduler_file: Any,
+            **recipe: Any,
+        ) -> None:
+            from dasktc.cluster import connect
+            from dasktc.write import write_edges
+
+            source = make(**recipe)
+            with connect(workers=workers, scheduler=scheduler, scheduler_file=scheduler_file) as tasks:
+                edges = write_edges(source, out, tasks, force)
+            facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
+            known = "" if source.triangles is None else f", {source.triangles:,} triangles"
+            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
+
+        common = (
+            click.argument("out"),
+            *options,
+            running,
+            click.option("--force", is_flag=True, help="Replace OUT if it exists."),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+            click.option("--debug", is_flag=True, help="Show where an error comes from."),
+        )
+        return generate.command()(_options(*common)(write))
+
+    return command
+
+
+@_generator(
+    click.option("--scale", type=int, default=20, show_default=True, help="2^SCALE vertices."),
+    click.option("--edge-factor", type=int, default=16, show_default=True, help="Edges a vertex."),
+    click.option("--seed", type=int, default=1, show_default=True),
+)
+def kronecker(**recipe: Any) -> Any:
+    """Write a Kronecker graph (0.57, 0.19, 0.19)."""
+    from dasktc import generate
+
+    return generate.kronecker(**recipe)
+
+
+@_generator(
+    click.option("--vertices", type=int, default=2**27, show_default=True, help="A power of two."),
+    click.option("--edges", type=int, default=10**9, show_default=True),
+    click.option("--seed", type=int, default=1, show_default=True),
+)
+def rmat(**recipe: Any) -> Any:
+    """Write an R-MAT graph (0.5, 0.1, 0.1); at its defaults the TRUST paper's RM."""
+    from dasktc import generate
+
+    return generate.rmat(**recipe)
+
+
+@_generator(
+    click.option("--vertices", type=int, default=10**8, show_default=True),
+    click.option("--edges", type=int, default=10**9, show_default=True, help="A multiple of the vertices."),
+)
+def random(**recipe: Any) -> Any:
+    """Write a uniform random graph; at its defaults the TRUST paper's RA."""
+    from dasktc import generate
+
+    return generate.random_graph(**recipe)
+
+
+@_generator(click.option("--side", type=int, default=464, show_default=True, help="SIDE³ vertices."))
+def grid3d(**recipe: Any) -> Any:
+    """Write a 3D torus; at its default the TRUST paper's 3D."""
+    from dasktc import generate
+
+    return generate.grid3d(**recipe)
+
+
+@_generator(
+    click.option("--stars", default="25,81,256", show_default=True, metavar="M,M,...", help="Leaves of each star."),
+    click.option("--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True),
+)
+def theory(stars: str, kind: Any) -> Any:
+    """Write a Kronecker product of stars, whose triangles arithmetic knows."""
+    from dasktc import generate
+
+    try:
+        leaves = tuple(int(m) for m in stars.split(","))
+    except ValueError:
+        raise InputError(f"--stars {stars!r} is not a list of whole numbers: give leaves a star, as in 25,81") from None
+    return generate.theory(leaves, kind)
+
+
+def _columns(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on stderr; none when that is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(bar_format="{desc:<10}{bar:30} {n_fmt}/{total_fmt} {elapsed}", leave=False, file=sys.stderr) as bar:
+
+        def show(stage: str, done: int, total: int) -> None:
+            bar.total, bar.n = total, done
+            bar.set_description_str(stage)
+
+        yield show

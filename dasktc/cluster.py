@@ -1,0 +1,144 @@
+"""Where tasks run: in this process, on local worker processes, or on a Dask cluster that is there.
+
+Starting clusters of other kinds (Slurm, Kubernetes, SSH) is left to the Dask projects for that; a
+client of any of them can be passed in.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dasktc.backend import get_backend
+from dasktc.errors import ClusterError, InputError
+from dasktc.tasks import Direct, OnCluster, Tasks
+
+__all__ = ["CONNECT_SECONDS", "active_client", "connect"]
+
+CONNECT_SECONDS = 10
+WORKER_SECONDS = 60
+
+
+@contextmanager
+def connect(
+    client: Any = None,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    backend: str = "cpu",
+) -> Iterator[Tasks]:
+    """Yield the executor that the options name, and close what was started for it.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Used as it is, and left open. Without it, and without any other option, an active client is
+        used; where there is none, everything runs in this process.
+    workers : int, optional
+        Start this many local worker processes of one thread each.
+    scheduler : str, optional
+        Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
+    scheduler_file : str, optional
+        File that a running scheduler wrote.
+    backend : str
+        Loaded (and compiled) here before local workers start, so that they find compiled code.
+
+    Raises
+    ------
+    InputError
+        More than one of the options, or fewer than one worker.
+    ClusterError
+        The scheduler does not answer, or no worker came.
+    """
+    named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} were both given: each names a place to run; keep one")
+    if scheduler is not None or scheduler_file is not None:
+        with _remote(scheduler, scheduler_file) as found:
+            yield _on(found)
+    elif workers is not None:
+        get_backend(backend)
+        with _local(workers) as found:
+            yield _on(found)
+    else:
+        found = client if client is not None else active_client()
+        yield Direct() if found is None else _on(found)
+
+
+def active_client() -> Any:
+    """The process's current Dask client, or the one of the task that this runs in, or None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _on(client: Any) -> OnCluster:
+    if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
+        raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
+    if not client.ncores():
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise ClusterError(
+                f"no worker joined {client.scheduler.address} in {WORKER_SECONDS} s: none was started, or they cannot "
+                "reach it; start one with `dask worker ADDRESS`"
+            ) from None
+    return OnCluster(client)
+
+
+@contextmanager
+def _remote(address: str | None, file: str | None) -> Iterator[Any]:
+    from distributed import Client
+
+    where = address or file
+    try:
+        if file is not None:
+            _wait_for_file(file)
+        client = Client(address, scheduler_file=file, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(
+            f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, or "
+            "the address is wrong; start one with `dask scheduler` and give the address that it prints"
+        ) from None
+    with client:
+        yield client
+
+
+def _wait_for_file(file: str) -> None:
+    """Give a scheduler that is just starting time to write its file; Client would wait for ever."""
+    ends = time.monotonic() + CONNECT_SECONDS
+    while not os.path.exists(file):
+        if time.monotonic() > ends:
+            raise TimeoutError
+        time.sleep(0.1)
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Any]:
+    if workers < 1:
+        raise InputError(f"--workers {workers} is below 1: nobody would count; give 1 or more, or leave it out")
+    from distributed import Client, LocalCluster
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:8787",
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client

@@ -1,0 +1,128 @@
+"""Binary formats: Parquet, read here by row groups, and those of `dasktc.npy`; the first bytes say which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dasktc import columns, files, npy
+from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+    from dasktc.sources import Ids, Part, ReadOptions
+
+__all__ = ["parts"]
+
+ROW_BYTES = 16
+"""Bytes of `ReadOptions.blocksize` that a Parquet row counts for: two 64-bit ids."""
+
+
+@dataclass(frozen=True)
+class _RowGroups:
+    url: str
+    names: tuple[str, str]
+    groups: tuple[int, ...]
+    ids: Ids
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
+            table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
+            pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
+        if self.ids == "text":
+            return backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
+        return columns.frame(backend, *(column.to_numpy() for column in pair))
+
+
+def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
+    """Cut a Parquet, .npy or .npz file into parts.
+
+    Parameters
+    ----------
+    url : str
+    options : ReadOptions
+        `columns` are Parquet columns, or arrays of an .npz file.
+
+    Raises
+    ------
+    InputError
+        The file is none of these, or does not hold two columns of integers (Parquet: or text).
+    """
+    start = files.head(url, 1 << 16)
+    if start.startswith(b"PAR1"):
+        return _parquet(url, options)
+    if start.startswith(b"\x93NUMPY"):
+        return npy.array_parts(url, start, options), "int"
+    if start.startswith(b"PK"):
+        return npy.archive_parts(url, options), "int"
+    raise InputError(
+        f"{url} begins with {start[:8]!r}, which no Parquet, .npy or .npz file does: another format, or "
+        "damaged; check --format"
+    )
+
+
+def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
+    from pyarrow.parquet import ParquetFile
+
+    if files.is_compressed(url):
+        raise InputError(
+            f"{url} is a compressed Parquet file, which cannot be read in pieces; decompress it first"
+        )
+    with files.open_decompressed(url) as stream, columns.one_line(url):
+        file = ParquetFile(stream)
+        metadata, schema = file.metadata, file.schema_arrow
+    kinds = {field.name: _kind(field.type) for field in schema if not field.name.startswith("__index_level_")}
+    names = columns.choose(url, list(kinds), options.columns, kinds)
+    found = {kinds[name] for name in names}
+    if None in found or (len(found) > 1 and options.ids is None):
+        types = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
+        raise InputError(
+            f"the columns of {url} are {types}: ids are integers or text, both the same; name other columns "
+            "with --columns, or write these as int64"
+        )
+    ids: Ids = options.ids or ("int" if found == {"int"} else "text")
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
+    return [_RowGroups(url, names, groups, ids) for groups in together], ids
+
+
+def _pack(sizes: Sequence[int], room: int) -> list[tuple[int, ...]]:
+    """Put neighbours together up to `room`, or singly where one is larger."""
+    packed: list[list[int]] = []
+    held = 0
+    for place, size in enumerate(sizes):
+        if not packed or held + size > room:
+            packed.append([])
+            held = 0
+        packed[-1].append(place)
+        held += size
+    return [tuple(places) for places in packed]
+
+
+def _kind(type_: Any) -> Ids | None:
+    import pyarrow.types as pt
+
+    if pt.is_dictionary(type_):
+        return _kind(type_.value_type)
+    if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_):
+        return "text"
+    return "int" if pt.is_integer(type_) else None
+
+
+def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
+    import pyarrow as pa
+
+    if column.null_count:
+        raise InputError(
+            f"column {name!r} of {url} lacks {column.null_count:,} ids: an edge needs both ends; drop these rows"
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if ids == "text":
+        return column.cast(pa.string())
+    return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

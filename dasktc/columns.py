@@ -1,0 +1,99 @@
+"""Columns of ids in binary files: choosing two, checking their integers, and saying errors in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+
+__all__ = ["choose", "frame", "integers", "one_line"]
+
+Array = Any
+PAIRS = (
+    ("src", "dst"),
+    ("source", "target"),
+    ("source", "destination"),
+    ("from", "to"),
+    ("u", "v"),
+    ("row", "col"),
+    ("start", "end"),
+    ("id1", "id2"),
+    ("id_1", "id_2"),
+    ("node1", "node2"),
+    ("node_1", "node_2"),
+    ("fromnodeid", "tonodeid"),
+    ("from_node_id", "to_node_id"),
+)
+"""Names by which the two id columns are known, in any case."""
+
+
+def choose(
+    url: str, names: list[str], wanted: tuple[str, str] | None, kinds: Mapping[str, str | None]
+) -> tuple[str, str]:
+    """Pick the two id columns: those asked for, those with known names, or the first two."""
+    if wanted is not None:
+        chosen = [_named(names, name) for name in wanted]
+        if None not in chosen:
+            return str(chosen[0]), str(chosen[1])
+    else:
+        lower = {name.lower(): name for name in names}
+        for first, second in PAIRS:
+            if first in lower and second in lower:
+                return lower[first], lower[second]
+        if len(names) >= 2 and kinds[names[0]] == kinds[names[1]] is not None:
+            return names[0], names[1]
+    raise InputError(
+        f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
+        f"{' and '.join(wanted) + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
+        "name them with --columns A,B"
+    )
+
+
+def _named(names: list[str], name: str) -> str | None:
+    if name in names:
+        return name
+    return names[int(name)] if name.isdecimal() and int(name) < len(names) else None
+
+
+def integers(url: str, name: str, array: Array) -> Array:
+    """Integers as int32 or int64 of this machine's byte order."""
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} in {url} holds {array.dtype}: ids in NumPy files are integers; save it as int64, or "
+            "text ids in a Parquet or text file"
+        )
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if (kind, size) == ("u", 8) and len(array) and array.max() >= 1 << 63:
+        raise InputError(
+            f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices"
+        )
+    return np.ascontiguousarray(array, np.int32 if size < 4 or (kind, size) == ("i", 4) else np.int64)
+
+
+def frame(backend: Backend, src: Array, dst: Array) -> Any:
+    """Make an edge frame of two integer arrays, of one type."""
+    dtype = np.promote_types(src.dtype, dst.dtype)
+    return backend.frame.DataFrame(
+        {"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)}
+    )
+
+
+@contextmanager
+def one_line(url: str) -> Iterator[None]:
+    """Say the libraries' complaints in one line."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # a dozen types, of zipfile's, tokenize's and Arrow's own among them
+        raise InputError(
+            f"{url} cannot be read: {' '.join(str(error).split())[:200].rstrip('.')}: damaged, cut short, or "
+            "ids that do not fit; fetch or save it again"
+        ) from error

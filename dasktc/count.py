@@ -1,0 +1,163 @@
+"""Counting: one task a block triple and split, its integers added up and checked.
+
+Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum
+has to be Σ in(v)·out(v) of the oriented graph, which the orientation computed from degrees alone: a
+lost piece, a task run for the wrong block or a wrong split shows there, and is an error, not a result.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dasktc.backend import get_backend
+from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.errors import CountError
+from dasktc.plan import Block, Plan, Triple
+from dasktc.tasks import Tasks
+
+__all__ = ["Blocks", "Job", "Record", "check", "count_jobs", "jobs", "verify_records"]
+
+Blocks = dict[Block, Any]
+"""Handles of OrientedCSR by place (i, j) in the 2D partition."""
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """A counting task by names alone: what a worker needs besides its three blocks.
+
+    Attributes
+    ----------
+    triple : Triple
+    split, splits : int
+    kernel, backend : str
+    """
+
+    triple: Triple
+    split: int
+    splits: int
+    kernel: str
+    backend: str
+
+
+@dataclass(frozen=True, order=True)
+class Record:
+    """What one counting task reported.
+
+    Attributes
+    ----------
+    job : Job
+    count : TaskCount
+    worker : str
+        Host and process that ran it.
+    """
+
+    job: Job
+    count: TaskCount
+    worker: str
+
+
+def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
+    """The plan's counting tasks."""
+    return [Job(t, split, plan.splits, kernel, backend) for t in plan.triples() for split in range(plan.splits)]
+
+
+def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record]:
+    """Run counting tasks and yield their records as they come.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    blocks : dict of (i, j) to handle of OrientedCSR
+    work : list of Job
+    """
+    return tasks.each("count", _count, ((job, *(blocks[place] for place in job.triple.places)) for job in work))
+
+
+def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
+    task = BlockTask(index, table, stream, job.split, job.splits)
+    found = get_backend(job.backend).count(task, job.kernel)
+    return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
+
+
+def check(records: list[Record], plan: Plan, wedges: int) -> None:
+    """Refuse a count whose tasks did not handle every wedge exactly once.
+
+    Parameters
+    ----------
+    records : list of Record
+    plan : Plan
+    wedges : int
+        Σ in(v)·out(v) of the oriented graph.
+
+    Raises
+    ------
+    CountError
+        A task is missing or was counted twice, or the wedges differ.
+    """
+    reported = len({record.job for record in records})
+    if not len(records) == reported == plan.tasks:
+        raise CountError(
+            f"{len(records):,} counting tasks reported, {reported:,} of them different, {plan.tasks:,} were planned: "
+            "results were lost or repeated; run again, and report this with the output of `dasktc info`"
+        )
+    handled = sum(record.count.wedges for record in records)
+    if handled != wedges:
+        raise CountError(
+            f"the counting tasks handled {handled:,} wedges, the degrees say {wedges:,}: edges were lost or repeated "
+            "on the way to the blocks; run again, and report this with the output of `dasktc info`"
+        )
+
+
+def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
+    """Count a random share of the tasks again with another kernel, and their probes from lengths alone.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    blocks : dict of (i, j) to handle of OrientedCSR
+    records : list of Record, at least one
+    share : float
+        Between 0 and 1; at least one task is verified.
+    seed : int
+        Of the choice.
+
+    Returns
+    -------
+    int
+        Number of tasks verified.
+
+    Raises
+    ------
+    CountError
+        A task's triangles, wedges or probes differ; its block triple is named.
+    """
+    chosen = random.Random(seed).sample(records, max(1, round(share * len(records))))
+    calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
+    for record, again, probes in tasks.each("verify", _verify, calls):
+        found, job = record.count, record.job
+        if (again.triangles, again.wedges, probes) != (found.triangles, found.wedges, found.probes):
+            raise CountError(
+                f"{job.triple}, split {job.split} of {job.splits}, reported {found.triangles:,} triangles, "
+                f"{found.wedges:,} wedges and {found.probes:,} probes, verification found {again.triangles:,}, "
+                f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
+                f"--kernel {_other(job.kernel)}, and report this"
+            )
+    return len(chosen)
+
+
+def _other(kernel: str) -> str:
+    return "search" if kernel == "merge" else "merge"
+
+
+def _verify(
+    record: Record, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> tuple[Record, TaskCount, int]:
+    job = record.job
+    again = _count(replace(job, kernel=_other(job.kernel)), index, table, stream).count
+    task = BlockTask(index, table, stream, job.split, job.splits)
+    return record, again, get_backend(job.backend).expected_probes(task, job.kernel)

@@ -1,0 +1,107 @@
+"""The oriented CSR block and the counting task: the one shape that every planner and kernel shares.
+
+A counting task is a block triple,
+
+    count(index, table, stream) = sum over edges (u, v) in index of |table.row(u) ∩ stream.row(v)|
+
+where index rows = table rows, index columns = stream rows, and table and stream columns share
+one id range. TRUST's 2D partition (Pandey et al., TPDS 2021, section 5.2) names the three
+"1-hop neighbours used as sources", "hash table" and "2-hop neighbours".
+
+                u ────────► v          index  (u, v)
+                 ╲         ╱
+           table  ╲       ╱  stream
+                   ▼     ▼
+                      w
+
+In `degree` order every edge points to a smaller id: u > v > w, and each triangle is met once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["BlockTask", "OrientedCSR", "TaskCount"]
+
+Array = Any
+"""A one-dimensional array of the backend's array module: numpy.ndarray or cupy.ndarray."""
+
+
+@dataclass(frozen=True)
+class OrientedCSR:
+    """One block of an oriented graph: the edges (u, v) with u % parts = row_part, v % parts = column_part.
+
+    Rows and columns are numbered inside the block, id // parts; `row * parts + row_part` is the
+    vertex id again. A whole graph is the one block of parts = 1.
+
+    Attributes
+    ----------
+    offsets : array of int64, shape (rows + 1,)
+        Row r is `columns[offsets[r]:offsets[r + 1]]`.
+    columns : array of int32, shape (edges,)
+        Ascending and without repeats inside each row.
+    parts, row_part, column_part : int
+        The block's place in the 2D partition.
+    ordered : bool
+        Every column's vertex id is below its row's (`degree` order): whatever closes a triangle
+        over edge (u, v) stands before v in row u. In any other order nothing may be cut at v.
+    """
+
+    offsets: Array
+    columns: Array
+    parts: int = 1
+    row_part: int = 0
+    column_part: int = 0
+    ordered: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.offsets) - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of oriented edges in the block."""
+        return len(self.columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its two arrays hold."""
+        return int(self.offsets.nbytes + self.columns.nbytes)
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """A counting task: a block triple, and which of the index block's rows it takes.
+
+    Attributes
+    ----------
+    index, table, stream : OrientedCSR
+        The triple. They may be one and the same object.
+    split, splits : int
+        Only the index rows u (numbered inside the block) with u % splits = split are counted.
+    """
+
+    index: OrientedCSR
+    table: OrientedCSR
+    stream: OrientedCSR
+    split: int = 0
+    splits: int = 1
+
+
+class TaskCount(NamedTuple):
+    """What a counting task returns.
+
+    triangles, wedges and probes are exact 64-bit counts. wedges is the sum of |stream.row(v)| over
+    every index edge (u, v) of the task, rows that the kernel skipped included; probes is the
+    number of streamed elements that were really tested, one each whatever the comparisons
+    (merge: |a| + |b| of the two lists that it walked). max_collision is the longest hash bucket
+    met (0 where no hash table is used); seconds is CPU time of the counting itself.
+    """
+
+    triangles: int
+    wedges: int
+    probes: int
+    max_collision: int = 0
+    seconds: float = 0.0

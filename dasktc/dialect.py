@@ -1,0 +1,48 @@
+"""What a line of text is made of: blanks, fields, integers. Whole blocks of lines are read by module `rows`."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+from dasktc.sources import Ids
+
+__all__ = ["BLANKS", "Dialect", "is_integer", "split"]
+
+BLANKS = " \t\r\x0b\x0c"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How to read a line.
+
+    Attributes
+    ----------
+    separator : str or None
+        One character, with blanks around it, or None for any run of blanks.
+    columns : tuple of two int
+        Places of the source's and the target's id, from 0.
+    ids : {"int", "text"}
+    """
+
+    separator: str | None
+    columns: tuple[int, int]
+    ids: Ids
+
+
+def is_integer(field: str) -> bool:
+    """Whether a field is an integer: decimal digits, perhaps behind a minus sign."""
+    return re.fullmatch(r"-?[0-9]+", field) is not None
+
+
+def split(text: str, separator: str | None) -> list[str]:
+    """Split a line into fields, without the blanks around them and their quotes."""
+    if separator is None:
+        return re.split(f"[{BLANKS}]+", text.strip(BLANKS + "\n"))
+    blanks = BLANKS.replace(separator, "")
+    try:
+        fields = next(csv.reader([text.strip(blanks + "\n")], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # a field beyond the csv module's limit
+        fields = text.split(separator)
+    return [field.strip(blanks + "\n") for field in fields]

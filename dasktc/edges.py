@@ -1,0 +1,107 @@
+"""Edge frames to canonical edges: unique, undirected, without loops, over dense ids.
+
+From here on an edge is one int64 key (module `keys`) and a partition an array of them: 8 bytes an edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dasktc.backend import Backend, get_backend
+from dasktc.keys import distinct, pack, shift_of
+from dasktc.shuffle import exchange, splitters
+from dasktc.sources import Ids, Part, Source
+from dasktc.tasks import Tasks
+from dasktc.vertices import VertexMap
+
+__all__ = ["Canonical", "canonical", "read"]
+
+Array = Any
+Frame = Any
+SMALL, LARGE = 1 << 18, 1 << 25
+"""Edges below which one partition is enough, and edges that one partition holds at the most."""
+
+
+class Canonical(NamedTuple):
+    """The canonical edges of a graph.
+
+    Attributes
+    ----------
+    partitions : list of handles of int64 arrays
+        Distinct keys, ascending within and across partitions.
+    edges : int
+        How many there are.
+    """
+
+    partitions: list[Any]
+    edges: int
+
+
+def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, int]:
+    """Read the parts of a source, each on whichever worker is free.
+
+    Returns
+    -------
+    frames : list of handles of edge frames, loops removed; at least one
+    rows, loops : int
+        Rows read, and how many of them were loops.
+    """
+    parts = source.parts or (_NoPart(source.ids),)
+    upstream = tasks.upstream([part.upstream for part in parts])
+    results = [tasks.submit("read", _read, part, up, backend) for part, up in zip(parts, upstream, strict=True)]
+    frames, counts = tasks.pieces("read", results, 2)
+    totals = tasks.gather(counts)
+    return frames, sum(rows for rows, _ in totals), sum(loops for _, loops in totals)
+
+
+@dataclass(frozen=True)
+class _NoPart:
+    """What a source without parts is read from."""
+
+    ids: Ids
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Frame:
+        none = backend.frame.Series([], dtype="int32" if self.ids == "int" else "str")
+        return backend.frame.DataFrame({"src": none, "dst": none})
+
+
+def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
+    frame = part.read(get_backend(backend), upstream)
+    proper = (frame["src"] != frame["dst"]).values
+    rows, kept = len(frame), int(proper.sum())
+    return (frame if kept == rows else frame[proper]), (rows, rows - kept)
+
+
+def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
+    """Relabel, forget directions, and keep each edge once.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    frames : list of handles of edge frames, loops removed
+        Emptied, so that each is freed once it is relabelled.
+    rows : int
+        Rows of all frames.
+    vertices : handle of VertexMap
+    size : int
+        Number of vertices.
+    backend : str
+    """
+    shift = shift_of(size)
+    keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
+    starts = splitters(tasks, "canonical", keys, _partitions(rows, tasks.workers))
+    ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
+    partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
+    return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
+
+
+def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
+    xp = get_backend(backend).array
+    a, b = vertices.dense(frame["src"]), vertices.dense(frame["dst"])
+    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+
+def _partitions(edges: int, workers: int) -> int:
+    return 1 if edges < SMALL else max(workers, -(-edges // LARGE))

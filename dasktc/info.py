@@ -1,0 +1,56 @@
+"""What is installed here, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+__all__ = ["collect", "describe"]
+
+REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
+OPTIONAL = {
+    "fast_matrix_market": ("Matrix Market files", "pip install 'dasktc[readers]'"),
+    "webgraph": ("BVGraph files", "pip install 'dasktc[readers]'"),
+    "zstandard": (".zst files", "pip install 'dasktc[readers]'"),
+    "igraph": ("dasktc bench cpu", "pip install 'dasktc[bench]'"),
+    "matplotlib": ("plots in notebooks", "pip install 'dasktc[notebook]'"),
+}
+
+
+def collect() -> dict[str, Any]:
+    """Versions, the machine, the backends and the missing optional packages, ready for JSON."""
+    import psutil
+
+    return {
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in REQUIRED},
+        "optional": {name: _version(name) for name in OPTIONAL},
+        "machine": {
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "memory_available_bytes": psutil.virtual_memory().available,
+        },
+        "backends": {"cpu": "ready"},
+        "missing": {name: list(use) for name, use in OPTIONAL.items() if _version(name) is None},
+    }
+
+
+def describe(found: dict[str, Any]) -> str:
+    """The same for people."""
+    from dasktc.plan import size
+
+    machine = found["machine"]
+    lines = [f"{name:<20}{number or 'missing'}" for name, number in (found["versions"] | found["optional"]).items()]
+    lines.append(f"{'machine':<20}{machine['system']}, {machine['cores']} cores, {size(machine['memory_bytes'])}")
+    lines += [f"{'backend ' + name:<20}{state}" for name, state in found["backends"].items()]
+    lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]
+    return "\n".join(lines)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

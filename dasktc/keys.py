@@ -1,0 +1,78 @@
+"""Edge keys: an edge as one int64, `high << shift | low`, so that sorting edges is sorting integers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from dasktc.backend import get_backend
+
+__all__ = ["cut", "distinct", "merge", "pack", "shift_of", "transform", "unpack"]
+
+Array = Any
+
+
+def shift_of(vertices: int) -> int:
+    """Bits that an id takes in a key."""
+    return max(1, (vertices - 1).bit_length())
+
+
+def pack(high: Array, low: Array, shift: int) -> Array:
+    """Keys of edges, int64."""
+    keys = high.astype("int64")
+    keys <<= shift
+    keys |= low
+    return keys
+
+
+def unpack(keys: Array, shift: int) -> tuple[Array, Array]:
+    """The two ends of keyed edges, int64."""
+    return keys >> shift, keys & ((1 << shift) - 1)
+
+
+def transform(keys: Array, function: Callable[[Array], Array], backend: str) -> Array:
+    """Apply an elementwise function to keys, a cache-sized chunk at a time.
+
+    Whole-array arithmetic would move every intermediate through memory; in chunks it stays in cache
+    (and, on a device, within bounded memory).
+
+    Parameters
+    ----------
+    keys : array of int64
+    function : callable (array of int64) -> array of int64 of the same length
+    backend : str
+
+    Returns
+    -------
+    array of int64
+        A new array: `keys` may be another task's input too.
+    """
+    result = get_backend(backend).array.empty(len(keys), dtype="int64")
+    chunk = get_backend(backend).chunk
+    for start in range(0, len(keys), chunk):
+        result[start : start + chunk] = function(keys[start : start + chunk])
+    return result
+
+
+def merge(pieces: list[Array], bound: int, backend: str) -> Array:
+    """All keys of the pieces in ascending order, as a new array: a task never changes its inputs."""
+    return get_backend(backend).sort(get_backend(backend).array.concatenate(pieces), bound)
+
+
+def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
+    """The distinct keys of the pieces in ascending order."""
+    keys = merge(pieces, bound, backend)
+    first = keys[1:] != keys[:-1]
+    if first.all():
+        return keys
+    xp = get_backend(backend).array
+    return keys[xp.concatenate([xp.ones(1, dtype=bool), first])]
+
+
+def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:
+    """Sort and deduplicate keys and cut them before each of `starts`: len(starts) + 1 slices."""
+    xp = get_backend(backend).array
+    keys = distinct([keys], bound, backend)
+    places = [0, *(int(p) for p in keys.searchsorted(xp.asarray(starts, dtype="int64"))), len(keys)]
+    return [keys[a:b] for a, b in itertools.pairwise(places)]

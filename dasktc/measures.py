@@ -1,0 +1,221 @@
+"""What a prepared graph answers besides its count: triangles by vertex and by edge, clustering, lists.
+
+With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
+2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
+transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. What is as large as the
+vertices comes to the caller; what is as large as the edges stays on the cluster, where there is one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.count import Job, check, count_jobs, jobs
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.errors import CountError, InputError
+from dasktc.keys import pack, unpack
+from dasktc.support import edge_supports, vertex_supports
+from dasktc.vertices import VertexMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dasktc.graph import Graph
+
+__all__ = [
+    "LIST_LIMIT",
+    "average_clustering",
+    "clustering",
+    "edge_support",
+    "transitivity",
+    "triangle_list",
+    "triangles",
+]
+
+Array = Any
+LIST_LIMIT = 1_000_000
+"""Triangles that a list without a limit has at most."""
+PARTITION_EDGES = 1 << 22
+"""Edges in a partition of a distributed result."""
+SHIFT = 32
+"""Bits that an id takes in an edge's key here."""
+
+
+def triangles(graph: Graph) -> pd.Series[int]:
+    """Count the triangles of every vertex; see `Graph.triangles`."""
+    return _series(graph, "triangles", _triangles_by_id(graph))
+
+
+def clustering(graph: Graph) -> pd.Series[float]:
+    """Compute the local clustering coefficients; see `Graph.clustering`."""
+    found, counts = graph.prepared.graph, _triangles_by_id(graph)
+    values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree, found.in_degree)
+    return _series(graph, "clustering", values)
+
+
+def average_clustering(graph: Graph) -> float:
+    """Average the local clustering coefficients; see `Graph.average_clustering`."""
+    return float(clustering(graph).to_numpy().mean()) if graph.vertices else 0.0
+
+
+def transitivity(graph: Graph) -> float:
+    """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
+    found, tasks = graph.prepared.graph, graph.tasks
+    pairs = tasks.gather([tasks.submit("transitivity", _pairs, found.out_degree, found.in_degree)])[0]
+    return 3 * int(graph.triangle_count()) / pairs if pairs else 0.0
+
+
+def edge_support(graph: Graph) -> Any:
+    """Count the triangles of every edge; see `Graph.edge_support`."""
+    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    supports, count = edge_supports(graph)
+    added = tasks.gather(tasks.map("support", _added, list(supports.values())))
+    _refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
+    _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
+    slices = [
+        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start)
+        for place, (edges, _) in zip(supports, added, strict=True)
+        for start in range(0, edges, PARTITION_EDGES)
+    ]
+    if getattr(tasks, "client", None) is None:
+        return _edge_frame(slices, vertices)
+    frames = [tasks.submit("edges", _edge_frame, [part], vertices) for part in slices]
+    return _distributed(frames, "int64" if graph.prepared.source.ids == "int" else "str")
+
+
+def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
+    """List the triangles; see `Graph.triangle_list`."""
+    if limit is not None and limit < 0:
+        raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
+    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
+    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    records = sorted(count_jobs(tasks, blocks, work))
+    check(records, graph.plan, graph.prepared.graph.wedges)
+    count = sum(record.count.triangles for record in records)
+    if limit is None and count > LIST_LIMIT:
+        raise InputError(
+            f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
+            f"give limit={count} for all of them, or less for some"
+        )
+    wanted, parts = count if limit is None else limit, []
+    for job, found in ((record.job, record.count.triangles) for record in records):
+        share = min(wanted, found)
+        wanted -= share
+        if share:
+            parts.append(tasks.submit("list", _listed, job, share, order, *(blocks[p] for p in job.triple.places)))
+    frame: pd.DataFrame = tasks.gather([tasks.submit("list", _list_frame, parts, graph.prepared.vertices)])[0]
+    return frame
+
+
+def _refuse_unless(true: bool, fact: str) -> None:
+    if not true:
+        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
+
+
+# by vertex
+
+
+def _triangles_by_id(graph: Graph) -> Any:
+    """Handle of every vertex's triangles, by the ids that blocks are built with."""
+    sums, count = vertex_supports(graph)
+    return graph.tasks.submit("triangles", _halves, sums, graph.vertices, count)
+
+
+def _halves(parts: list[Array], vertices: int, count: int) -> Array:
+    twice = np.stack(parts, axis=1).reshape(-1)[:vertices]
+    found = twice >> 1
+    _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
+    _refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
+    return found
+
+
+def _coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
+    degree = out_degree + in_degree
+    return 2 * counts / np.maximum(degree * (degree - 1), 1)
+
+
+def _pairs(out_degree: Array, in_degree: Array) -> int:
+    """Σ d·(d - 1)/2 as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
+    degree = out_degree + in_degree
+    high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
+    return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
+
+
+def _series(graph: Graph, name: str, values: Any) -> pd.Series[Any]:
+    """Bring values of all vertices to the caller, under the caller's ids."""
+    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    series: pd.Series[Any] = tasks.gather([tasks.submit(name, _named, values, order, vertices, name)])[0]
+    return series
+
+
+def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    dense = np.empty_like(values)
+    dense[order] = values
+    return pd.Series(dense, pd.Index(_external(vertices, np.arange(len(values))), name="vertex"), name=name)
+
+
+def _external(vertices: VertexMap, dense: Array) -> Any:
+    """The caller's ids, as pandas takes them."""
+    import pandas as pd
+
+    found = vertices.external(dense)
+    return found if isinstance(found, np.ndarray) else pd.array(found, dtype="str")
+
+
+# by edge
+
+
+def _added(support: Array) -> tuple[int, int]:
+    return len(support), int(support.sum(dtype=np.int64))
+
+
+def _slice(block: OrientedCSR, support: Array, order: Array, start: int) -> Array:
+    """The keys of some of a block's edges, the smaller dense id first, above their supports."""
+    stop = min(start + PARTITION_EDGES, block.edges)
+    rows = block.offsets.searchsorted(np.arange(start, stop), side="right") - 1
+    u = order.take(rows * block.parts + block.row_part)
+    v = order.take(block.columns[start:stop].astype(np.int64) * block.parts + block.column_part)
+    return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support[start:stop]])
+
+
+def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
+    import pandas as pd
+
+    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    place = keys.argsort()
+    src, dst = (_external(vertices, end) for end in unpack(keys[place], SHIFT))
+    return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
+
+
+def _distributed(frames: list[Any], ids: str) -> Any:
+    """A Dask DataFrame of edge frames that stay where they are."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    meta = pd.DataFrame({"src": [], "dst": [], "support": []}).astype({"src": ids, "dst": ids, "support": "int64"})
+    return dd.from_delayed(frames, meta=meta, verify_meta=False) if frames else dd.from_pandas(meta, npartitions=1)
+
+
+# lists
+
+
+def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Array:
+    """So many triangles of a task, as dense ids, ascending in each row."""
+    from dasktc.backend.visit import listing
+
+    found = listing(BlockTask(index, table, stream, job.split, job.splits), count)
+    _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
+    parts = [index.row_part, index.column_part, table.column_part]
+    return np.sort(order.take(found.astype(np.int64) * index.parts + parts), axis=1)
+
+
+def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
+    import pandas as pd
+
+    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
+    place = np.lexsort((w, v, u))
+    return pd.DataFrame({name: _external(vertices, ids[place]) for name, ids in (("u", u), ("v", v), ("w", w))})

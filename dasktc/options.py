@@ -1,0 +1,101 @@
+"""The options of a count, checked in one place: names that exist, numbers that make sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dasktc.errors import InputError
+from dasktc.sources import Ids
+
+__all__ = ["BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
+
+BACKENDS = ("auto", "cpu")
+KERNELS = ("auto", "hub", "trust", "merge", "search")
+PARTITIONS = ("auto", "whole", "hash2d")
+REORDERS = ("auto", "degree", "collective", "indegree", "none")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to count. Attributes are the command line's options; None means: choose.
+
+    Attributes
+    ----------
+    backend : {"auto", "cpu"}
+    kernel : {"auto", "hub", "trust", "merge", "search"}
+    partition : {"auto", "whole", "hash2d"}
+    parts, splits : int or None
+        n (accepted without effect by `whole`) and m.
+    reorder : {"auto", "degree", "collective", "indegree", "none"}
+    memory : int, str or None
+        Bytes that one worker may use for a task, e.g. "4GB".
+    """
+
+    backend: str = "auto"
+    kernel: str = "auto"
+    partition: str = "auto"
+    parts: int | None = None
+    splits: int | None = None
+    reorder: str = "auto"
+    memory: int | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse names that do not exist and numbers below one."""
+        _one_of("backend", self.backend, BACKENDS)
+        _one_of("kernel", self.kernel, KERNELS)
+        _one_of("partition", self.partition, PARTITIONS)
+        _one_of("reorder", self.reorder, REORDERS)
+        for name in ("parts", "splits"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"--{name} {value} is below 1: a count has at least one part; give 1 or more")
+        bytes_of(self.memory)
+
+    @property
+    def chosen_backend(self) -> str:
+        """The backend that counts."""
+        return "cpu"
+
+    @property
+    def chosen_kernel(self) -> str:
+        """The kernel that counts."""
+        return "hub" if self.kernel == "auto" else self.kernel
+
+    @property
+    def chosen_reorder(self) -> str:
+        """`degree` lets a kernel cut rows at v; `collective` is TRUST's own."""
+        if self.reorder != "auto":
+            return self.reorder
+        return "collective" if self.chosen_kernel == "trust" else "degree"
+
+
+def read_ids(value: str) -> Ids | None:
+    """The `--ids` option as readers take it."""
+    _one_of("ids", value, ("auto", "int", "text"))
+    return None if value == "auto" else value  # type: ignore[return-value]
+
+
+def bytes_of(value: int | str | None) -> int | None:
+    """Bytes of a number or of a text such as "4GB".
+
+    Raises
+    ------
+    InputError
+        It is not a size, or below one byte.
+    """
+    if value is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        found = int(parse_bytes(value))
+    except ValueError:
+        raise InputError(f"--memory {value!r} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
+    if found < 1:
+        raise InputError(f"--memory {value} is below one byte: nothing would fit; give what one worker may use")
+    return found
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"--{name} {value!r} does not exist: choose one of {', '.join(choices)}")

@@ -1,0 +1,81 @@
+"""What a count would run, without counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.cluster import connect
+from dasktc.errors import InputError
+from dasktc.options import Options, bytes_of
+from dasktc.plan import Limits, Plan, make_plan
+from dasktc.stages import Progress, prepare_edges, silent
+from dasktc.tasks import Direct
+from dasktc.triangles import as_source
+
+__all__ = ["plan_size", "plan_source"]
+
+
+def plan_source(
+    source: Any,
+    client: Any = None,
+    *,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    ids: str = "auto",
+    skip: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Plan:
+    """Read a source, once, and plan its count; parameters as for `triangle_count`.
+
+    `workers` is how many tasks to plan for: the source is prepared in this process.
+    """
+    chosen = Options(**options)
+    found = as_source(source, format, columns, ids, skip)
+    with connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as tasks:
+        return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
+
+
+def plan_size(vertices: int, edges: int, *, workers: int | None = None, **options: Any) -> Plan:
+    """Plan the count of a graph of a given size whose blocks all have E/n² edges.
+
+    Parameters
+    ----------
+    vertices, edges : int
+    workers : int, optional
+        Tasks at a time; default 1.
+    **options
+        As for `triangle_count`; options of reading are ignored.
+    """
+    chosen = Options(**{name: value for name, value in options.items() if name in Options.__annotations__})
+    backend = get_backend(chosen.chosen_backend)
+    limits = Limits(
+        workers=_positive("workers", workers) or 1,
+        memory=bytes_of(chosen.memory) or Direct().memory,
+        partition=chosen.partition,
+        parts=chosen.parts,
+        splits=chosen.splits,
+    )
+    for name, value in (("vertices", vertices), ("edges", edges)):
+        if value < 0:
+            raise InputError(f"--{name} {value} is negative: a graph has 0 or more; give its size")
+    return make_plan(
+        vertices,
+        edges,
+        lambda n: np.full((n, n), -(-edges // n**2), dtype="int64"),
+        lambda index_edges, columns: backend.scratch_bytes(chosen.chosen_kernel, index_edges, columns),
+        limits,
+    )
+
+
+def _positive(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise InputError(f"--{name} {value} is below 1: nobody would count; give 1 or more, or leave it out")
+    return value

@@ -1,0 +1,137 @@
+"""Reordering: which ids the oriented graph's blocks are built with. The orientation stays.
+
+degree      id 0 has the highest degree: the ranks as they are. Every edge points to a smaller id.
+collective  TRUST's collective degree order (section 4.1) in the three bands of out-degree of
+            section 5.1: above 100, 2 to 100, below 2.
+indegree    id 0 has the highest in-degree (TRUST, section 4.1).
+none        the caller's ids in ascending order.
+
+The paper assigns collective ids one after another: visit u by descending collective degree, and
+number those of its neighbours that have no number yet. The same order comes from a sort: v is
+numbered by the first u visited that points to it, and, among that u's neighbours, by its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dasktc.backend import get_backend
+from dasktc.keys import pack, transform, unpack
+from dasktc.orient import Oriented, order_by, total
+from dasktc.tasks import Tasks, tree
+
+__all__ = ["REORDERS", "reorder"]
+
+Array = Any
+LARGE_DEGREE = 100
+"""TRUST, section 4.3: a CTA above it, a warp up to it."""
+
+
+def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
+    """Relabel the oriented graph.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    graph : Oriented
+        Over ranks. Its partitions are emptied unless `how` is "degree".
+    how : {"degree", "collective", "indegree", "none"}
+    shift : int
+    backend : str
+
+    Returns
+    -------
+    Oriented
+        Over the new ids; only with "degree" is every target below its source.
+    """
+    if how == "degree":
+        return graph
+    chosen = REORDERS[how](tasks, graph, shift, backend)
+    place = tasks.submit("reorder", _inverse, chosen, backend)
+    partitions = tasks.map("reorder", _relabel, graph.partitions, place, shift, backend)
+    order, outward, inward = (
+        tasks.submit("reorder", _take, vector, chosen) for vector in (graph.order, graph.out_degree, graph.in_degree)
+    )
+    return Oriented(partitions, order, outward, inward, graph.wedges)
+
+
+def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
+    return tasks.submit("reorder", _inverse, graph.order, backend)
+
+
+def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
+    return tasks.submit("reorder", order_by, graph.in_degree, backend)
+
+
+def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
+    out = graph.out_degree
+    sums = tasks.map("reorder", _collective_degree, list(graph.partitions), out, shift, backend)
+    visited = tasks.submit("reorder", order_by, tree(tasks, "reorder", total, sums), backend)
+    visit = tasks.submit("reorder", _inverse, visited, backend)
+    firsts = tasks.map("reorder", _first_visit, list(graph.partitions), visit, shift, backend)
+    first = tree(tasks, "reorder", partial(_least, backend=backend), firsts)
+    return tasks.submit("reorder", _banded, out, first, graph.order, backend)
+
+
+REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
+    "degree": _by_dense_id,
+    "collective": _by_collective_degree,
+    "indegree": _by_indegree,
+    "none": _by_dense_id,
+}
+
+
+def _collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
+    """Σ out-degree over N(u), by u."""
+    source, target = unpack(keys, shift)
+    sums = get_backend(backend).array.zeros(len(out_degree), dtype="int64")
+    get_backend(backend).array.add.at(sums, source, out_degree.take(target))
+    return sums
+
+
+def _first_visit(keys: Array, visit: Array, shift: int, backend: str) -> Array:
+    """The earliest visit among the vertices that point to v; V where none does."""
+    xp = get_backend(backend).array
+    source, target = unpack(keys, shift)
+    first = xp.full(len(visit), len(visit), dtype="int64")
+    xp.minimum.at(first, target, visit.take(source).astype("int64"))
+    return first
+
+
+def _least(vectors: list[Array], backend: str) -> Array:
+    xp = get_backend(backend).array
+    result = vectors[0]
+    for vector in vectors[1:]:
+        result = xp.minimum(result, vector)
+    return result
+
+
+def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Array:
+    """Ranks sorted by (band, first visit, dense id), as two stable integer sorts."""
+    xp = get_backend(backend).array
+    size = len(out_degree)
+    band = xp.where(out_degree > LARGE_DEGREE, 0, xp.where(out_degree >= 2, 1, 2))
+    by_id = _inverse(order, backend).astype("int64")
+    weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
+    return by_id.take(order_by(weight, backend))
+
+
+def _inverse(order: Array, backend: str) -> Array:
+    xp = get_backend(backend).array
+    place = xp.empty(len(order), dtype="int32")
+    place[order] = xp.arange(len(order), dtype="int32")
+    return place
+
+
+def _relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
+    def relabelled(chunk: Array) -> Array:
+        source, target = unpack(chunk, shift)
+        return pack(place.take(source), place.take(target), shift)
+
+    return transform(keys, relabelled, backend)
+
+
+def _take(vector: Array, chosen: Array) -> Array:
+    return vector.take(chosen)

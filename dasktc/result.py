@@ -1,0 +1,155 @@
+"""What a count hands back."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dasktc.count import Record
+from dasktc.csr import TaskCount
+from dasktc.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TriangleCount"]
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleCount:
+    """The exact number of triangles of a graph, and how it was found. `int(result)` is the number.
+
+    Attributes
+    ----------
+    triangles : int
+    vertices : int
+        Vertices with an edge after clean-up.
+    edges : int
+        Distinct undirected edges after clean-up.
+    loops_dropped, duplicates_dropped : int
+        Rows of the source that were loops, and that repeated an edge in either direction.
+    backend, kernel, reorder : str
+        What counted, and in which order of ids.
+    workers : int
+        Tasks that ran at a time.
+    plan : Plan
+    seconds : dict of str to float
+        Wall time of read, prepare and count, and of all in total.
+    wedges, probes : int
+        Wedges handled, equal to Σ in(v)·out(v) of the oriented graph; streamed elements tested.
+    verified : int
+        Tasks that were counted again by another kernel.
+    """
+
+    triangles: int
+    vertices: int
+    edges: int
+    loops_dropped: int
+    duplicates_dropped: int
+    backend: str
+    workers: int
+    kernel: str
+    reorder: str
+    plan: Plan
+    seconds: dict[str, float]
+    wedges: int
+    probes: int
+    verified: int
+    records: list[Record] = field(repr=False)
+
+    def __int__(self) -> int:
+        return self.triangles
+
+    def __index__(self) -> int:
+        return self.triangles
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """One row a counting task: its blocks, split, counts, CPU seconds and worker."""
+        import pandas as pd
+
+        rows = [(*r.job.triple.places, r.job.split, *r.count, r.worker) for r in self.records]
+        return pd.DataFrame(rows, columns=["index", "table", "stream", "split", *TaskCount._fields, "worker"])
+
+    @property
+    def max_collision(self) -> int:
+        """The longest hash bucket met; 0 where no hash table is used (TRUST, table 3)."""
+        return max((r.count.max_collision for r in self.records), default=0)
+
+    @property
+    def time_imbalance(self) -> float | None:
+        """Counting seconds of the busiest over those of the least busy worker (TRUST, table 6)."""
+        busy: dict[str, float] = {}
+        for record in self.records:
+            busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
+        if len(busy) < 2:
+            return 1.0
+        return max(busy.values()) / min(busy.values()) if min(busy.values()) else None
+
+    @property
+    def edges_per_second(self) -> float | None:
+        """Edges over the wall time of the count phase: traversed edges a second (TRUST, section 6)."""
+        return self.edges / self.seconds["count"] if self.seconds["count"] else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the single tasks, ready for JSON."""
+        plan = self.plan
+        return {
+            "triangles": self.triangles,
+            "vertices": self.vertices,
+            "edges": self.edges,
+            "loops_dropped": self.loops_dropped,
+            "duplicates_dropped": self.duplicates_dropped,
+            "backend": self.backend,
+            "workers": self.workers,
+            "kernel": self.kernel,
+            "partition": plan.partition,
+            "parts": plan.parts,
+            "splits": plan.splits,
+            "reorder": self.reorder,
+            "tasks": plan.tasks,
+            "seconds": self.seconds,
+            "wedges": self.wedges,
+            "probes": self.probes,
+            "max_collision": self.max_collision,
+            "time_imbalance": self.time_imbalance,
+            "space_imbalance": plan.space_imbalance,
+            "edges_per_second": self.edges_per_second,
+            "verified": self.verified,
+        }
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Rows of (name, text) for people."""
+        seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
+        rows = [
+            ("triangles", f"{self.triangles:,}"),
+            ("vertices", f"{self.vertices:,}"),
+            ("edges", f"{self.edges:,}"),
+            ("dropped", f"{self.loops_dropped:,} loops, {self.duplicates_dropped:,} duplicates"),
+            (
+                "counted by",
+                f"{self.kernel} on {self.backend}, {self.workers} at a time, {self.reorder} order",
+            ),
+            (
+                "plan",
+                f"{self.plan.partition}, n = {self.plan.parts}, m = {self.plan.splits}, {self.plan.tasks:,} tasks",
+            ),
+            ("seconds", seconds),
+            (
+                "checked",
+                f"{self.wedges:,} wedges" + (f", {self.verified:,} tasks again" if self.verified else ""),
+            ),
+        ]
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<11}{text}" for name, text in self.summary())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.summary()
+        )
+        return f"<table>{rows}</table>"

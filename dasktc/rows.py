@@ -1,0 +1,220 @@
+"""Rows of text to columns of ids: whole blocks at a time, in Arrow.
+
+Two ways that agree. The CSV reader of Arrow is fast, and wants rows of one width without quotes
+or comments. Everything else goes line by line through one regular expression, which defines what
+a row is; the first line that it does not match is the one that the caller is told of.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dasktc.dialect import BLANKS, Dialect, is_integer, split
+
+__all__ = ["BadLine", "count_rows", "parse"]
+
+Array = Any
+_ORDINARY = b"0123456789-. \t\r\n,;|"
+
+
+class BadLine(Exception):
+    """A line that cannot be read: its place in the block, from 0, and what is wrong with it."""
+
+    def __init__(self, place: int, reason: str) -> None:
+        super().__init__(place, reason)
+        self.place, self.reason = place, reason
+
+
+def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
+    """Read the ids in a block of whole lines.
+
+    Parameters
+    ----------
+    block : bytes
+    dialect : Dialect
+
+    Returns
+    -------
+    source, target : array
+        NumPy int64, or Arrow large_string.
+    rows : int
+        Data rows, those of a single id (an isolated vertex) included.
+
+    Raises
+    ------
+    BadLine
+        A line does not hold two ids.
+    """
+    if b"\r" in block and (stray := re.search(rb"\r[^\r\n]", block)):
+        raise BadLine(
+            block.count(b"\n", 0, stray.start()),
+            "holds a carriage return that ends no line: line ends of an old Mac; convert them, with tr '\\r' '\\n'",
+        )
+    pair = _parse_even(block, dialect)
+    return (*pair, len(pair[0])) if pair else _parse_any(block, dialect)
+
+
+def count_rows(block: bytes) -> int:
+    """Count the lines that are neither blank nor comments."""
+    return len(_data_lines(block)[1])
+
+
+def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
+    """Read rows of one width with Arrow's CSV reader, or decline."""
+    separator = dialect.separator
+    if dialect.ids == "text" or (separator is None and sorted(dialect.columns) != [0, 1]):
+        return None
+    odd = block.translate(None, _ORDINARY)
+    if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
+        return None
+    import pyarrow
+    from pyarrow import csv
+
+    if separator is None:
+        separator = "\t" if b"\t" in block[: block.find(b"\n")] else " "
+    names = [f"f{place}" for place in dialect.columns]
+    try:
+        table = csv.read_csv(
+            pyarrow.BufferReader(block),
+            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
+            csv.ParseOptions(delimiter=separator, quote_char=False),
+            csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pyarrow.int64()), null_values=[]
+            ),
+        )
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError):
+        return None
+    return table[names[0]].to_numpy(), table[names[1]].to_numpy()
+
+
+def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
+    """Read rows of any width with one regular expression."""
+    import pyarrow.compute as pc
+
+    if dialect.ids == "text" and b"\0" in block:
+        place = block.count(b"\n", 0, block.find(b"\0"))
+        raise BadLine(place, "holds a zero byte: the file is binary or damaged; check it, or --format")
+    lines, places = _data_lines(block)
+    found = pc.extract_regex(lines, _pattern(dialect))
+    if found.null_count:
+        _refuse(lines, places, found.is_null(), dialect)
+    source, target = found.flatten()
+    alone = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
+    if dialect.separator is not None and dialect.ids == "text":
+        several = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")
+        _refuse(lines, places, pc.and_(alone, several), dialect)
+    quoted = dialect.separator is not None and b'"' in block
+    pairs = np.flatnonzero(pc.invert(alone))
+    ids = [
+        _convert(source, dialect.ids, quoted, places).take(pairs),
+        _convert(target.take(pairs), dialect.ids, quoted, places[pairs]),
+    ]
+    if dialect.columns[0] > dialect.columns[1]:
+        ids.reverse()
+    return ids[0], ids[1], len(source)
+
+
+def _data_lines(block: bytes) -> tuple[Array, Array]:
+    """Return the lines that are neither blank nor comments, line ends included, and their places."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
+    last = [] if block.endswith(b"\n") else [len(block)]
+    bounds = np.concatenate([[0], ends, last]).astype(np.int64)
+    buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(block)]
+    lines = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(bounds) - 1, buffers)  # a view
+    data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:[#%]|\n|$)"))
+    return lines.filter(data), np.flatnonzero(data)
+
+
+@cache
+def _pattern(dialect: Dialect) -> str:
+    """Return the regular expression of a data line: `a` and `b`, the ids in the order of their places."""
+    separator = dialect.separator
+    first, last = sorted(dialect.columns)
+    blank = "".join(b for b in BLANKS if b != separator)
+    if separator is None:
+        any_field, gap, rest = f"[^{BLANKS}\n]+", f"[{BLANKS}]+", f"(?:[{BLANKS}][^\n]*)?"
+        name = "-?[0-9]+" if dialect.ids == "int" else any_field
+    else:
+        bare, gap = f'[^{separator}{blank}\n"][^{separator}\n]*', f"[{separator}][{blank}]*"
+        any_field = f'(?:{bare}|"(?:[^"\n]|"")*"[{blank}]*|)'
+        name = '-?[0-9]+|"-?[0-9]+"' if dialect.ids == "int" else f'{bare}|"(?:[^"\n]|"")+"'
+        rest = "(?:\t[^\n]*)?" if separator == "\t" else f"(?:{gap}{any_field})*"
+    before = (any_field + gap) * first
+    between = (any_field + gap) * (last - first - 1)
+    alone = "?" if (first, last) == (0, 1) else ""
+    pair = f"{gap}{between}(?P<b>{name})[{blank}]*{rest}"
+    return f"^[{blank}]*{before}(?P<a>{name})[{blank}]*(?:{pair}){alone}\n?$"
+
+
+def _refuse(lines: Array, places: Array, wrong: Array, dialect: Dialect) -> None:
+    """Refuse the first line that is wrong, if there is one."""
+    for which in np.flatnonzero(wrong)[:1]:
+        raise BadLine(
+            int(places[which]), _reason(lines[int(which)].as_py().decode("utf-8", "replace"), dialect)
+        )
+
+
+def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
+    """Turn the bytes of ids into int64 or text without quotes."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    try:
+        text = pc.ascii_trim(values.cast(pyarrow.large_string()), BLANKS)
+        if quoted:
+            inside = pc.replace_substring(pc.utf8_slice_codeunits(text, 1, -1), '""', '"')
+            text = pc.if_else(pc.starts_with(text, '"'), inside, text)
+        return text if ids == "text" else text.cast(pyarrow.int64()).to_numpy()
+    except pyarrow.ArrowInvalid:
+        fits = _is_utf8 if ids == "text" else _is_int64
+        which, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
+    shown = value[:40].decode("utf-8", "replace")
+    if ids == "text":
+        reason = (
+            f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
+        )
+    else:
+        reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use --ids text"
+    raise BadLine(int(places[which]), reason)
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_int64(value: bytes) -> bool:
+    digits = value.strip(b'"-').lstrip(b"0")
+    return len(digits) < 20 and -(1 << 63) <= int(value.strip(b'"')) < 1 << 63
+
+
+def _reason(line: str, dialect: Dialect) -> str:
+    """Say what is wrong with a line that the regular expression does not match."""
+    fields = split(line, dialect.separator)
+    for place in sorted(dialect.columns):
+        if place >= len(fields):
+            return (
+                f"holds {len(fields)} field{'s' * (len(fields) != 1)} where column {place + 1} is to be an id: "
+                "cut short, or another separator; check the line"
+            )
+        if not fields[place]:
+            return (
+                f"holds no id in column {place + 1}: a missing value, or another column is meant; drop the "
+                "row, or say where ids stand with --columns"
+            )
+        if dialect.ids == "int" and not is_integer(fields[place]):
+            return (
+                f"holds {fields[place][:40]!r} where an integer id is expected: the first data row has integers; "
+                "use --ids text if ids are names"
+            )
+    return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

@@ -1,0 +1,60 @@
+"""SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
+
+Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.matrixmarket`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dasktc import files, lines
+from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+    from dasktc.sources import Ids, Part, ReadOptions
+
+__all__ = ["parts"]
+
+
+@dataclass(frozen=True)
+class _File:
+    url: str
+    rows: int
+    entries: int
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        return backend.frame.DataFrame(lines.id_pairs(self.url, None, 3, range(self.rows), self.entries))
+
+
+def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
+    """Read an SMAT file as one part.
+
+    Parameters
+    ----------
+    url : str
+    options : ReadOptions
+
+    Raises
+    ------
+    InputError
+        The first line is not three counts, or the matrix is not square.
+    """
+    first = files.head(url, 256).split(b"\n", 1)[0]
+    try:
+        rows, columns, entries = (int(field) for field in first.split())
+    except ValueError:
+        rows = columns = entries = -1
+    if min(rows, columns, entries) < 0:
+        raise InputError(
+            f"line 1 of {url} holds {first[:40].decode('utf-8', 'replace')!r} where an SMAT file has rows, "
+            "columns and entries: another format; check --format"
+        )
+    if rows != columns:
+        raise InputError(
+            f"{url} is a matrix of {rows:,} x {columns:,}: only a square one is the adjacency of a graph; "
+            "for a bipartite graph give its vertices distinct ids in one edge list"
+        )
+    return [_File(url, rows, entries)], "int"

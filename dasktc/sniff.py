@@ -1,0 +1,283 @@
+"""How the lines of a text file of edges are to be read, found out from its first rows.
+
+A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
+one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
+that makes two integers of every row is taken. Ids are integers if those of the first data row
+are, else text. Rows before the data are passed over only where there can be no doubt: one header
+row of names above rows of integers. Other doubts are refused with the option that settles them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from dasktc import files
+from dasktc.columns import PAIRS
+from dasktc.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.errors import InputError
+from dasktc.sources import Ids, ReadOptions
+
+__all__ = ["Layout", "sniff"]
+
+_SEPARATORS = (",", ";", "|", "\t", None)
+_NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
+_ROWS = 256
+_HEAD, _MOST = 1 << 16, 1 << 26
+
+# Pairs of `columns.PAIRS` that no two neighbours are called, so that they are a header above names too.
+_SURE = {
+    *(("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to")),
+    *(("id_1", "id_2"), ("fromnodeid", "tonodeid"), ("from_node_id", "to_node_id")),
+}
+
+
+class Layout(NamedTuple):
+    """How to read a file: the dialect, and where in the (decompressed) file the data begins.
+
+    `start` counts bytes, `line` lines from 1. `edges` is not None if the first data row may be a
+    header of vertex and edge counts: it is one if exactly so many data rows follow.
+    """
+
+    dialect: Dialect
+    start: int
+    line: int
+    edges: int | None
+    bytes_per_row: float
+
+
+class _Row(NamedTuple):
+    """A data line: where it starts, its number, its text."""
+
+    start: int
+    line: int
+    text: str
+
+
+class _Reading(NamedTuple):
+    """The sampled rows under one separator; `header` is the number of rows above the data."""
+
+    separator: str | None
+    columns: tuple[int, int]
+    header: int
+    kinds: list[str]
+
+
+def sniff(url: str, options: ReadOptions) -> Layout:
+    """Find out how a file of edges is to be read.
+
+    Parameters
+    ----------
+    url : str
+    options : ReadOptions
+        `columns`, `ids` and `skip` overrule what the rows say.
+
+    Raises
+    ------
+    InputError
+        The file holds no edge in its first 64 MiB, or its first rows can be read in more than one way.
+    """
+    if options.columns and options.columns[0] == options.columns[1]:
+        raise InputError(
+            f"--columns {','.join(options.columns)} is one column: an edge has two ends; give two"
+        )
+    rows = _sample(url, options.skip or 0)
+    readings = [r for s in _SEPARATORS if (r := _read_as(s, rows, options))]
+    if not readings:
+        raise _no_reading(url, rows, options)
+    reading = _choose(readings, rows)
+    if reading.header == len(rows):
+        raise InputError(f"{url} holds no data line below its header: cut short; check the file")
+    names = split(rows[0].text, reading.separator) if reading.header else []
+    if options.columns is None and "" in (names[place] for place in reading.columns if place < len(names)):
+        raise InputError(
+            f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}: one without a "
+            "name may not hold ids; say which do, by name or by place from 0, as in --columns 1,2"
+        )
+    ids = options.ids or _ids(url, rows[reading.header :], reading, options.skip)
+    first = rows[reading.header]
+    dialect = Dialect(reading.separator, reading.columns, ids)
+    width = sum(len(row.text) + 1 for row in rows) / len(rows)
+    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width)
+
+
+def _sample(url: str, skip: int) -> list[_Row]:
+    """First data rows, from a head long enough to show two rows of more than one field."""
+    nbytes = _HEAD
+    while True:
+        data = files.head(url, nbytes)
+        complete = len(data) < nbytes
+        rows = _rows(data if complete else data[: data.rfind(b"\n") + 1], skip)
+        if complete or nbytes >= _MOST or sum(_is_wide(row.text) for row in rows) > 1:
+            break
+        nbytes *= 32
+    if re.match(rb"%\s*bip\b", data):
+        raise InputError(
+            f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
+            "it has no triangles; give the vertices distinct ids, in a file without that line"
+        )
+    if not rows:
+        where = "" if complete else f" in its first {nbytes >> 20} MiB"
+        below = f" below line {skip}" if skip else ""
+        raise InputError(
+            f"{url} holds no data line{below}{where}: it is empty, or all comments; check the file"
+        )
+    return rows
+
+
+def _rows(data: bytes, skip: int) -> list[_Row]:
+    rows: list[_Row] = []
+    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    line = 0
+    wide = 0
+    while start < len(data) and (len(rows) < _ROWS or wide < 2):
+        stop = data.find(b"\n", start) + 1 or len(data)
+        line += 1
+        text = data[start:stop].decode("utf-8", "replace").strip(BLANKS + "\n")
+        if line > skip and text and text[0] not in "#%":
+            rows.append(_Row(start, line, data[start:stop].decode("utf-8", "replace").rstrip("\r\n")))
+            wide += _is_wide(text)
+        start = stop
+    return rows
+
+
+def _is_wide(text: str) -> bool:
+    return re.search(rf"[^{BLANKS},;|][{BLANKS},;|]+[^{BLANKS},;|]", text) is not None
+
+
+def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _Reading | None:
+    """Read the sample with one separator; None if it does not separate, or the columns are not there."""
+    table = [split(row.text, separator) for row in rows]
+    width = max(map(len, table))
+    named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
+    readings = []
+    for columns in _candidates(table[0], options.columns):
+        if width > max(1, *columns):
+            kinds = [_kind(fields, columns) for fields in table]
+            header = named or (options.skip is None and _has_header(rows[0].text, table, kinds, columns))
+            readings.append(_Reading(separator, columns, int(header), kinds))
+    return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
+
+
+def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[int, int]]:
+    """Places of the id columns: those asked for, else those with known names, else the first two."""
+    if asked is not None:
+        places = [int(n) if n.isdecimal() else names.index(n) for n in asked if n.isdecimal() or n in names]
+        return [(places[0], places[1])] if len(places) == 2 else []
+    lower = [name.lower() for name in names]
+    return [*((lower.index(a), lower.index(b)) for a, b in PAIRS if a in lower and b in lower), (0, 1)]
+
+
+def _kind(fields: list[str], columns: tuple[int, int]) -> str:
+    """What a row's ids are: int, text or mixed; single for a row of one integer, short for one too few."""
+    if len(fields) == 1:
+        return "single" if is_integer(fields[0]) else "single text"
+    if max(columns) >= len(fields):
+        return "short"
+    return ("text", "mixed", "int")[sum(is_integer(fields[place]) for place in columns)]
+
+
+def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> bool:
+    """Whether the first row is one of names: no number in it, and integers below or names that are sure."""
+    if kinds[0] not in ("text", "single text") or any(
+        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text)
+    ):
+        return False
+    if kinds[1:2] == ["int"]:
+        return True
+    names = [table[0][place] for place in columns if kinds[0] == "text"]
+    again = any(name in fields for fields in table[1:] for name in names)
+    return tuple(name.lower() for name in names) in _SURE and not again
+
+
+def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
+    """Take the separator that makes integers of most rows, else the one that cuts them most alike."""
+
+    def clean(reading: _Reading) -> bool:
+        # Two tabs in a row are an empty field unless blanks separate everywhere else.
+        gaps = reading.separator is None and any(re.search(r"\t *\t", row.text.strip()) for row in rows)
+        return not gaps and {"int"} <= set(reading.kinds[reading.header :]) <= {"int", "single"}
+
+    def starts(reading: _Reading) -> bool:
+        return next((k for k in reading.kinds[reading.header :] if k != "single"), "") == "int"
+
+    def even(reading: _Reading) -> bool:
+        widths = set(_widths(reading.separator, rows))
+        return len(widths) == 1 and widths != {1}
+
+    def every(reading: _Reading) -> bool:
+        return min(_widths(reading.separator, rows)) > 1
+
+    for fits in (clean, starts, even, every):
+        for reading in readings:
+            if fits(reading):
+                return reading
+    return readings[0]
+
+
+def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
+    """Fields a row, without the attributes in brackets that NetworkX writes."""
+    return [len(split(re.sub(r" *(\{.*\}|\[.*\])", "", row.text), separator)) for row in rows]
+
+
+def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids:
+    """Type of the first row's ids; refused where that row may not be an edge."""
+    kinds = reading.kinds[reading.header :]
+    above = ("single",) if "int" in kinds else ("single", "single text")
+    place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
+    if kind == "int":
+        return "int"
+    where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
+    fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
+    if kind == "short":
+        raise InputError(
+            f"{where}, and column {max(reading.columns) + 1} is to be an id: text above the data, or another "
+            f"column is meant; use --skip {rows[place].line}, or other --columns"
+        )
+    if kind == "mixed":
+        raise InputError(
+            f"{where} where the first edge is expected, with one integer and one that is not: text above the "
+            f"data, or names; use --skip {rows[place].line} to pass over it, or --ids text if ids are names"
+        )
+    if "int" in kinds and (skip is None or kind == "single text"):
+        line = rows[kinds.index("int")].line
+        raise InputError(
+            f"{where}, but line {line} holds integers: text above the data, or names; use --skip {line - 1} to "
+            "pass over what stands above, or --ids text if ids are names"
+        )
+    if all(re.fullmatch(_NUMBER, field) for field in fields):
+        raise InputError(
+            f"{where}: ids with a decimal point, of which '1' and '1.0' may be one vertex; write them as integers, "
+            "or use --ids text to take them as names"
+        )
+    widths = sorted(_widths(reading.separator, rows))
+    if widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
+        raise InputError(
+            f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
+            "or use --ids text if the first two words of a line are ids"
+        )
+    return "text"
+
+
+def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> int | None:
+    """Last field of a first row that may be `vertices [vertices] edges`: no more ids may follow than that."""
+    if options.skip is not None or options.columns is not None or reading.header or reading.kinds[0] != "int":
+        return None
+    fields = split(rows[0].text, reading.separator)
+    if len(fields) > 3 or any(not is_integer(field) or len(field) > 18 for field in fields):
+        return None
+    seen = {name for row in rows[1:] for name in split(row.text, reading.separator)[:2]}
+    return int(fields[-1]) if 0 < len(seen) <= int(fields[0]) else None
+
+
+def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
+    if options.columns is None or not any(_is_wide(row.text) for row in rows):
+        return InputError(
+            f"{url} holds no edge: its lines hold one field each, line {rows[0].line} {rows[0].text[:40]!r}; "
+            "an edge is two ids separated by blanks, a comma, ';', '|' or a tab"
+        )
+    names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
+    return InputError(
+        f"--columns {','.join(options.columns)} are not in {url}: line {rows[0].line} holds "
+        f"{', '.join(map(repr, names[:12]))}; give two of these names, or places from 0 to {len(names) - 1}"
+    )

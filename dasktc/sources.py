@@ -1,0 +1,91 @@
+"""Sources of edges: what a caller may hand over, cut into parts that workers read by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+
+__all__ = ["Ids", "Part", "ReadOptions", "Source"]
+
+Ids = Literal["int", "text"]
+
+
+class Part(Protocol):
+    """One piece of a source, read by one worker on its own. It is pickled: small, no open files."""
+
+    @property
+    def upstream(self) -> Any:
+        """A Dask Delayed that `read` needs the value of (a partition of a Dask DataFrame), or None."""
+        ...
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Read the piece.
+
+        Parameters
+        ----------
+        backend : Backend
+        upstream : object
+            The computed value of `self.upstream`; None where that is None.
+
+        Returns
+        -------
+        DataFrame of `backend.frame`
+            Columns "src" and "dst", both of one integer type (int32 or int64) or both string
+            (`Source.ids`), no missing value; one row an edge as it stands in the source: loops,
+            duplicates and directions kept.
+
+        Raises
+        ------
+        InputError
+            The piece cannot be read, with the line number where there is one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a source is to be read; None means: find out.
+
+    Attributes
+    ----------
+    format : str or None
+        A format's name (`read.FORMATS`).
+    columns : tuple of two str or None
+        Names, or positions as digits ("0"), of the two id columns. Names demand a header row.
+    ids : {"int", "text"} or None
+    skip : int or None
+        Leading lines to pass over. 0 says that the first line is data, whatever it looks like.
+    blocksize : int
+        Bytes of a splittable file that one part takes.
+    """
+
+    format: str | None = None
+    columns: tuple[str, str] | None = None
+    ids: Ids | None = None
+    skip: int | None = None
+    blocksize: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of edges.
+
+    Attributes
+    ----------
+    name : str
+        What a user calls it: a path, or a description.
+    parts : tuple of Part
+        Together every edge once. May be empty (a graph without edges).
+    ids : {"int", "text"}
+        The type of ids in every part.
+    triangles : int or None
+        The known answer, where arithmetic gives one.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    ids: Ids = "int"
+    triangles: int | None = None

@@ -1,0 +1,154 @@
+"""Support: for every edge, and so for every vertex, the triangles that it is in.
+
+These are the counting tasks with another output. A task visits its triangles and adds one to each
+of their three edges; what different tasks find for a block is added up. A vertex's edges have
+twice its triangles together. The wedges of all tasks are checked as those of a count are.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.count import Job, Record, check, jobs
+from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.errors import InputError
+from dasktc.orient import total
+from dasktc.plan import Block, Triple, size
+from dasktc.tasks import Tasks, tree
+
+if TYPE_CHECKING:
+    from dasktc.graph import Graph
+
+__all__ = ["edge_supports", "vertex_supports"]
+
+Array = Any
+ARITY = 4
+"""Contributions added at a time: together no larger than the task that makes one."""
+
+
+def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
+    """Count every edge's triangles.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    supports : dict of (i, j) to handle of array of int32
+        By place of the block, aligned with its columns.
+    triangles : int
+        Of the graph.
+
+    Raises
+    ------
+    InputError
+        A task needs more memory than a worker has.
+    CountError
+        The tasks did not handle every wedge once.
+    """
+    return _sums(graph, _by_edge, lambda triple: triple.places)
+
+
+def vertex_supports(graph: Graph) -> tuple[list[Any], int]:
+    """Sum every vertex's edges' supports; parameters and errors are those of `edge_supports`.
+
+    Returns
+    -------
+    sums : list of handles of arrays of int64
+        Entry i holds the vertices v with v % n = i, at v // n.
+    triangles : int
+        Of the graph.
+    """
+    sums, count = _sums(graph, _by_vertex, lambda triple: [part for place in triple.places for part in place])
+    return [sums[part] for part in sorted(sums)], count
+
+
+def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any]) -> tuple[dict[Any, Any], int]:
+    """Run `visit` for every counting task, and add up the arrays that it returns.
+
+    These are one array for each distinct key of the triple, in ascending order; a Record follows.
+    """
+    _refuse_beyond_memory(graph)
+    tasks, blocks, records = graph.tasks, graph.blocks, []
+    sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
+    for job in jobs(graph.plan, "support", graph.options.chosen_backend):
+        found = tasks.submit("support", visit, job, *(blocks[place] for place in job.triple.places))
+        distinct = sorted(set(keys(job.triple)))
+        for position, key in enumerate(distinct):
+            sums[key].add(tasks.submit("support", operator.getitem, found, position))
+        records.append(tasks.submit("support", operator.getitem, found, len(distinct)))
+    reported: list[Record] = tasks.gather(records)
+    check(reported, graph.plan, graph.prepared.graph.wedges)
+    return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
+
+
+def _refuse_beyond_memory(graph: Graph) -> None:
+    """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts."""
+    from dasktc.backend.visit import support_bytes
+
+    plan, rows, blocks = graph.plan, graph.prepared.layout.rows, min(3, graph.plan.parts**2)
+    edges = blocks * plan.block_edges_max
+    need = 4 * edges + 2 * 8 * blocks * rows + support_bytes(edges, rows)
+    if need > plan.memory:
+        raise InputError(
+            f"a task that visits triangles needs {size(need)} at n = {plan.parts}, more than the {size(plan.memory)} "
+            f"of one worker: it keeps a number for every edge; prepare with parts={2 * plan.parts}, or raise memory"
+        )
+
+
+class _Sum:
+    """`tree` over vectors that come one by one: few of them wait at a time, also where a task runs at once."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._levels: list[list[Any]] = []
+
+    def add(self, handle: Any) -> None:
+        """Take one vector more; a full level is added up, and the sum moves one level up."""
+        for level in self._levels:
+            level.append(handle)
+            if len(level) < ARITY:
+                return
+            handle = tree(self._tasks, "sum", total, level, ARITY)
+        self._levels.append([handle])
+
+    def result(self) -> Any:
+        """Handle of the sum of all."""
+        return tree(self._tasks, "sum", total, [handle for level in self._levels for handle in level], ARITY)
+
+
+Visited = dict[Block, tuple[OrientedCSR, Array]]
+"""Each block of a task, by place, and its edges' supports."""
+
+
+def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
+    from dasktc.backend.visit import support
+
+    by_place = dict(zip(job.triple.places, blocks, strict=True))
+    index, table, stream = (by_place[place] for place in job.triple.places)
+    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits))
+    found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
+    return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+
+
+def _by_edge(job: Job, *blocks: OrientedCSR) -> list[Any]:
+    found, record = _visited(job, blocks)
+    return [*(found[place][1] for place in sorted(found)), record]
+
+
+def _by_vertex(job: Job, *blocks: OrientedCSR) -> list[Any]:
+    from dasktc.backend.visit import add_ends
+
+    found, record = _visited(job, blocks)
+    sums: dict[int, Array] = {}
+    for (i, j), (block, supports) in found.items():
+        for part in (i, j):
+            sums.setdefault(part, np.zeros(block.rows, np.int64))
+        add_ends(block, supports, sums[i], sums[j])
+    return [*(sums[part] for part in sorted(sums)), record]

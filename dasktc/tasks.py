@@ -1,0 +1,199 @@
+"""How stage functions are run: called here and now, or as Dask tasks. The stages know neither.
+
+`Direct` calls each function at once, in this process: no scheduler, so that a small graph is
+answered at once. `OnCluster` submits the same calls to a client; a key such as
+("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token
+keeps two runs on one cluster apart: without it the second would be handed the first one's results.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+from uuid import uuid4
+
+__all__ = ["Direct", "OnCluster", "Tasks", "tree"]
+
+UNLIMITED = 1 << 62
+
+
+class Tasks(Protocol):
+    """An executor of stage functions. A handle is what stands for a result: itself, or a future."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run at a time."""
+        ...
+
+    @property
+    def memory(self) -> int:
+        """Bytes that each of them may use."""
+        ...
+
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Handles of the values of Dask Delayeds, computed together; of None for None."""
+        ...
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call `function(*args)`, handles among args (or lists of them) replaced by their results."""
+        ...
+
+    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+        """Call `function(input, *shared)` for each input, and empty `inputs`.
+
+        The list is taken over so that each input can be freed as soon as it is used; pass
+        `list(inputs)` to keep it.
+        """
+        ...
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
+        ...
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Bring (small) results here."""
+        ...
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
+        ...
+
+
+class Direct:
+    """Calls the stage functions in this process, one after another."""
+
+    workers = 1
+
+    @property
+    def memory(self) -> int:
+        """What this machine has available now."""
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Compute them here."""
+        if all(item is None for item in delayed):
+            return delayed
+        import dask
+
+        return list(dask.compute(*delayed, scheduler="sync"))
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call the function."""
+        return function(*args)
+
+    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+        """Call the function for each input, dropping the input afterwards."""
+        inputs.reverse()
+        results = []
+        while inputs:
+            results.append(function(inputs.pop(), *shared))
+        return results
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Transpose lists of pieces."""
+        rows, handles[:] = list(handles), []
+        return [[row[k] for row in rows] for k in range(count)]
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Nothing to bring: handles are results."""
+        return list(handles)
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call the function as the results are asked for."""
+        for call in calls:
+            yield function(*call)
+
+
+class OnCluster:
+    """Submits the stage functions to a Dask client.
+
+    Every task is pure and may run again on another worker: nothing is scattered, nothing is pinned.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._token = uuid4().hex[:8]
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def workers(self) -> int:
+        """Threads over all workers now, at least 1."""
+        cores: list[int] = list(self.client.ncores().values())
+        return max(1, sum(cores))
+
+    @property
+    def memory(self) -> int:
+        """The smallest worker's memory limit, shared by its threads."""
+        found = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        shares: list[int] = [int(w["memory_limit"] or UNLIMITED) // w["nthreads"] for w in found]
+        return min(shares)
+
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Compute them on the cluster; their values stay there."""
+        if all(item is None for item in delayed):
+            return delayed
+        futures: list[Any] = self.client.compute(delayed)
+        return futures
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Submit one call; the future's key is (stage-token, number)."""
+        number = self._numbers.get(stage, 0)
+        self._numbers[stage] = number + 1
+        return self.client.submit(function, *args, key=(f"{stage}-{self._token}", number), pure=False)
+
+    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+        """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
+        futures = [self.submit(stage, function, item, *shared) for item in inputs]
+        inputs.clear()
+        return futures
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Submit one task a piece, so that a piece travels alone, from worker to worker."""
+        rows, handles[:] = list(handles), []
+        return [[self.submit(stage, operator.getitem, row, k) for row in rows] for k in range(count)]
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Bring results to the client; the first error among them is raised here."""
+        results: list[Any] = self.client.gather(list(handles))
+        return results
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Take each result to the client as it ends, so that no later loss of a worker can undo it."""
+        from distributed import as_completed
+
+        futures = [self.submit(stage, function, *call) for call in calls]
+        ended = as_completed(futures, loop=self.client.loop, with_results=True)
+        futures.clear()
+        for future, result in ended:
+            future.release()
+            yield result
+
+
+def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int = 8) -> Any:
+    """Reduce handles to one with `function(list)`, `arity` at a time, and empty the list.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    stage : str
+    function : callable (list) -> object
+        Associative and commutative, e.g. the sum of arrays.
+    handles : list of handles, at least one
+    arity : int
+
+    Returns
+    -------
+    handle
+    """
+    level, handles[:] = list(handles), []
+    while len(level) > 1:
+        groups = [level[i : i + arity] for i in range(0, len(level), arity)]
+        level = [group[0] if len(group) == 1 else tasks.submit(stage, function, group) for group in groups]
+    return level[0]

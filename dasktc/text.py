@@ -1,0 +1,191 @@
+"""Text and CSV files of edges: SNAP, KONECT, Graph Challenge, NetworkX, spreadsheets.
+
+Module `sniff` finds out how the lines are read, module `rows` reads them. A file that is not
+compressed is cut into byte ranges that workers read by themselves; a compressed one is a single
+part, parsed block by block as it is decompressed. Either way a worker holds its frame and a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from dasktc import files
+from dasktc.dialect import Dialect
+from dasktc.errors import InputError
+from dasktc.rows import BadLine, count_rows, parse
+from dasktc.sniff import Layout, sniff
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+    from dasktc.sources import Ids, Part, ReadOptions
+
+__all__ = ["parts"]
+
+Array = Any
+_BLOCK = 4 << 20
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
+
+    `aligned` says that a line begins at `start`. `counts`, in a part that is the whole file: number
+    of the line that may be a header of counts, and the rows that follow it if it is one.
+    """
+
+    url: str
+    start: int
+    stop: int | None
+    dialect: Dialect
+    aligned: bool = True
+    counts: tuple[int, int] | None = None
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        column = _Names if self.dialect.ids == "text" else _Integers
+        source, target = column(), column()
+        rows = 0
+        for offset, block in self.blocks():
+            try:
+                sources, targets, count = parse(block, self.dialect)
+            except BadLine as bad:
+                number = _lines_before(self.url, offset) + bad.place + 1
+                raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+            source.append(sources)
+            target.append(targets)
+            rows += count
+        if self.counts is not None and rows == self.counts[1] + 1:
+            raise _header_of_counts(self.url, *self.counts)
+        return _frame(backend, source.whole(), target.whole())
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
+        with files.open_decompressed(self.url) as stream:
+            offset = self._seek(stream)
+            while self.stop is None or offset < self.stop:
+                block = stream.read(_BLOCK if self.stop is None else min(_BLOCK, self.stop - offset))
+                if not block.endswith(b"\n"):
+                    block += stream.readline()
+                if not block:
+                    return
+                yield offset, block
+                offset += len(block)
+
+    def _seek(self, stream: BinaryIO) -> int:
+        """Go to the first line that begins at `start` or later."""
+        if self.aligned:
+            return len(stream.read(self.start))
+        stream.seek(self.start - 1)
+        return self.start - 1 + len(stream.readline())
+
+
+def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
+    """Cut a text file into parts.
+
+    Parameters
+    ----------
+    url : str
+    options : ReadOptions
+
+    Raises
+    ------
+    InputError
+        The file holds no edge, or its first rows leave a doubt that an option must settle.
+    """
+    layout = sniff(url, options)
+    dialect = layout.dialect
+    stop = None if files.is_compressed(url) else files.size(url)
+    if stop is None or stop - layout.start <= options.blocksize:
+        counts = None if layout.edges is None else (layout.line, layout.edges)
+        return [_Lines(url, layout.start, stop, dialect, counts=counts)], dialect.ids
+    _check_counts(url, stop, layout)
+    starts = range(layout.start, stop, options.blocksize)
+    cuts: list[Part] = [
+        _Lines(url, start, min(start + options.blocksize, stop), dialect, aligned=start == layout.start)
+        for start in starts
+    ]
+    return cuts, dialect.ids
+
+
+def _check_counts(url: str, stop: int, layout: Layout) -> None:
+    """Refuse a header of counts, counting rows only if the file's size makes one plausible."""
+    if layout.edges is None:
+        return
+    rows = (stop - layout.start) / layout.bytes_per_row
+    if not rows / 8 < layout.edges < rows * 8:
+        return
+    whole = _Lines(url, layout.start, stop, layout.dialect)
+    if sum(count_rows(block) for _, block in whole.blocks()) == layout.edges + 1:
+        raise _header_of_counts(url, layout.line, layout.edges)
+
+
+def _header_of_counts(url: str, line: int, edges: int) -> InputError:
+    return InputError(
+        f"line {line} of {url} ends in {edges}, and {edges:,} rows follow: it looks like a header of vertex "
+        f"and edge counts; use --skip {line} if it is one, --skip 0 if it is an edge"
+    )
+
+
+def _lines_before(url: str, offset: int) -> int:
+    """Count the line ends before byte `offset`; only run to name a line in an error."""
+    count = 0
+    with files.open_decompressed(url) as stream:
+        while offset > 0 and (data := stream.read(min(offset, _BLOCK))):
+            count += data.count(b"\n")
+            offset -= len(data)
+    return count
+
+
+class _Integers:
+    """A column of ids that grows in place: 32 bits wide until an id needs more."""
+
+    def __init__(self) -> None:
+        self._ids = np.empty(0, np.int32)
+        self._length = 0
+
+    def append(self, ids: Array) -> None:
+        if len(ids) == 0:
+            return
+        bounds = np.iinfo(self._ids.dtype)
+        if ids.min() < bounds.min or ids.max() > bounds.max:
+            self._ids = self._ids.astype(np.int64)
+        stop = self._length + len(ids)
+        if stop > len(self._ids):
+            self._ids.resize(max(stop, len(self._ids) * 9 // 8), refcheck=False)
+        self._ids[self._length : stop] = ids
+        self._length = stop
+
+    def whole(self) -> Array:
+        self._ids.resize(self._length, refcheck=False)
+        return self._ids
+
+
+class _Names:
+    """A column of text ids."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Array] = []
+
+    def append(self, ids: Array) -> None:
+        self._chunks.append(ids)
+
+    def whole(self) -> Array:
+        import pyarrow
+
+        return pyarrow.chunked_array(self._chunks, pyarrow.large_string())
+
+
+def _frame(backend: Backend, source: Array, target: Array) -> Any:
+    frame = backend.frame
+    if isinstance(source, np.ndarray):
+        dtype = np.promote_types(source.dtype, target.dtype)
+        source, target = source.astype(dtype, copy=False), target.astype(dtype, copy=False)
+    else:
+        source, target = (frame.Series(ids, dtype="str") for ids in (source, target))
+    return frame.DataFrame(
+        {"src": source, "dst": target}, **({"copy": False} if backend.name == "cpu" else {})
+    )

@@ -1,0 +1,73 @@
+"""Kronecker products of star graphs: graphs of any size whose triangles are known by arithmetic.
+
+The Graph Challenge's "Theory" graphs (Kepner et al., "Design, generation, and validation of extreme
+scale power-law graphs", IPDPSW 2018). Factor i is a star with m_i leaves and one loop, on its hub
+(kind B1k) or on one leaf (B2k); the product's only loop is removed. With A the product before that,
+
+    V = Π(m + 1),   E = (Π(2m + 1) - 1) / 2,   triangles = (tr A³ - 3 d + 2) / 6
+
+where d counts the entries in the row of the vertex with the loop: B1k has tr A³ = Π(3m + 1) and d = Π(m + 1),
+B2k has tr A³ = 4^k and d = 2^k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from types import ModuleType
+from typing import Literal
+
+from dasktc.recipes import Ends, Recipe
+
+__all__ = ["Kind", "StarProduct", "theory_edges", "theory_triangles", "theory_vertices"]
+
+Kind = Literal["B1k", "B2k"]
+
+
+def theory_vertices(stars: tuple[int, ...]) -> int:
+    """Return the number of vertices of a product of stars with these numbers of leaves."""
+    return prod(leaves + 1 for leaves in stars)
+
+
+def theory_edges(stars: tuple[int, ...]) -> int:
+    """Return the number of undirected edges of a product of stars, its one loop left out."""
+    entries: int = prod(2 * leaves + 1 for leaves in stars)
+    return (entries - 1) // 2
+
+
+def theory_triangles(stars: tuple[int, ...], kind: Kind) -> int:
+    """Return the number of triangles of a product of stars, its one loop left out."""
+    if kind == "B1k":
+        closed_walks, ends = prod(3 * leaves + 1 for leaves in stars), theory_vertices(stars)
+    else:
+        closed_walks, ends = prod(4 for _ in stars), prod(2 for _ in stars)
+    return (closed_walks - 3 * ends + 2) // 6
+
+
+@dataclass(frozen=True)
+class StarProduct(Recipe):
+    """The edges of a product of stars, each once, by index.
+
+    The entries of one star's adjacency matrix are numbered t = -m..m: t = 0 is the loop, t > 0 is
+    (hub, leaf t), and -t is t mirrored. A product's entry is one t a factor, the digits of a number
+    in the balanced mixed radix 2m + 1. Negating the number mirrors the entry and 0 is the loop, so
+    1..E are the undirected edges, each once. Ids have the mixed radix m + 1, with hub 0.
+    """
+
+    stars: tuple[int, ...]
+    kind: Kind
+
+    def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
+        """Take the digits of the edge's number apart and put those of both ids together."""
+        rest = xp.arange(first + 1 + self.edges, last + 1 + self.edges, dtype=xp.int64)
+        row, column = xp.zeros_like(rest), xp.zeros_like(rest)
+        looped = 0 if self.kind == "B1k" else 1
+        place = 1
+        for leaves in reversed(self.stars):
+            above = rest // (2 * leaves + 1)
+            digit = rest - above * (2 * leaves + 1) - leaves
+            loop = looped * (digit == 0)
+            row += place * (xp.maximum(-digit, 0) + loop)
+            column += place * (xp.maximum(digit, 0) + loop)
+            rest, place = above, place * (leaves + 1)
+        return row, column

@@ -1,0 +1,188 @@
+"""The two doors: count a source's triangles, or prepare a graph to ask it several things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dasktc.cluster import connect
+from dasktc.errors import InputError
+from dasktc.graph import Graph
+from dasktc.options import Options, read_ids
+from dasktc.result import TriangleCount
+from dasktc.sources import ReadOptions, Source
+from dasktc.stages import Progress, prepare_blocks, prepare_edges, silent
+from dasktc.tasks import Tasks
+
+__all__ = ["as_source", "build", "prepare", "triangle_count"]
+
+
+def triangle_count(
+    source: Any,
+    client: Any = None,
+    *,
+    backend: str = "auto",
+    kernel: str = "auto",
+    partition: str = "auto",
+    parts: int | None = None,
+    splits: int | None = None,
+    reorder: str = "auto",
+    memory: int | str | None = None,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    ids: str = "auto",
+    skip: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    verify: float = 0.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TriangleCount:
+    """Count the triangles of a graph, exactly.
+
+    Direction, loops and repeated edges are ignored, and reported.
+
+    Parameters
+    ----------
+    source : str, sequence of str, or object
+        A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
+        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array or a pair of
+        arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.generate` source.
+    client : distributed.Client, optional
+        Default: the active client; without one everything runs in this process.
+    backend : {"auto", "cpu"}
+    kernel : {"auto", "hub", "trust", "merge", "search"}
+    partition : {"auto", "whole", "hash2d"}
+    parts, splits : int, optional
+        n and m of the partition.
+    reorder : {"auto", "degree", "collective", "indegree", "none"}
+    memory : int or str, optional
+        Bytes that a task may use, e.g. "4GB". Default: what the worker has.
+    format : str, optional
+        The format's name, where the content does not tell.
+    columns : two str, optional
+        The id columns, by name or position.
+    ids : {"auto", "int", "text"}
+    skip : int, optional
+        Leading lines to pass over.
+    workers : int, optional
+        Start this many local worker processes for this count.
+    scheduler, scheduler_file : str, optional
+        Count on the cluster of a running scheduler.
+    verify : float
+        Share of the tasks, 0 to 1, that are counted again by another kernel.
+    seed : int
+        Of the choice of those tasks.
+    progress : callable (stage, done, total), optional
+
+    Returns
+    -------
+    TriangleCount
+        `int(result)` is the number of triangles.
+
+    Raises
+    ------
+    InputError
+        The source cannot be read, an option makes no sense, or the plan does not fit the memory.
+    ClusterError
+        The cluster does not answer or has no workers.
+    CountError
+        The count failed its own check.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dasktc
+    >>> result = dasktc.triangle_count(np.array([[0, 1], [1, 2], [2, 0], [2, 3]]))
+    >>> int(result), result.vertices, result.edges
+    (1, 4, 4)
+    """
+    options = Options(backend, kernel, partition, parts, splits, reorder, memory)
+    found = as_source(source, format, columns, ids, skip)
+    with connect(
+        client,
+        workers=workers,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        backend=options.chosen_backend,
+    ) as tasks:
+        graph = build(tasks, found, options, progress or silent)
+        return graph.triangle_count(verify=verify, seed=seed, progress=progress)
+
+
+def prepare(
+    source: Any,
+    client: Any = None,
+    *,
+    backend: str = "auto",
+    kernel: str = "auto",
+    partition: str = "auto",
+    parts: int | None = None,
+    splits: int | None = None,
+    reorder: str = "auto",
+    memory: int | str | None = None,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    ids: str = "auto",
+    skip: int | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Prepare a graph: oriented, partitioned, persistent on the cluster.
+
+    Parameters are those of `triangle_count`.
+
+    Returns
+    -------
+    Graph
+        Its blocks stay on the client's workers (without a client, in this process).
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> graph = dasktc.prepare(([0, 1, 2], [1, 2, 0]))
+    >>> int(graph.triangle_count())
+    1
+    """
+    options = Options(backend, kernel, partition, parts, splits, reorder, memory)
+    found = as_source(source, format, columns, ids, skip)
+    with connect(client) as tasks:
+        return build(tasks, found, options, progress or silent)
+
+
+def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:
+    """Run all stages before counting."""
+    prepared, blocks = prepare_blocks(tasks, prepare_edges(tasks, source, options, progress), options, progress)
+    return Graph(tasks, prepared, blocks, options)
+
+
+def as_source(
+    source: Any,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    ids: str = "auto",
+    skip: int | None = None,
+) -> Source:
+    """Open whatever a caller may hand over; parameters as for `triangle_count`."""
+    if isinstance(source, Source):
+        return source
+    if skip is not None and skip < 0:
+        raise InputError(f"--skip {skip} is negative: it is a number of leading lines; give 0 or more")
+    if columns is not None and len(columns) != 2:
+        raise InputError(f"--columns names {len(columns)} columns, an edge has two ends; give two, as in --columns a,b")
+    pair = None if columns is None else (str(columns[0]), str(columns[1]))
+    options = ReadOptions(format, pair, read_ids(ids), skip)
+    if _is_path(source):
+        from dasktc.read import open_source
+
+        return open_source(source, options)
+    from dasktc.objects import from_object
+
+    found: Source = from_object(source, options)
+    return found
+
+
+def _is_path(source: Any) -> bool:
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(_is_path(item) for item in source)
+    return isinstance(source, str) or hasattr(source, "__fspath__")

@@ -1,0 +1,245 @@
+"""Dense vertex ids: 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
+
+Partitions say which ids they hold, the parts of that answer are combined in a tree, and the map
+that comes out (of size V, or of the ids' range) is looked up by every worker that relabels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from dasktc.backend import get_backend
+from dasktc.errors import InputError
+from dasktc.sources import Ids
+from dasktc.tasks import Tasks, tree
+
+__all__ = ["MAX_VERTICES", "VertexMap", "vertex_map"]
+
+Array = Any
+Frame = Any
+MAX_VERTICES = 2**31 - 1
+"""Columns are int32 and an edge is one int64 key of two dense ids."""
+
+
+class VertexMap(Protocol):
+    """A map between the caller's ids and dense ids."""
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        ...
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids of a frame's column, each of which was observed when the map was made."""
+        ...
+
+    def external(self, dense: Array) -> Any:
+        """The caller's ids of dense ids."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """Integer ids in a narrow range: a table looked up at id - low.
+
+    Attributes
+    ----------
+    low : int
+        The smallest id.
+    table : array of int32
+        Dense id at id - low; entries of ids that do not occur are never read.
+    ids : array of int64, shape (V,)
+        The caller's ids, ascending.
+    """
+
+    low: int
+    table: Array
+    ids: Array
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32, by lookup."""
+        return self.table.take(_offsets(ids, self.low))
+
+    def external(self, dense: Array) -> Array:
+        """The caller's ids, int64."""
+        return self.ids.take(dense)
+
+
+@dataclass(frozen=True)
+class SortedMap:
+    """Integer ids anywhere in int64: looked up through the frame module's hash index.
+
+    Attributes
+    ----------
+    ids : array of int64, shape (V,)
+        The caller's ids, ascending.
+    backend : str
+    """
+
+    ids: Array
+    backend: str
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int64, by hash lookup: five to seven times faster than binary search in NumPy."""
+        return get_backend(self.backend).frame.Index(self.ids).get_indexer(ids.values)
+
+    def external(self, dense: Array) -> Array:
+        """The caller's ids, int64."""
+        return self.ids.take(dense)
+
+
+@dataclass(frozen=True)
+class TextMap:
+    """String ids: an Arrow array, looked up through Arrow's hash table.
+
+    Attributes
+    ----------
+    ids : pyarrow.LargeStringArray, shape (V,)
+        The caller's ids, ascending.
+    """
+
+    ids: Any
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32."""
+        import pyarrow.compute as pc
+
+        return pc.index_in(_arrow(ids), value_set=self.ids).to_numpy()
+
+    def external(self, dense: Array) -> Any:
+        """The caller's ids, as an Arrow array."""
+        return self.ids.take(dense)
+
+
+class _Range(NamedTuple):
+    low: int
+    high: int
+    rows: int
+
+
+def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
+    """Build the map of all ids that occur in the frames.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    frames : list of handles of edge frames, loops removed; at least one
+    ids : {"int", "text"}
+    backend : str
+
+    Returns
+    -------
+    handle of VertexMap
+    """
+    if ids == "text":
+        found = tree(tasks, "vertices", _unite_text, tasks.map("vertices", _text_ids, list(frames)))
+        return tasks.submit("vertices", _text_map, found)
+    ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames))) if r.rows]
+    low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
+    if high - low < 4 * sum(r.rows for r in ranges) + 65_536:
+        present = tasks.map("vertices", _present, list(frames), low, high - low + 1, backend)
+        return tasks.submit("vertices", _table_map, tree(tasks, "vertices", _either, present), low, backend)
+    found = tasks.map("vertices", _integer_ids, list(frames), backend)
+    merge = partial(_unite, backend=backend)
+    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found), backend)
+
+
+def _range(frame: Frame) -> _Range:
+    if not len(frame):
+        return _Range(0, -1, 0)
+    low = min(int(frame["src"].min()), int(frame["dst"].min()))
+    high = max(int(frame["src"].max()), int(frame["dst"].max()))
+    return _Range(low, high, len(frame))
+
+
+def _offsets(ids: Any, low: int) -> Array:
+    return ids.values if low == 0 else ids.values.astype("int64") - low
+
+
+def _present(frame: Frame, low: int, size: int, backend: str) -> Array:
+    present = get_backend(backend).array.zeros(size, dtype=bool)
+    present[_offsets(frame["src"], low)] = True
+    present[_offsets(frame["dst"], low)] = True
+    return present
+
+
+def _either(flags: list[Array]) -> Array:
+    merged = flags[0].copy()
+    for other in flags[1:]:
+        merged |= other
+    return merged
+
+
+def _table_map(present: Array, low: int, backend: str) -> TableMap:
+    xp = get_backend(backend).array
+    ids = xp.flatnonzero(present)
+    _check_size(len(ids))
+    table = xp.zeros(len(present), dtype="int32")
+    table[ids] = xp.arange(len(ids), dtype="int32")
+    return TableMap(low, table, ids + low if low else ids)
+
+
+def _integer_ids(frame: Frame, backend: str) -> Array:
+    xp = get_backend(backend).array
+    return _distinct(xp.concatenate([frame["src"].values, frame["dst"].values]).astype("int64", copy=False), backend)
+
+
+def _distinct(values: Array, backend: str) -> Array:
+    """Sorted distinct values: a hash table first, so that V rather than 2E values are sorted."""
+    xp, frame = get_backend(backend).array, get_backend(backend).frame
+    return xp.sort(xp.asarray(frame.Series(values).unique()))
+
+
+def _unite(found: list[Array], backend: str) -> Array:
+    return _distinct(get_backend(backend).array.concatenate(found), backend)
+
+
+def _arrow(ids: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(ids, type=pa.large_string())
+
+
+def _text_ids(frame: Frame) -> Any:
+    return _unite_text([_arrow(frame["src"]), _arrow(frame["dst"])])
+
+
+def _unite_text(found: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.chunked_array(found).unique()
+
+
+def _text_map(ids: Any) -> TextMap:
+    _check_size(len(ids))
+    return TextMap(ids.sort())
+
+
+def _sorted_map(ids: Array, backend: str) -> SortedMap:
+    _check_size(len(ids))
+    return SortedMap(ids, backend)
+
+
+def _check_size(vertices: int) -> None:
+    if vertices > MAX_VERTICES:
+        raise InputError(
+            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
+            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
+        )

@@ -1,0 +1,93 @@
+"""Real files: read as they are, and counted to the figures of the catalogue beside them.
+
+The small ones in tests/data (catalog.tsv there names each one's source, licence and traps) are
+counted every time; `-m catalog` takes a whole directory of them.
+"""
+
+from __future__ import annotations
+
+import csv
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import dasktc
+from dasktc.options import KERNELS, REORDERS
+
+LAYOUTS = [("whole", 1), *(("hash2d", n) for n in (1, 2, 3, 5))]
+SPLITS = (1, 3)
+
+# Files that are refused as they stand, what the error has to name, and the option that it names.
+AMBIGUOUS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ca-HepTh": ("--skip 1", {"skip": 1}),
+    "as-caida20071105": ("--skip", {"skip": 8}),
+}
+
+
+class Row(NamedTuple):
+    name: str
+    path: Path
+    vertices: int
+    edges: int
+    triangles: int
+
+
+def rows(folder: Path) -> list[Row]:
+    with open(folder / "catalog.tsv", newline="") as lines:
+        found = list(csv.DictReader(lines, delimiter="\t"))
+    return [
+        Row(r["name"], folder / r["file"], int(r["V"]), int(r["E"]), int(r["triangles"]))
+        for r in found
+        if r["triangles"] != "-"
+    ]
+
+
+def check(row: Row, result: dasktc.TriangleCount) -> None:
+    assert (result.vertices, result.edges, int(result)) == (row.vertices, row.edges, row.triangles)
+
+
+def check_every_way(row: Row) -> None:
+    """Every planner, n, m, order and kernel; the blocks of each are built once for all kernels."""
+    options = AMBIGUOUS.get(row.name, ("", {}))[1]
+    for (partition, n), m, order in product(LAYOUTS, SPLITS, REORDERS[1:]):
+        graph = dasktc.prepare(
+            str(row.path), kernel="trust", partition=partition, parts=n, splits=m, reorder=order, **options
+        )
+        for kernel in KERNELS[1:]:
+            check(row, graph.triangle_count(kernel=kernel))
+
+
+@pytest.mark.parametrize("row", rows(Path(__file__).parent / "data"), ids=lambda row: row.name)
+def test_small_file(row: Row) -> None:
+    check(row, dasktc.triangle_count(str(row.path), verify=1.0))
+
+
+@pytest.mark.parametrize("row", rows(Path(__file__).parent / "data")[:4], ids=lambda row: row.name)
+def test_small_file_every_way(row: Row) -> None:
+    check_every_way(row)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One catalogue test a graph, where there is a catalogue."""
+    if "catalog_row" in metafunc.fixturenames:
+        folder = Path(metafunc.config.getoption("--graphs"))
+        found = rows(folder) if (folder / "catalog.tsv").is_file() else [None]
+        metafunc.parametrize("catalog_row", found, ids=[r.name if r else "none" for r in found])
+
+
+@pytest.mark.catalog
+def test_catalog_file(catalog_row: Row, graphs_dir: Path, tmp_path: Path) -> None:
+    path, options = catalog_row.path, {}
+    if catalog_row.name in AMBIGUOUS:
+        named, options = AMBIGUOUS[catalog_row.name]
+        with pytest.raises(dasktc.InputError, match=named):
+            dasktc.triangle_count(str(path))
+    check(catalog_row, dasktc.triangle_count(str(path), **options))
+
+
+@pytest.mark.catalog
+@pytest.mark.timeout(3600)
+def test_catalog_file_every_way(catalog_row: Row, graphs_dir: Path) -> None:
+    check_every_way(catalog_row)

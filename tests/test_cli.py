@@ -1,0 +1,258 @@
+"""The command line: its contract on stdout, stderr and exit codes, and every kind of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dasktc.cli import main
+from dasktc.errors import CountError
+
+KEYS = {
+    *("triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "workers", "kernel"),
+    *("partition", "parts", "splits", "reorder", "seconds", "wedges", "probes", "max_collision"),
+    *("time_imbalance", "space_imbalance", "edges_per_second"),
+}
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line here: exit code, stdout, stderr."""
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        code = main([str(a) for a in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.fixture
+def triangle(tmp_path: Path) -> Path:
+    return write(tmp_path / "triangle.txt", "# three edges\n0 1\n1 2\n2 0\n2 2\n0 1\n")
+
+
+def test_count_prints_one_json_object(run: Any, triangle: Path) -> None:
+    code, out, err = run("count", triangle, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert err == ""
+    assert out.count("\n") == 1
+    assert found.keys() >= KEYS
+    assert found["seconds"].keys() == {"read", "prepare", "count", "total"}
+    assert (found["triangles"], found["vertices"], found["edges"]) == (1, 3, 3)
+    assert (found["loops_dropped"], found["duplicates_dropped"]) == (1, 1)
+
+
+def test_count_for_people(run: Any, triangle: Path) -> None:
+    code, out, err = run("count", triangle)
+    assert (code, err) == (0, "")
+    assert out.startswith("triangles  1\n")
+    assert "1 loops, 1 duplicates" in out
+    assert run("count", triangle, "--quiet") == (0, "1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "triangles", "vertices"),
+    [("5 5\n7 7\n", 0, 0), ("1 2\n2 1\n", 0, 2), ("0 1\n1 2\n2 0\n9\n", 1, 3)],
+    ids=["only loops", "one edge twice", "an isolated vertex"],
+)
+def test_small_graphs_are_valid(run: Any, tmp_path: Path, text: str, triangles: int, vertices: int) -> None:
+    for options in ((), ("--partition", "hash2d", "--parts", 3), ("--reorder", "collective", "--verify")):
+        code, out, _ = run("count", write(tmp_path / "g.txt", text), "--json", *options)
+        assert code == 0
+        assert (json.loads(out)["triangles"], json.loads(out)["vertices"]) == (triangles, vertices)
+
+
+@pytest.mark.parametrize("kernel", ["hub", "trust", "merge", "search"])
+def test_every_option_of_a_count(run: Any, data: Path, kernel: str) -> None:
+    options = ("--partition", "hash2d", "--parts", 2, "--splits", 3, "--reorder", "indegree", "--memory", "1GB")
+    code, out, _ = run("count", data / "email-Eu-core.csv.gz", "--kernel", kernel, "--verify", 0.5, "--json", *options)
+    found = json.loads(out)
+    assert code == 0
+    assert (found["triangles"], found["kernel"], found["tasks"], found["verified"]) == (105_461, kernel, 24, 12)
+
+
+def test_several_files_are_one_graph(run: Any, tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "0 1\n1 2\n")
+    write(tmp_path / "b.txt", "2 0\n")
+    assert run("count", tmp_path / "a.txt", tmp_path / "b.txt", "--quiet")[:2] == (0, "1\n")
+    assert run("count", tmp_path, "--quiet")[:2] == (0, "1\n")
+    assert run("count", tmp_path / "*.txt", "--quiet")[:2] == (0, "1\n")
+
+
+def test_worker_processes_give_the_same(run: Any, data: Path) -> None:
+    code, out, err = run("count", data / "email-Eu-core.csv.gz", "--workers", 2, "--json")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["triangles"], json.loads(out)["workers"]) == (105_461, 2)
+
+
+BAD_FILES: dict[str, tuple[str | bytes | None, tuple[Any, ...], str]] = {
+    "no-data.txt": ("# nothing\n\n", (), "data"),
+    "single.txt": ("1\n2\n3\n", (), "single"),
+    "text.txt": ("a b\nb c\n", ("--ids", "int"), "line 1"),
+    "late-text.txt": ("1 2\n2 3\nthree 1\n", (), "line 3"),
+    "nan.csv": ("1,2\n2,nan\n", (), "line 2"),
+    "fraction.csv": ("1,2\n2,3.5\n", (), "line 2"),
+    "beyond.txt": ("1 2\n2 9223372036854775808\n", (), "line 2"),
+    "header.txt": ("9 3\n1 2\n2 3\n3 1\n", (), "--skip 1"),
+    "banner.mtx": ("%%MatrixMarket matrix coordinate nonsense general\n2 2 1\n1 2\n", (), "banner.mtx"),
+    "wrong-banner.mtx": ("%%NotAMatrix\n2 2 1\n1 2\n", (), "wrong-banner.mtx"),
+    "short.mtx": ("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n", (), "short.mtx"),
+    "rectangle.mtx": ("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n1 2\n", (), "square"),
+    "truncated.txt.gz": (gzip.compress(b"1 2\n" * 9999)[:40], (), "truncated.txt.gz"),
+    "junk.bin": (bytes(range(256)) * 9, (), "--format"),
+    "short.metis": ("3 2\n2\n1\n\n", (), "short.metis"),
+    "parquet.parquet": (b"PAR1 and no more", (), "parquet.parquet"),
+    "format.txt": ("1 2\n", ("--format", "nonsense"), "parquet"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_file(run: Any, tmp_path: Path, name: str) -> None:
+    content, options, named = BAD_FILES[name]
+    assert content is not None
+    refused(*run("count", write(tmp_path / name, content), *options), 2, named)
+
+
+def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
+    assert (code, out) == (wanted, "")
+    assert err.startswith("dasktc: error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    for text in named:
+        assert text in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("count",), "SOURCE"),
+        (("count", "no-such-file.txt"), "no-such-file.txt"),
+        (("count", "{triangle}", "--nonsense"), "--nonsense"),
+        (("count", "{triangle}", "--kernel", "nonsense"), "hub"),
+        (("count", "{triangle}", "--parts", "0"), "--parts 0"),
+        (("count", "{triangle}", "--splits", "0"), "--splits 0"),
+        (("count", "{triangle}", "--splits", "-1"), "--splits -1"),
+        (("count", "{triangle}", "--parts", "two"), "two"),
+        (("count", "{triangle}", "--memory", "plenty"), "plenty"),
+        (("count", "{triangle}", "--memory", "0"), "--memory 0"),
+        (("count", "{triangle}", "--memory", "10"), "10 B"),
+        (("count", "{triangle}", "--workers", "0"), "--workers 0"),
+        (("count", "{triangle}", "--skip", "-1"), "--skip -1"),
+        (("count", "{triangle}", "--columns", "0"), "--columns"),
+        (("count", "{triangle}", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), "scheduler"),
+        (("plan",), "SOURCE"),
+        (("plan", "--vertices", "9"), "--edges"),
+        (("generate", "kronecker", "out.nonsense"), "parquet"),
+        (("generate", "theory", "{tmp}/out.txt", "--stars", "3,many"), "many"),
+        (("generate", "random", "{tmp}/out.txt", "--vertices", "10", "--edges", "15"), "15"),
+    ],
+)
+def test_bad_usage(run: Any, triangle: Path, tmp_path: Path, arguments: tuple[str, ...], named: str) -> None:
+    filled = [a.format(triangle=triangle, tmp=tmp_path) for a in arguments]
+    refused(*run(*filled), 2, named)
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
+    refused(*run("count", tmp_path), 2, str(tmp_path))
+
+
+def test_scheduler_that_does_not_answer(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dasktc.cluster.CONNECT_SECONDS", 1)
+    refused(*run("count", triangle, "--scheduler", "tcp://127.0.0.1:1"), 1, "tcp://127.0.0.1:1")
+    refused(*run("count", triangle, "--scheduler-file", triangle.parent / "none.json"), 1, "none.json")
+
+
+def test_unexpected_error_is_one_line_without_debug(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr("dasktc.triangles.triangle_count", fail)
+    refused(*run("count", triangle), 1, "ZeroDivisionError", "by zero", "--debug")
+    with pytest.raises(ZeroDivisionError):
+        main(["count", str(triangle), "--debug"])
+
+
+def test_failed_check_is_exit_1(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> None:
+        raise CountError("wedges differ: lost; run again")
+
+    monkeypatch.setattr("dasktc.graph.check", fail)
+    refused(*run("count", triangle), 1, "wedges differ")
+
+
+def test_plan_json(run: Any, data: Path) -> None:
+    file = data / "email-Eu-core.csv.gz"
+    code, out, _ = run("plan", file, "--memory", "60kB", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found.keys() >= {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"}
+    assert found["fits"]
+    assert found["parts"] > 1
+    assert found["bytes_per_task"] <= 60_000
+    assert json.loads(run("plan", file, "--partition", "whole", "--memory", "60kB", "--json")[1])["fits"] is False
+    assert "NO" in run("plan", file, "--partition", "whole", "--memory", "60kB")[1]
+    refused(*run("count", file, "--partition", "whole", "--memory", "60kB"), 2, "60 kB")
+
+
+def test_plan_of_a_size(run: Any) -> None:
+    arguments = ("--vertices", 955_000_000, "--edges", 37_400_000_000, "--memory", "100GB", "--workers", 64)
+    code, out, _ = run("plan", *arguments, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["fits"]
+    assert (found["partition"], found["tasks"]) == ("hash2d", found["parts"] ** 3 * found["splits"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "edges", "triangles"),
+    [
+        (("kronecker", "--scale", 12, "--seed", 1), 48_400, 486_234),
+        (("theory", "--stars", "3,4,5", "--kind", "B1k"), 346, 287),
+        (("theory", "--stars", "3,4,5", "--kind", "B2k"), 346, 7),
+        (("grid3d", "--side", 5), 375, 0),
+        (("random", "--vertices", 1000, "--edges", 8000), None, None),
+        (("rmat", "--vertices", 1024, "--edges", 8000), None, None),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["parquet", "txt"])
+def test_generate_then_count(
+    run: Any, tmp_path: Path, arguments: tuple[Any, ...], edges: int | None, triangles: int | None, suffix: str
+) -> None:
+    out = tmp_path / f"graph.{suffix}"
+    assert run("generate", arguments[0], out, *arguments[1:])[0] == 0
+    code, text, _ = run("count", out, "--json")
+    assert code == 0
+    if edges is not None:
+        assert (json.loads(text)["edges"], json.loads(text)["triangles"]) == (edges, triangles)
+    refused(*run("generate", arguments[0], out, *arguments[1:]), 2, "--force")
+    assert run("generate", arguments[0], out, *arguments[1:], "--force")[0] == 0
+
+
+def test_info(run: Any) -> None:
+    assert "backend cpu" in run("info")[1]
+    assert json.loads(run("info", "--json")[1])["backends"] == {"cpu": "ready"}
+
+
+@pytest.mark.parametrize("start", [["-m", "dasktc"], ["-c", "import sys, dasktc.cli; sys.exit(dasktc.cli.main())"]])
+def test_as_a_program(start: list[str], triangle: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, *start, "count", str(triangle), "--json"], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["triangles"] == 1

@@ -1,0 +1,412 @@
+"""Exact or refused: every way in which a count can go wrong has to be noticed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import complete, wheel
+from pipeline import EVERY_KERNEL, block_of, cpu, random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import backend as backends
+from dasktc import blocks as building
+from dasktc import count as counting
+from dasktc import edges as edge_stage
+from dasktc.csr import OrientedCSR, TaskCount
+from dasktc.count import Job, Record, check, jobs, verify_records
+from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.plan import Triple
+from dasktc.tasks import Direct
+
+EDGES = skewed_edges(120, 900, 1)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2, splits=2)
+
+
+@pytest.fixture(scope="module")
+def records(graph):
+    return graph.triangle_count().records
+
+
+@contextmanager
+def kernels(change):
+    """Kernels whose answers are changed on the way: change(task, kernel, count)."""
+    honest = cpu()
+    lying = replace(honest, count=lambda task, kernel: change(task, kernel, honest.count(task, kernel)))
+    with mock.patch.object(counting, "get_backend", lambda name: lying):
+        yield
+
+
+def only(kernel, **wrong):
+    """Change the answers of one kernel alone."""
+
+    def change(task, name, count):
+        return count._replace(**{f: getattr(count, f) + d for f, d in wrong.items()}) if name == kernel else count
+
+    return change
+
+
+# check()
+
+
+def test_check_passes_what_is_right(graph, records):
+    check(records, graph.plan, graph.prepared.graph.wedges)
+    check(records[::-1], graph.plan, graph.prepared.graph.wedges)
+
+
+@pytest.mark.parametrize("which", [0, 7, -1])
+def test_a_lost_record_is_refused(graph, records, which):
+    left = [record for record in records if record is not records[which]]
+    with pytest.raises(CountError, match=r"15 counting tasks reported, 15 of them different, 16 were planned"):
+        check(left, graph.plan, graph.prepared.graph.wedges)
+
+
+def test_a_repeated_record_is_refused(graph, records):
+    with pytest.raises(CountError, match=r"17 counting tasks reported, 16 of them different, 16 were planned"):
+        check([*records, records[3]], graph.plan, graph.prepared.graph.wedges)
+
+
+def test_a_record_in_another_s_place_is_refused(graph, records):
+    """As many as planned; where both are without wedges, these even add up."""
+    swapped = [*records[1:], records[1]]
+    with pytest.raises(CountError, match=r"16 counting tasks reported, 15 of them different"):
+        check(swapped, graph.plan, graph.prepared.graph.wedges)
+
+
+@pytest.mark.parametrize("difference", [-1, 1, 10**6])
+def test_wrong_wedges_are_refused_with_both_figures(graph, records, difference):
+    wedges = graph.prepared.graph.wedges
+    found = [*records[1:], replace(records[0], count=wrong(records[0].count, wedges=difference))]
+    with pytest.raises(CountError, match=rf"handled {wedges + difference:,} wedges, the degrees say {wedges:,}"):
+        check(found, graph.plan, wedges)
+
+
+def wrong(count, **differences):
+    return count._replace(**{name: getattr(count, name) + d for name, d in differences.items()})
+
+
+def test_a_wrong_known_answer_is_refused_with_both_figures():
+    assert int(dasktc.triangle_count(source_of(complete(6), triangles=20))) == 20
+    with pytest.raises(CountError, match=r"20 triangles counted, 21 are known for a test"):
+        dasktc.triangle_count(source_of(complete(6), triangles=21))
+
+
+def test_every_job_of_the_plan_is_run_once(graph):
+    work = jobs(graph.plan, "hub", "cpu")
+    assert len(work) == len(set(work)) == graph.plan.tasks
+    assert {(job.triple, job.split) for job in work} == {(t, s) for t in graph.plan.triples() for s in range(2)}
+    assert {(job.splits, job.kernel, job.backend) for job in work} == {(2, "hub", "cpu")}
+
+
+# Damage on the way to the blocks
+
+
+def without_a_column(block):
+    """The block less one edge: the first that a wedge inside the block goes over, if there is one."""
+    degree = np.diff(block.offsets)
+    place = next((p for p, column in enumerate(block.columns) if degree[column]), None)
+    if place is None:
+        return block
+    offsets = block.offsets - (block.offsets > place)
+    return replace(block, offsets=offsets, columns=np.delete(block.columns, place))
+
+
+def with_a_column_changed(block):
+    """The block with one edge led to another vertex, so that the number of edges stays."""
+    degree = np.diff(block.offsets)
+    for place, column in enumerate(block.columns):
+        other = np.flatnonzero(degree != degree[column])
+        if len(other):
+            columns = block.columns.copy()
+            columns[place] = other[0]
+            return replace(block, columns=columns)
+    return block
+
+
+def build_with(damage, place=(0, 0)):
+    stack = building._stack
+
+    def damaged(slabs, at, layout, backend):
+        block = stack(slabs, at, layout, backend)
+        return damage(block) if at == place else block
+
+    return mock.patch.object(building, "_stack", damaged)
+
+
+@pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
+@pytest.mark.parametrize("reorder", ["degree", "collective"])
+def test_a_block_that_lost_an_edge_is_refused(partition, reorder):
+    with build_with(without_a_column), pytest.raises(CountError, match="edges were lost"):
+        dasktc.triangle_count(source_of(EDGES), reorder=reorder, **partition)
+
+
+@pytest.mark.parametrize("partition", [{"partition": "whole"}, {"partition": "hash2d", "parts": 2}])
+@pytest.mark.parametrize("damage", [without_a_column, with_a_column_changed])
+def test_a_block_that_changes_after_it_was_built_is_refused(damage, partition):
+    graph = dasktc.prepare(source_of(EDGES), **partition)
+    assert int(graph.triangle_count()) > 0
+    blocks = {place: damage(block) for place, block in graph.blocks.items()}
+    with pytest.raises(CountError, match=r"handled [\d,]+ wedges, the degrees say [\d,]+"):
+        replace(graph, blocks=blocks).triangle_count()
+
+
+def test_a_block_in_another_s_place_is_refused():
+    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2)
+    blocks = dict(graph.blocks)
+    blocks[0, 1], blocks[1, 0] = blocks[1, 0], blocks[0, 1]
+    with pytest.raises(CountError, match="wedges"):
+        replace(graph, blocks=blocks).triangle_count()
+
+
+def test_a_task_refuses_blocks_of_other_places():
+    """Wedges are sums over index and stream: a wrong table would leave them as they are."""
+    graph = dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3)
+    job = jobs(graph.plan, "hub", "cpu")[5]
+    right = [graph.blocks[place] for place in job.triple.places]
+    assert counting._count(job, *right).job == job
+    for role, (i, j) in enumerate(job.triple.places):
+        other = graph.blocks[i, (j + 1) % 3]
+        with pytest.raises(CountError):
+            counting._count(job, *right[:role], other, *right[role + 1 :])
+
+
+@pytest.mark.parametrize("stage", ["_keys", "distinct"])
+def test_edges_lost_before_the_degrees_are_known_change_the_reported_edges(stage):
+    """No later check can know them; the known answer of a source, and its duplicates, do."""
+    honest = getattr(edge_stage, stage)
+    with mock.patch.object(edge_stage, stage, lambda *args: honest(*args)[:-1]), pytest.raises(CountError):
+        dasktc.triangle_count(source_of(complete(9), triangles=84))
+
+
+# verify
+
+
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@pytest.mark.parametrize("field", ["triangles", "probes"])
+def test_a_kernel_that_lies_is_caught(kernel, field):
+    with kernels(only(kernel, **{field: 1})), pytest.raises(CountError) as error:
+        dasktc.triangle_count(source_of(EDGES), kernel=kernel, verify=1.0)
+    text = str(error.value)
+    assert "\n" not in text
+    assert f"kernel {kernel} is wrong there" in text
+    assert f"--kernel {kernel}" not in text.split("count with")[1]
+    assert "split" in text
+
+
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+def test_a_kernel_that_lies_about_wedges_is_caught_without_verify(kernel):
+    with kernels(only(kernel, wedges=1)), pytest.raises(CountError, match="wedges"):
+        dasktc.triangle_count(source_of(EDGES), kernel=kernel)
+
+
+def test_wedges_that_are_wrong_in_two_tasks_and_right_in_sum_are_caught():
+    def shifted(task, kernel, count):
+        return count._replace(wedges=count.wedges + {0: 1, 1: -1}.get(task.split, 0) * (kernel == "hub"))
+
+    with kernels(shifted):
+        assert int(dasktc.triangle_count(source_of(EDGES))) > 0
+        with pytest.raises(CountError, match="kernel hub is wrong"):
+            dasktc.triangle_count(source_of(EDGES), verify=1.0)
+
+
+def test_without_verify_a_lying_kernel_is_believed():
+    """What verify is for: the wedges alone do not show a wrong number of triangles."""
+    honest = int(dasktc.triangle_count(source_of(EDGES)))
+    with kernels(only("hub", triangles=1)):
+        result = dasktc.triangle_count(source_of(EDGES))
+    assert int(result) == honest + result.plan.tasks
+    assert result.verified == 0
+
+
+@pytest.mark.parametrize(("share", "tasks"), [(0.0, 0), (1e-9, 1), (0.25, 4), (0.5, 8), (1.0, 16)])
+def test_a_share_of_the_tasks_is_verified(graph, share, tasks):
+    assert graph.triangle_count(verify=share).verified == tasks
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), float("inf")])
+def test_verify_is_a_share(graph, share):
+    with pytest.raises(InputError, match="--verify"):
+        graph.triangle_count(verify=share)
+
+
+def verified_jobs(graph, records, seed):
+    """The jobs that verify takes, in its order."""
+    seen = []
+
+    class Watched(Direct):
+        def each(self, stage, function, calls):
+            calls = list(calls)
+            seen.extend(call[0].job for call in calls)
+            return super().each(stage, function, calls)
+
+    verify_records(Watched(), graph.blocks, records, 0.3, seed)
+    return seen
+
+
+@given(st.integers(0, 2**32), st.randoms(use_true_random=False))
+@settings(max_examples=25)
+def test_the_seed_alone_chooses_what_is_verified(seed, rng):
+    """Tasks end in any order on a cluster."""
+    graph = dasktc.prepare(source_of(wheel(9)), partition="hash2d", parts=2)
+    records = graph.triangle_count().records
+    shuffled = rng.sample(records, len(records))
+    assert set(verified_jobs(graph, shuffled, seed)) == set(verified_jobs(graph, records, seed))
+
+
+def test_other_seeds_choose_others(graph, records):
+    assert len({frozenset(verified_jobs(graph, records, seed)) for seed in range(10)}) > 5
+
+
+# The result
+
+
+def test_records_are_in_the_order_of_the_jobs(graph, records):
+    assert [record.job for record in records] == sorted(jobs(graph.plan, "hub", "cpu"))
+
+
+def test_tasks_frame_has_a_row_a_task(graph):
+    result = graph.triangle_count()
+    frame = result.tasks
+    assert len(frame) == 16
+    assert list(frame.columns) == ["index", "table", "stream", "split", *TaskCount._fields, "worker"]
+    assert (frame["triangles"].sum(), frame["wedges"].sum()) == (int(result), result.wedges)
+    assert set(frame["split"]) == {0, 1}
+
+
+def test_to_dict_has_what_the_command_line_promises(graph):
+    shown = json.loads(json.dumps(graph.triangle_count(verify=0.5).to_dict()))
+    assert set(shown) >= {
+        "triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "workers", "kernel",
+        "partition", "parts", "splits", "reorder", "seconds", "wedges", "probes", "max_collision",
+        "time_imbalance", "space_imbalance", "edges_per_second",
+    }  # fmt: skip
+    assert set(shown["seconds"]) == {"read", "prepare", "count", "total"}
+    assert shown["seconds"]["total"] >= sum(shown["seconds"][s] for s in ("read", "prepare", "count")) - 1e-3
+    assert shown["tasks"] == 16
+
+
+def test_the_result_of_an_empty_graph_is_whole(graph):
+    result = dasktc.triangle_count(source_of([]), verify=1.0)
+    shown = json.loads(json.dumps(result.to_dict()))
+    assert (shown["triangles"], shown["vertices"], shown["edges"], shown["wedges"]) == (0, 0, 0, 0)
+    assert "<table>" in result._repr_html_()
+    assert "triangles" in str(result)
+
+
+def test_html_escapes_what_came_from_outside():
+    result = replace(dasktc.triangle_count(source_of(complete(4))), kernel="<b>")
+    assert "<b>" not in result._repr_html_()
+
+
+def fake_record(worker, seconds):
+    job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "hub", "cpu")
+    return Record(job, TaskCount(0, 0, 0, 3, seconds), worker)
+
+
+def test_time_imbalance_is_busiest_over_least_busy(graph):
+    result = graph.triangle_count()
+    found = [fake_record("a", 1.0), fake_record("b", 0.5), fake_record("a", 2.0)]
+    assert replace(result, records=found, workers=2).time_imbalance == 6.0
+    assert replace(result, records=found, workers=2).max_collision == 3
+    assert replace(result, records=found[:1], workers=1).time_imbalance == 1.0
+
+
+def test_a_worker_that_did_nothing_is_no_balance(graph):
+    """One of two workers ran everything: that is not 1.0."""
+    result = replace(graph.triangle_count(), records=[fake_record("a", 1.0)], workers=2)
+    assert result.time_imbalance != 1.0
+
+
+# A prepared graph
+
+
+def test_a_prepared_graph_is_counted_again_and_again(graph):
+    first, second = graph.triangle_count(), graph.triangle_count(verify=0.5, seed=3)
+    assert (int(first), first.wedges, first.probes) == (int(second), second.wedges, second.probes)
+
+
+def test_a_prepared_graph_is_counted_by_any_kernel(graph):
+    results = [graph.triangle_count(kernel=kernel, verify=1.0) for kernel in EVERY_KERNEL]
+    assert [result.kernel for result in results] == EVERY_KERNEL
+    assert len({(int(result), result.wedges) for result in results}) == 1
+    with pytest.raises(InputError, match="--kernel"):
+        graph.triangle_count(kernel="fastest")
+
+
+def test_another_kernel_keeps_the_budget_too():
+    """The plan's bytes hold for the kernel that it was made for."""
+    honest = cpu()
+    hungry = replace(honest, scratch_bytes=lambda kernel, edges, columns: 10**6 * (kernel == "merge"))
+    edges = random_edges(40, 200, 2)
+    with mock.patch.object(backends, "get_backend", lambda name: hungry), patched_everywhere(hungry):
+        with pytest.raises(InputError):
+            dasktc.triangle_count(source_of(edges), kernel="merge", partition="whole", memory="100kB")
+        graph = dasktc.prepare(source_of(edges), kernel="hub", partition="whole", memory="100kB")
+        with pytest.raises(InputError):
+            graph.triangle_count(kernel="merge")
+
+
+@contextmanager
+def patched_everywhere(backend):
+    from dasktc import stages
+
+    with (
+        mock.patch.object(stages, "get_backend", lambda name: backend),
+        mock.patch.object(counting, "get_backend", lambda name: backend),
+    ):
+        yield
+
+
+def test_progress_says_every_stage_in_order():
+    said = []
+    dasktc.triangle_count(source_of(EDGES), verify=1.0, splits=3, progress=lambda *step: said.append(step))
+    stages = list(dict.fromkeys(stage for stage, _, _ in said))
+    assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "verify"]
+    assert [step for step in said if step[0] == "count"] == [("count", done, 3) for done in range(4)]
+
+
+def test_errors_of_tasks_are_those_of_the_user():
+    """What a part raises reaches the caller as it is."""
+    from dasktc.sources import Source
+
+    class Broken:
+        upstream = None
+
+        def read(self, backend, upstream=None):
+            raise InputError("line 3 of x.txt holds nothing")
+
+    with pytest.raises(DasktcError, match="line 3 of x.txt"):
+        dasktc.triangle_count(Source("broken", (Broken(),)))
+
+
+# A task by hand
+
+
+def test_a_task_by_hand():
+    """K4 in degree order, as one block and cut in two splits."""
+    block = block_of([[], [0], [0, 1], [0, 1, 2]])
+    for kernel in EVERY_KERNEL:
+        for splits in (1, 2, 5):
+            found = [counting._count(Job(WHOLE, s, splits, kernel, "cpu"), block, block, block) for s in range(splits)]
+            assert (sum(r.count.triangles for r in found), sum(r.count.wedges for r in found)) == (4, 4)
+            assert isinstance(found[0].count, TaskCount)
+            assert all(r.count.seconds >= 0 for r in found)
+
+
+WHOLE = Triple((0, 0), (0, 0), (0, 0))
+
+
+def test_blocks_know_their_size():
+    block = block_of([[1, 2], [], [0]])
+    assert isinstance(block, OrientedCSR)
+    assert (block.rows, block.edges, block.nbytes) == (3, 3, 4 * 8 + 3 * 4)

@@ -1,0 +1,416 @@
+"""Finding files, opening them decompressed, telling their formats, and putting several together."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from types import SimpleNamespace
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dasktc import files
+from dasktc.errors import InputError
+from dasktc.read import FORMATS, detect, open_source
+from dasktc.sources import ReadOptions
+
+BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
+TEXT = b"".join(b"%d %d\n" % (i, i * i % 1009) for i in range(5000))
+PACK = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
+
+
+def edges(source, **options):
+    opened = open_source(source, ReadOptions(**options))
+    return [row for part in opened.parts for row in part.read(BACKEND).itertuples(index=False, name=None)]
+
+
+def refused(call, *args, says, **options):
+    with pytest.raises(InputError) as caught:
+        call(*args, **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    for words in [says] if isinstance(says, str) else says:
+        assert words in text
+    return text
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A folder as data writers leave it."""
+    names = ["a.txt", "b.csv.gz", "sub/c.txt", "sub/deep/d.txt", "web.graph"]
+    beside = [
+        *(".hidden", "_SUCCESS", "_metadata", "_common_metadata", ".crc/x", "_temporary/0/part"),
+        *("web.properties", "web.offsets", "web.ef", "__MACOSX/a.txt"),
+    ]
+    for name in names + beside:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"1 2\n")
+    return tmp_path, [str(tmp_path / name) for name in names]
+
+
+# What a source names
+
+
+def test_a_file_is_itself(tree):
+    folder, _ = tree
+    for name in ("a.txt", ".hidden", "_SUCCESS", "web.properties"):
+        assert files.expand(str(folder / name)) == [str(folder / name)]
+    assert files.expand(folder / "a.txt") == [str(folder / "a.txt")]
+
+
+def test_a_folder_is_everything_in_it_but_what_stands_beside_the_data(tree):
+    folder, names = tree
+    assert files.expand(str(folder)) == sorted(names)
+    assert files.expand(str(folder) + "/") == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("*.txt", ["a.txt"]),
+        ("?.*", ["a.txt", "b.csv.gz"]),
+        ("**/*.txt", ["a.txt", "sub/c.txt", "sub/deep/d.txt"]),
+        ("s*", ["sub/c.txt", "sub/deep/d.txt"]),
+        ("*", ["a.txt", "b.csv.gz", "sub/c.txt", "sub/deep/d.txt", "web.graph"]),
+        ("web.*", ["web.graph"]),
+        ("[ab].*", ["a.txt", "b.csv.gz"]),
+    ],
+)
+def test_a_pattern_is_what_matches(tree, pattern, wanted):
+    folder, _ = tree
+    assert files.expand(f"{folder}/{pattern}") == [str(folder / name) for name in wanted]
+
+
+def test_a_file_whose_name_is_a_pattern_is_that_file(tmp_path):
+    (tmp_path / "a[1].txt").write_bytes(b"1 2\n")
+    assert files.expand(str(tmp_path / "a[1].txt")) == [str(tmp_path / "a[1].txt")]
+
+
+def test_side_files_stay_when_their_graph_is_elsewhere(tmp_path):
+    (tmp_path / "x.properties").write_bytes(b"1 2\n")
+    assert files.expand(str(tmp_path)) == [str(tmp_path / "x.properties")]
+
+
+def test_home_is_expanded(tmp_path, monkeypatch):
+    (tmp_path / "g.txt").write_bytes(b"1 2\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert files.expand("~/g.txt") == [str(tmp_path / "g.txt")]
+
+
+@pytest.mark.parametrize("name", ["", "_SUCCESS", ".hidden", "_temporary/x"])
+def test_a_folder_without_data_is_refused(tmp_path, name):
+    if name:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    refused(files.expand, str(tmp_path), says=["directory without edges", str(tmp_path)])
+
+
+def test_missing_files_are_refused(tmp_path):
+    refused(files.expand, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(files.expand, str(tmp_path / "*.none"), says=["*.none", "no file matches"])
+    refused(files.head, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(files.size, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(files.open_decompressed, str(tmp_path), says="cannot be opened")
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused(files.expand, str(tmp_path / "pipe"), says=["pipe", "not a regular file"])
+
+
+# URLs
+
+
+@pytest.fixture
+def memory():
+    """Files of fsspec's file system in memory, by name."""
+    fs = fsspec.filesystem("memory")
+
+    def put(contents):
+        for name, data in contents.items():
+            fs.pipe_file(f"/files/{name}", data)
+
+    yield put
+    if fs.exists("/files"):
+        fs.rm("/files", recursive=True)
+
+
+def test_urls_of_files_folders_and_patterns(memory):
+    names = ["a.txt", "b.txt", "sub/c.csv", "_SUCCESS", ".hidden", "_temporary/x.txt"]
+    memory(dict.fromkeys(names, b"1 2\n"))
+    assert files.expand("memory://files/a.txt") == ["memory://files/a.txt"]
+    assert files.expand("memory://files/*.txt") == ["memory:///files/a.txt", "memory:///files/b.txt"]
+    wanted = [f"memory:///files/{name}" for name in names[:3]]
+    assert files.expand("memory://files") == wanted
+    assert edges("memory://files") == [(1, 2)] * 3
+
+
+def test_chained_urls_keep_their_chain(tmp_path):
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("g/a.txt", "1 2\n")
+        archive.writestr("g/b.txt", "3 4\n")
+    chain = f"::file://{tmp_path}/z.zip"
+    assert files.expand("zip://g/*.txt" + chain) == [f"zip://g/{name}.txt{chain}" for name in "ab"]
+    assert edges("zip://g/*.txt" + chain) == [(1, 2), (3, 4)]
+
+
+def test_a_remote_file_is_decompressed_and_cut_as_a_local_one(memory):
+    memory({"g.txt": TEXT, "g.gz": gzip.compress(TEXT)})
+    wanted = edges("memory://files/g.gz")
+    assert len(wanted) == 5000
+    assert edges("memory://files/g.txt", blocksize=1000) == wanted
+    assert files.size("memory://files/g.txt") == len(TEXT)
+    assert files.read_range("memory://files/g.txt", 10, 20) == TEXT[10:20]
+    assert files.is_compressed("memory://files/g.gz")
+
+
+def test_file_urls_are_files(tmp_path):
+    (tmp_path / "g.txt").write_bytes(TEXT)
+    assert len(edges(f"file://{tmp_path}/g.txt", blocksize=1000)) == 5000
+
+
+def test_bad_urls_are_refused(memory):
+    memory({"a.txt": b"1 2\n"})
+    refused(files.expand, "memory://files/none.txt", says=["memory://files/none.txt", "does not exist"])
+    refused(files.expand, "memory://files/*.none", says="no file matches")
+    refused(files.expand, "nothing://x/y", says=["nothing://x/y", "nothing"])
+    refused(files.head, "memory://files/none.txt", says="does not exist")
+
+
+def test_local_files_are_read_without_fsspec(tmp_path):
+    path = tmp_path / "g.txt.gz"
+    path.write_bytes(gzip.compress(TEXT))
+    code = (
+        "import sys; from dasktc import files\n"
+        f"assert files.head({str(path)!r}, 3) == b'0 0' and files.expand({str(path)!r})\n"
+        "print([name for name in ('fsspec', 'pandas', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# Compression
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.gz", "g"])
+@pytest.mark.parametrize("kinds", [(), *((kind,) for kind in PACK), ("gz", "gz"), ("xz", "zst", "bz2", "gz")])
+def test_archives_are_known_by_their_first_bytes(tmp_path, name, kinds):
+    data = TEXT
+    for kind in kinds:
+        data = PACK[kind](data)
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert files.is_compressed(str(path)) == bool(kinds)
+    assert files.size(str(path)) == len(data)
+    assert files.head(str(path), 100) == TEXT[:100]
+    assert files.head(str(path), 1 << 20) == TEXT
+    with files.open_decompressed(str(path)) as stream:
+        assert stream.readline() == b"0 0\n"
+        assert stream.read() == TEXT[4:]
+    assert len(edges(str(path))) == 5000
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_archives_may_be_joined(tmp_path, kind):
+    path = tmp_path / "g"
+    path.write_bytes(PACK[kind](TEXT) + PACK[kind](b"7 8\n"))
+    assert files.head(str(path), 1 << 20) == TEXT + b"7 8\n"
+
+
+def read_all(path):
+    with files.open_decompressed(str(path)) as stream:
+        assert stream.readline() == b"0 0\n"
+        return stream.read()
+
+
+@pytest.fixture(scope="module", params=PACK)
+def archive(request):
+    """An archive of which a stream's buffer holds a fraction."""
+    noise = np.random.default_rng(1).integers(0, 1 << 60, (30_000, 2)).tolist()
+    return PACK[request.param](b"0 0\n" + b"".join(b"%d %d\n" % (u, v) for u, v in noise))
+
+
+@pytest.mark.parametrize("left", [0.01, 0.2, 0.7, -1])
+def test_a_truncated_archive_is_refused_wherever_the_end_is_met(tmp_path, archive, left):
+    data = archive
+    path = tmp_path / "g"
+    path.write_bytes(data[: int(len(data) * left) if left > 0 else left])
+    refused(read_all, path, says=[str(path), "cut short"])
+    refused(edges, str(path), says=str(path))
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_a_damaged_archive_is_refused(tmp_path, kind):
+    data = bytearray(PACK[kind](TEXT))
+    data[len(data) // 2] ^= 0xFF
+    path = tmp_path / "g"
+    path.write_bytes(data)
+    refused(edges, str(path), says=[str(path), "damaged"])
+
+
+def test_damage_in_an_inner_archive_is_named(tmp_path):
+    path = tmp_path / "g"
+    path.write_bytes(gzip.compress(PACK["zst"](TEXT)[:-30]))
+    refused(edges, str(path), says=[str(path), "cut short"])
+
+
+def test_archives_inside_archives_without_end_are_refused(tmp_path):
+    data = TEXT
+    for _ in range(9):
+        data = gzip.compress(data)
+    (tmp_path / "g").write_bytes(data)
+    refused(files.head, str(tmp_path / "g"), says="more than 8 times")
+
+
+@pytest.mark.parametrize("text", [b"BZh9 is a name\n", b"BZh", b"\x1f\x8b", b"PK 1\n", b""])
+def test_what_only_begins_like_an_archive_is_none(tmp_path, text):
+    (tmp_path / "g").write_bytes(text)
+    assert not files.is_compressed(str(tmp_path / "g"))
+    assert files.head(str(tmp_path / "g")) == text
+
+
+def test_read_range(tmp_path):
+    (tmp_path / "g").write_bytes(TEXT)
+    assert files.read_range(str(tmp_path / "g"), 7, 19) == TEXT[7:19]
+    assert files.read_range(str(tmp_path / "g"), len(TEXT) - 2, len(TEXT) + 9) == TEXT[-2:]
+
+
+# Formats
+
+
+def zipped(member):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(member, b"1 2\n" * 100)
+    return file.getvalue()
+
+
+def tarred():
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        member = tarfile.TarInfo("g.txt")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"1 2\n"))
+    return file.getvalue()
+
+
+BINARY = bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "format"),
+    [
+        ("g.txt", b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", "mtx"),
+        ("g.mtx.gz", b"%%matrixmarket matrix coordinate pattern general\n2 2 1\n1 2\n", "mtx"),
+        ("g.mtx", b"1 2\n2 3\n", "text"),
+        ("g", b"PAR1\x15\x04", "parquet"),
+        ("g", b"\x93NUMPY\x01\x00", "npy"),
+        ("g", zipped("indices.npy"), "npz"),
+        ("g.graph", b"2 1\n2\n1\n", "metis"),
+        ("g.graph.gz", b"2 1\n2\n1\n", "metis"),
+        ("g.METIS.xz", b"2 1\n2\n1\n", "metis"),
+        ("g.graph", BINARY, "bvgraph"),
+        ("g.graph.gz", BINARY, "bvgraph"),
+        ("g.properties", b"#BVGraph properties\nnodes=1\n", "bvgraph"),
+        ("g.smat", b"2 2 1\n0 1 1\n", "smat"),
+        ("g.jlg.gz", b"3,1,u,graph\n1,2\n", "lg"),
+        ("g", b"3,1,u,graph\n1,2\n", "lg"),
+        ("g.csv.bz2", b"1,2\n", "csv"),
+        ("g.tsv", b"1\t2\n", "text"),
+        ("g.edgelist", b"1 2\n", "text"),
+        ("g.txt.zst.gz", b"1 2\n", "text"),
+        ("g", b"", "text"),
+        ("s3://bucket/g.graph", b"2 1\n2\n1\n", "metis"),
+    ],
+)
+def test_formats_are_told_by_content_then_by_name(name, head, format):
+    assert detect(name, head) == format
+    assert format in FORMATS
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (zipped("g.txt"), "zip"),
+        (tarred(), "tar"),
+        (BINARY, "binary"),
+        (b"<?xml version='1.0'?><graphml>", "XML"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b'{"nodes": []}', "JSON"),
+        (b"graph [\n  node [\n", "GML"),
+        (b"graph\n[\n  node [\n", "GML"),
+        (b"strict digraph {\n a -> b\n", "DOT"),
+        (b"*Vertices 3\n", "Pajek"),
+        (b"\xff\xfe1\x00 \x002\x00", "UTF-16"),
+        (b"ARROW1\x00\x00", "Arrow"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (b"\x80\x04\x95", "pickle"),
+        (b"\x1f\x9d\x90", "unpack"),
+        (b"7z\xbc\xaf\x27\x1c", "unpack"),
+    ],
+)
+def test_what_is_not_read_is_named_with_the_way_out(head, says):
+    refused(detect, "g.dat", head, says=["g.dat", says, "--format", ", ".join(FORMATS)])
+
+
+def test_adjacency_lists_are_refused_by_their_name():
+    refused(detect, "g.adjlist", b"1 2 3 4\n", says=["adjacency list", "--format"])
+
+
+@pytest.mark.parametrize("word", ["graph theory\n", "creator admin\n", "digraph a\n", "BZh 1\n"])
+def test_names_that_are_words_of_other_formats_are_names(word):
+    assert detect("g.txt", word.encode()) == "text"
+
+
+def test_a_named_format_is_taken_at_its_word(tmp_path):
+    path = tmp_path / "g.graph"
+    path.write_bytes(b"0 1\n1 2\n0 2\n")
+    assert edges(str(path), format="text") == [(0, 1), (1, 2), (0, 2)]
+    refused(edges, str(path), format="parquet", says=str(path))
+    refused(edges, str(path), format="spreadsheet", says=["'spreadsheet'", *FORMATS])
+
+
+# Several files
+
+
+def test_several_files_are_one_source(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"0 1\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"src,dst\n1,2\n"))
+    (tmp_path / "c.graph").write_bytes(b"2 1\n2\n1\n")
+    (tmp_path / "d.txt").write_bytes(b"")
+    source = open_source(str(tmp_path), ReadOptions())
+    assert (source.ids, source.name, len(source.parts)) == ("int", str(tmp_path), 3)
+    found = {frozenset(edge) for edge in edges(str(tmp_path))}
+    assert found == {frozenset(pair) for pair in [(0, 1), (1, 2)]}
+    assert edges([tmp_path / "a.txt", str(tmp_path / "b.csv.gz")]) == [(0, 1), (1, 2)]
+
+
+def test_integers_and_text_do_not_go_together_unless_asked(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"0 1\n")
+    (tmp_path / "b.txt").write_bytes(b"x y\n")
+    refused(edges, str(tmp_path), says=["a.txt", "b.txt", "--ids text"])
+    assert edges(str(tmp_path), ids="text") == [("0", "1"), ("x", "y")]
+
+
+def test_sources_without_files_are_refused(tmp_path):
+    refused(edges, [], says="no source")
+    (tmp_path / "a.txt").write_bytes(b"")
+    refused(edges, str(tmp_path / "a.txt"), says="no data line")
+    (tmp_path / "b.txt").write_bytes(b"")
+    refused(edges, str(tmp_path), says="empty")

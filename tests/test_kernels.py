@@ -1,0 +1,382 @@
+"""The CPU kernels against sets, and what they say about their work against arithmetic."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dasktc.backend import cpu, get_backend, hub, intersect
+from dasktc.backend.jit import Kernel
+from dasktc.backend.probes import expected_probes, expected_wedges
+from dasktc.backend.radix import FEW, sort
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.errors import InputError
+
+U32 = np.uint32
+
+
+def block(edges, vertices, parts=1, i=0, j=0, ordered=True):
+    """The edges (u, v) with u % parts = i and v % parts = j, one vertex after the other."""
+    rows = [
+        sorted(v // parts for u, v in edges if (u, v % parts) == (vertex, j)) for vertex in range(i, vertices, parts)
+    ]
+    offsets = np.cumsum([0] + [len(row) for row in rows])
+    columns = np.array([v for row in rows for v in row], np.int32)
+    return OrientedCSR(offsets.astype(np.int64), columns, parts, i, j, ordered)
+
+
+def tasks(edges, vertices, parts=1, splits=1, ordered=True):
+    """Every task of TRUST's 2D partition; with one part, of the whole graph."""
+    grid = {
+        (i, j): block([e for e in edges if e[0] % parts == i], vertices, parts, i, j, ordered)
+        for i, j in product(range(parts), repeat=2)
+    }
+    for i, j, k, split in product(range(parts), range(parts), range(parts), range(splits)):
+        yield BlockTask(grid[i, k], grid[i, j], grid[k, j], split, splits)
+
+
+def neighbours(edges):
+    rows = {}
+    for u, v in edges:
+        rows.setdefault(u, set()).add(v)
+    return rows
+
+
+def triangles_of(edges):
+    rows = neighbours(edges)
+    return sum(len(rows[u] & rows.get(v, set())) for u, v in edges)
+
+
+def wedges_of(edges):
+    rows = neighbours(edges)
+    return sum(len(rows.get(v, ())) for _, v in edges)
+
+
+def check(edges, vertices, parts=1, splits=1, ordered=True, kernels=cpu.KERNELS):
+    found = list(tasks(edges, vertices, parts, splits, ordered))
+    for kernel in kernels:
+        counts = [cpu.count(task, kernel) for task in found]
+        assert sum(count.triangles for count in counts) == triangles_of(edges), kernel
+        assert sum(count.wedges for count in counts) == wedges_of(edges), kernel
+        for task, count in zip(found, counts, strict=True):
+            assert count.probes == expected_probes(task, kernel), kernel
+            assert count.wedges == expected_wedges(task), kernel
+            assert all(type(number) is int for number in count[:4])
+            assert (count.max_collision > 0) <= (kernel == "trust")
+            assert count.seconds >= 0
+
+
+def clique(vertices):
+    return [(u, v) for u in range(vertices) for v in range(u)]
+
+
+def random_edges(vertices, edges, seed, below=None):
+    """Random edges to smaller ids; `below` keeps the targets under a bound, as hubs do."""
+    rng = np.random.default_rng(seed)
+    u = rng.integers(1, vertices, edges)
+    v = rng.integers(0, below or vertices, edges) % u
+    return sorted(set(zip(u.tolist(), v.tolist(), strict=True)))
+
+
+GRAPHS = {
+    "nothing": (0, []),
+    "one vertex": (1, []),
+    "vertices alone": (7, []),
+    "edge": (2, [(1, 0)]),
+    "triangle": (3, clique(3)),
+    "triangle among empty rows": (40, [(31, 11), (31, 2), (11, 2)]),
+    "star inward": (60, [(leaf, 0) for leaf in range(1, 60)]),
+    "star outward": (60, [(59, leaf) for leaf in range(59)]),
+    "book": (60, [(1, 0)] + [(page, spine) for page in range(2, 60) for spine in (0, 1)]),
+    "path": (50, [(u, u - 1) for u in range(1, 50)]),
+    "clique": (45, clique(45)),
+    "two cliques": (60, [(a + 30 * k, b + 30 * k) for k in range(2) for a, b in clique(30)] + [(30, 0)]),
+    "sparse": (200, random_edges(200, 300, 1)),
+    "dense": (90, random_edges(90, 6000, 2)),
+    "hubs": (700, random_edges(700, 4000, 3, below=40)),
+}
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_counts_are_exact(name, parts, ordered):
+    vertices, edges = GRAPHS[name]
+    if not ordered:  # any numbering will do: turn it round, and then some
+        edges = [(turned(u, vertices), turned(v, vertices)) for u, v in edges]
+    for splits in (1, 3):
+        check(edges, vertices, parts, splits, ordered)
+
+
+def turned(vertex, vertices):
+    return (vertices - 1 - vertex) ^ 1 if vertices % 2 == 0 else vertices - 1 - vertex
+
+
+@st.composite
+def graphs(draw):
+    vertices = draw(st.integers(1, 90))
+    ids = st.integers(0, vertices - 1)
+    pairs = draw(st.lists(st.tuples(ids, ids), max_size=150))
+    core = clique(draw(st.integers(0, min(vertices, 50))))
+    ordered = draw(st.booleans())
+    found = {(max(e), min(e)) for e in pairs + core if e[0] != e[1]}
+    if not ordered:
+        scramble = draw(st.permutations(range(vertices)))
+        found = {(scramble[u], scramble[v]) for u, v in found}
+    return sorted(found), vertices, ordered
+
+
+@given(graphs(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0, 1, 20, hub.HUBS]))
+@settings(max_examples=60)
+def test_any_graph_in_any_partition(graph, parts, splits, hubs):
+    edges, vertices, ordered = graph
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub, "HUBS", hubs)
+        check(edges, vertices, parts, splits, ordered)
+
+
+@pytest.mark.parametrize("hubs", [0, 1, 511, 512, 513, 1100, hub.HUBS])
+@pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
+def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
+    """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
+    edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
+    monkeypatch.setattr(hub, "HUBS", hubs)
+    check(edges, 1400, parts, splits, kernels=("hub",))
+
+
+@pytest.mark.parametrize("most", [1, 7, 300, 2000])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_rows_taken_in_chunks(most, splits, monkeypatch):
+    edges = clique(70)
+    monkeypatch.setattr(hub, "HUBS", 10)
+    monkeypatch.setattr(cpu, "CHUNK", most)
+    check(edges, 70, 1, splits, kernels=("hub",))
+    check(edges, 70, 2, splits, kernels=("hub",))
+
+
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+def test_a_hub_whose_neighbours_all_hash_alike(kernel):
+    """5000 leaves, multiples of 1024, fill one bucket and 39 more; half of them close a triangle."""
+    leaves = np.arange(1, 5001, dtype=np.int64) * 1024
+    top, middle = 5_200_000, 5_199_999
+    lengths = np.zeros(top + 1, np.int64)
+    lengths[middle], lengths[top] = 5000, 5001
+    others = np.concatenate((leaves[::2], leaves[::2] + 1))
+    columns = np.concatenate((np.sort(others), leaves, [middle])).astype(np.int32)
+    graph = OrientedCSR(np.concatenate(([0], np.cumsum(lengths))), columns, ordered=True)
+    count = cpu.count(BlockTask(graph, graph, graph), kernel)
+    assert count.triangles == 2500
+    assert count.wedges == 5000
+    assert count.max_collision == (intersect.DEPTH if kernel == "trust" else 0)
+
+
+def test_buckets_deepen_for_rows_that_would_fill_the_table():
+    size = 3 * intersect.LARGE * intersect.DEPTH // 2
+    row = np.arange(size, dtype=np.int32)
+    lengths = np.zeros(size + 2, np.int64)
+    lengths[size], lengths[size + 1] = 2, size + 1
+    columns = np.concatenate(([0, size - 1], row, [size])).astype(np.int32)
+    graph = OrientedCSR(np.concatenate(([0], np.cumsum(lengths))), columns, ordered=True)
+    count = cpu.count(BlockTask(graph, graph, graph), "trust")
+    assert (count.triangles, count.max_collision) == (2, 193)
+
+
+def test_probes_worked_out_by_hand():
+    """A clique of four; edges (2, 1), (3, 1) and (3, 2) have something before v."""
+    (task,) = tasks(clique(4), 4)
+    assert {kernel: cpu.count(task, kernel).probes for kernel in cpu.KERNELS} == {
+        "hub": 1 + 1 + 2,
+        "trust": 1 + (1 + 2),
+        "merge": 2 + 2 + 4,
+        "search": 1 + 1 + 2,
+    }
+    assert cpu.count(task, "hub").wedges == 4
+
+
+def test_the_shorter_list_is_streamed():
+    """Each edge tests at most the shorter list, or a row that is too short for a table."""
+    edges = random_edges(1400, 60_000, 7, below=700)
+    (task,) = tasks(edges, 1400)
+    assert cpu.count(task, "search").probes <= cpu.count(task, "hub").probes < cpu.count(task, "trust").probes
+    assert cpu.count(task, "hub").probes <= cpu.count(task, "search").probes + hub.SHORT * len(edges)
+
+
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+def test_arrays_as_they_come_from_other_processes(kernel):
+    """Read-only, strided, not aligned, or of a wider type: counted all the same and left alone."""
+    plain = block(clique(20), 20)
+    unaligned = np.frombuffer(b"x" + plain.columns.tobytes(), np.uint8)[1:].view(np.int32)
+    assert not unaligned.flags.aligned
+    strided = np.repeat(plain.columns, 2)[::2]
+    readonly = plain.columns.copy()
+    readonly.flags.writeable = False
+    for columns in (unaligned, strided, readonly, plain.columns.astype(np.int64)):
+        other = OrientedCSR(plain.offsets, columns, ordered=True)
+        assert cpu.count(BlockTask(other, other, plain), kernel).triangles == 1140
+    assert plain.columns.flags.writeable
+
+
+def test_an_unknown_kernel_is_refused():
+    (task,) = tasks([], 1)
+    with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, merge, search; choose"):
+        get_backend("cpu").count(task, "nosuch")
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("hubs", [0, hub.HUBS])
+def test_scratch_memory_is_within_what_was_announced(ordered, hubs, monkeypatch):
+    monkeypatch.setattr(hub, "HUBS", hubs)
+    vertices, edges = 1400, random_edges(1400, 60_000, 8, below=700)
+    (task,) = tasks(edges, vertices, ordered=ordered)
+    cpu.count(task, "hub")
+    tracemalloc.start()
+    try:
+        cpu.count(task, "hub")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    announced = cpu.scratch_bytes("hub", len(edges), vertices)
+    assert peak <= announced + 20_000  # the interpreter's own objects
+    assert announced <= 16 * len(edges) + 8 * vertices + 20_000
+
+
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+def test_scratch_memory_grows_with_its_arguments(kernel):
+    small, wide = cpu.scratch_bytes(kernel, 10**6, 10**5), cpu.scratch_bytes(kernel, 10**6, 10**8)
+    assert 0 <= small <= wide <= 20 * 10**8
+
+
+# sort
+
+
+@given(st.integers(1, 2**62), st.integers(0, 3), st.data())
+@settings(max_examples=60)
+def test_sort_any_keys(bound, repeats, data):
+    keys = np.array(data.draw(st.lists(st.integers(0, bound - 1), max_size=60)), np.int64)
+    keys = np.tile(keys, 1 + repeats * FEW // 30)
+    expected = np.sort(keys)
+    assert np.array_equal(sort(keys, bound), expected)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 700, 2**10, 2**11 + 1, 2**20, 2**33, 2**40, 2**62])
+@pytest.mark.parametrize("shape", ["random", "sorted", "reversed", "all but last", "one digit"])
+def test_sort_many_keys(bound, shape):
+    keys = np.random.default_rng(3).integers(0, bound, 100_000)
+    expected = np.sort(keys)
+    if shape == "sorted":
+        keys = expected.copy()
+    elif shape == "reversed":
+        keys = expected[::-1].copy()
+    elif shape == "all but last":
+        keys = np.append(expected[1:], expected[0])
+    elif shape == "one digit":
+        keys = (keys & 1023) << (bound.bit_length() // 2) if bound > 2**20 else keys
+        keys = np.minimum(keys, bound - 1)
+        expected = np.sort(keys)
+    assert np.array_equal(sort(keys, bound), expected)
+
+
+def test_sort_keeps_its_hands_off_read_only_keys():
+    keys = np.arange(10_000)[::-1].copy()
+    keys.flags.writeable = False
+    assert np.array_equal(get_backend("cpu").sort(keys, 10_000), np.arange(10_000))
+    assert keys[0] == 9_999
+
+
+# compiling
+
+
+COUNT_ALONE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from dasktc.backend import get_backend
+from dasktc.csr import BlockTask, OrientedCSR
+n = 60
+graph = OrientedCSR(
+    np.cumsum([0, *range(n)]), np.concatenate([np.arange(u, dtype=np.int32) for u in range(n)]), ordered=True
+)
+backend = get_backend("cpu")
+sys.stdin.readline()
+with ThreadPoolExecutor(3) as pool:
+    counts = list(pool.map(lambda _: backend.count(BlockTask(graph, graph, graph), "hub").triangles, range(6)))
+keys = backend.sort(np.arange(5000)[::-1].copy(), 5000)
+print(set(counts), (keys == np.arange(5000)).all())
+"""
+
+
+def start(cache, **environment):
+    """Start a process that counts when a line comes in."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", COUNT_ALONE],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)} | environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_six_processes_start_on_an_empty_cache(tmp_path):
+    processes = [start(tmp_path) for _ in range(6)]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out.strip(), err) == (0, "{34220} True", "")
+    indices = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")}
+    assert len(indices) == 2 * 5  # four parts of hub and the sort, each compiled once
+    out, err = start(tmp_path).communicate("\n", timeout=60)
+    assert (out.strip(), err) == ("{34220} True", "")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")} == indices
+
+
+def test_a_cache_made_from_other_sources_is_not_used(tmp_path):
+    from dasktc.backend import jit
+
+    with jit._fresh(tmp_path):
+        (tmp_path / "kernel.nbi").touch()
+    with jit._fresh(tmp_path):
+        assert (tmp_path / "kernel.nbi").exists()
+    (tmp_path / "dasktc.stamp").write_text("older sources")
+    with jit._fresh(tmp_path):
+        assert not (tmp_path / "kernel.nbi").exists()
+
+
+def test_without_a_place_for_a_cache_it_compiles_all_the_same():
+    from numba import types
+
+    names = {}
+    exec("def twice(x): return 2 * x", names)  # a function without a file cannot be cached
+    assert Kernel(names["twice"], (types.int64,))(21) == 42
+
+
+def test_a_cache_that_cannot_be_locked_is_left_alone(tmp_path, monkeypatch):
+    from numba import types
+
+    from dasktc.backend import jit
+
+    def refuse(directory):
+        raise OSError("no locks available")
+
+    monkeypatch.setattr(jit, "_fresh", refuse)
+    assert Kernel(triangles_without_cache, (types.int64,))(3) == 4
+
+
+def triangles_without_cache(x):
+    return x + 1
+
+
+def test_a_kernel_takes_its_own_types_only():
+    cpu.warm()
+    with pytest.raises(TypeError, match="No matching definition"):
+        intersect.merge(1.5)

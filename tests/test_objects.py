@@ -1,0 +1,590 @@
+import os
+import pickle
+import subprocess
+import sys
+from array import array
+from types import SimpleNamespace
+
+import dask
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from oracle import GRAPHS, clean, messy, multigraphs, text_multigraphs, triangles
+
+from dasktc.errors import InputError
+from dasktc.objects import PART_BYTES, from_object, node_labels
+from dasktc.sources import ReadOptions
+
+CPU = SimpleNamespace(name="cpu", frame=pd, array=np)
+PAIRS = [(0, 1), (1, 2), (2, 0), (1, 1), (1, 0), (0, 1)]
+SRC, DST = (list(side) for side in zip(*PAIRS, strict=True))
+
+
+def open_object(obj, **options):
+    return from_object(obj, ReadOptions(**options))
+
+
+def read(source):
+    """All parts as one frame, each read from its pickled copy as a worker would."""
+    frames = []
+    for part in source.parts:
+        upstream = None if part.upstream is None else part.upstream.compute(scheduler="sync")
+        frames.append(pickle.loads(pickle.dumps(part, protocol=5)).read(CPU, upstream))
+        pd.testing.assert_frame_equal(frames[-1], part.read(CPU, upstream))
+        dtypes = set(map(str, frames[-1].dtypes))
+        assert dtypes == {"str"} if source.ids == "text" else dtypes in ({"int32"}, {"int64"})
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"src": [], "dst": []})
+
+
+def pairs(source):
+    frame = read(source)
+    return list(zip(frame["src"].tolist(), frame["dst"].tolist(), strict=True))
+
+
+def table(src=SRC, dst=DST, **kwargs):
+    return pd.DataFrame({"src": pd.Series(src, **kwargs), "dst": pd.Series(dst, **kwargs)})
+
+
+def dask_frame(frame, npartitions=3, convert=True):
+    import dask.dataframe as dd
+
+    with dask.config.set({"dataframe.convert-string": convert}):
+        return dd.from_pandas(frame, npartitions=npartitions)
+
+
+SOURCES = {
+    "pandas": table,
+    "pandas by name": lambda: table().assign(weight=0.5)[["weight", "src", "dst"]],
+    "dask": lambda: dask_frame(table()),
+    "numpy": lambda: np.array(PAIRS),
+    "numpy Fortran": lambda: np.asfortranarray(PAIRS),
+    "numpy big-endian": lambda: np.array(PAIRS, dtype=">i8"),
+    "numpy floats": lambda: np.array(PAIRS, dtype=float),
+    "numpy masked": lambda: np.ma.masked_array(PAIRS, mask=False),
+    "pair of lists": lambda: (SRC, DST),
+    "pair of mixed types": lambda: [tuple(SRC), np.array(DST, dtype=np.uint8)],
+    "pair of series": lambda: (pd.Series(SRC), pd.Index(DST)),
+    "pair of arrow": lambda: (pa.array(SRC), pa.chunked_array([DST[:2], DST[2:]])),
+    "pair of array.array": lambda: (array("q", SRC), array("i", DST)),
+    "arrow": lambda: pa.table({"src": SRC, "dst": DST}),
+    "arrow chunked": lambda: pa.concat_tables(
+        [pa.table({"src": SRC[i:], "dst": DST[i:]})[:3] for i in (0, 3)]
+    ),
+    "arrow capsule": lambda: Capsule(pa.table({"src": SRC, "dst": DST})),
+}
+
+
+class Capsule:
+    """A table of a library that nobody here knows, with the Arrow PyCapsule interface."""
+
+    def __init__(self, table):
+        self.table, self.columns = table, table.columns
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_row_is_an_edge(kind):
+    source = open_object(SOURCES[kind](), columns=("src", "dst") if "by name" in kind else None)
+    assert (source.ids, pairs(source)) == ("int", PAIRS)
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *INTEGERS,
+        "Int8",
+        "UInt64",
+        "Float64",
+        "float32",
+        "object",
+        "category",
+        "int16[pyarrow]",
+        "double[pyarrow]",
+    ],
+)
+def test_integer_types(dtype, lazy):
+    frame = table(dtype=dtype)
+    options = {"ids": "int"} if dtype == "object" else {}
+    source = open_object(dask_frame(frame, convert=dtype != "object") if lazy else frame, **options)
+    assert source.ids == "int"
+    assert pairs(source) == PAIRS
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
+def test_narrow_integers_stay_narrow(dtype):
+    assert set(read(open_object(np.array(PAIRS, dtype=dtype))).dtypes) == {np.dtype("int32")}
+
+
+TEXTS = ["str", "object", "category", "string", "string[python]", "large_string[pyarrow]"]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dtype", TEXTS)
+def test_text_types(dtype, lazy):
+    frame = table(["", "b", "ü"], ["b", "12", "a"]).astype(dtype)
+    source = open_object(dask_frame(frame, 2, convert=dtype != "object") if lazy else frame)
+    assert source.ids == "text"
+    assert pairs(source) == [("", "b"), ("b", "12"), ("ü", "a")]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        np.array([["a", "bc"], ["bc", "d"]]),
+        np.array([["a", "bc"], ["bc", "d"]], dtype=np.dtypes.StringDType()),
+        (["a", "bc"], np.array(["bc", "d"], dtype=object)),
+        pa.table(
+            {"u": pa.array(["a", "bc"], pa.string_view()), "v": pa.array(["bc", "d"]).dictionary_encode()}
+        ),
+    ],
+    ids=["fixed width", "StringDType", "pair", "arrow"],
+)
+def test_other_text(obj):
+    assert pairs(open_object(obj)) == [("a", "bc"), ("bc", "d")]
+
+
+@given(multigraphs(), text_multigraphs())
+@settings(deadline=None, max_examples=40)
+def test_any_multigraph_comes_back(numbers, texts):
+    for edges, ids in (numbers, "int"), (texts, "text"):
+        src, dst = zip(*edges, strict=True) if edges else ((), ())
+        source = open_object((src, dst), ids=ids)
+        assert (pairs(source), source.ids) == (edges, ids)
+        assert pairs(open_object(table(src, dst, dtype=object), ids="text")) == [
+            (str(u), str(v)) for u, v in edges
+        ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        table(),
+        table(dtype="uint64") + np.uint64(2**64 - 9),
+        table(dtype=float),
+        table([1, "x"], ["x", 2**70]),
+    ],
+    ids=["int", "beyond int64", "float", "mixed"],
+)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_numbers_as_text(frame, lazy):
+    obj = dask_frame(frame, 1, convert=False) if lazy else frame
+    whole = [
+        [str(int(v)) if isinstance(v, float) else str(v) for v in frame[side].tolist()] for side in frame
+    ]
+    assert pairs(open_object(obj, ids="text")) == list(zip(*whole, strict=True))
+
+
+def test_categories_of_any_objects():
+    mixed = pd.Categorical([1, "x", 1], categories=pd.Index([1, "x"], dtype=object))
+    assert pairs(open_object(table(mixed, mixed), ids="text")) == [("1", "1"), ("x", "x"), ("1", "1")]
+    with pytest.raises(InputError, match=r"row 1 .* holds 'x'"):
+        open_object(table(mixed, mixed))
+
+
+BIG = 2**63
+REFUSED = {
+    "fraction": ([0, 1, 2.5], "row 2 of column 'src' of the .*DataFrame.* holds 2.5"),
+    "nan": ([0, 1, float("nan")], "row 2 .* holds nan .* missing"),
+    "infinity": ([0, 1, float("inf")], "row 2 .* holds inf"),
+    "rounded float": ([0.0, 1, 2.0**53], r"row 2 .* holds 9007199254740992\.0 .* float64 rounds"),
+    "rounded float32": (np.array([0, 1, 2**24], dtype=np.float32), "row 2 .* float32 rounds"),
+    "NA": (pd.array([0, 1, None], dtype="Int64"), "row 2 .* holds None .* missing"),
+    "arrow null": (pd.array([0, 1, None], dtype="int64[pyarrow]"), "row 2 .* missing"),
+    "no string": (["a", "b", None], "row 2 .* missing"),
+    "null among objects": (np.array(["a", "b", None], dtype=object), "row 2 .* holds None .* missing"),
+    "no category": (pd.Categorical(["a", "b", None]), "row 2 .* missing"),
+    "null category": (pa.DictionaryArray.from_arrays([0, 0, 1], pa.array(["a", None])), "row 2 .* missing"),
+    "no integer category": (pd.Categorical([1, 2, None]), "row 2 .* missing"),
+    "uint64": (np.array([0, 1, BIG], dtype=np.uint64), f"row 2 .* holds {BIG} .* to {BIG - 1}"),
+    "long": ([-1, 1, BIG], f"row 2 .* holds {BIG} .* to {BIG - 1}"),
+    "low": (np.array([0, 1, -BIG - 1], dtype=object), f"row 2 .* holds -{BIG + 1} .* from -{BIG}"),
+    "bool": ([True, False, True], "column 'src' .* type bool"),
+    "boolean": (pd.array([True, False, True], dtype="boolean"), "type bool"),
+    "True among integers": (np.array([0, 1, True], dtype=object), "row 2 .* holds True .* not bool"),
+    "mixed": ([0, 1, "x"], "row 2 .* holds 'x' .* not str"),
+    "mixed the other way": (["x", "y", 1], "row 2 .* holds 1 .* not int"),
+    "tuples": ([(0, 1), (1, 2), (2, 3)], r"row 0 .* holds \(0, 1\) .* not tuple"),
+    "bytes": (np.array([b"a", b"b", b"c"]), r"row 0 .* not bytes"),
+    "dates": (pd.date_range("2020", periods=3), "type datetime64"),
+    "periods": (pd.period_range("2020", periods=3, freq="D"), "type .*period"),
+    "complex": (np.array([0j, 1j, 2j]), "type complex"),
+}
+
+
+def one_line(error):
+    text = str(error.value)
+    fact, _, rest = text.partition(": ")
+    assert fact
+    assert "; " in rest
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_values(kind, lazy):
+    values, message = REFUSED[kind]
+    if isinstance(values, pa.Array):
+        values = pd.Series(values, dtype=pd.ArrowDtype(values.type))
+    frame = pd.DataFrame({"src": values})
+    frame["dst"] = frame["src"]
+    with pytest.raises(InputError, match=message) as error:
+        read(open_object(dask_frame(frame, 1, convert=False) if lazy else frame))
+    assert ("partition 0 " in one_line(error)) == (lazy and "row" in message)
+
+
+def test_a_row_is_named_beyond_the_first_part():
+    numbers = np.zeros((2_000_000, 2))
+    numbers[1_999_999, 1] = 0.5
+    with pytest.raises(InputError, match=r"row 1999999 of column 1 of the NumPy array holds 0.5"):
+        read(open_object(numbers))
+
+
+def test_text_is_refused_where_integers_are_demanded():
+    with pytest.raises(InputError, match="row 0 of column 'src' of the pandas DataFrame holds 'a'") as error:
+        read(open_object(table(["a"], ["b"]), ids="int"))
+    one_line(error)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_two_types_of_ids_are_refused_or_made_text(lazy):
+    frame = table([1, 2], ["a", "b"])
+    obj = dask_frame(frame, 1) if lazy else frame
+    with pytest.raises(InputError, match=r"column 'src' .* type int, column 'dst' .* type text") as error:
+        open_object(obj)
+    one_line(error)
+    assert pairs(open_object(obj, ids="text")) == [("1", "a"), ("2", "b")]
+
+
+def foreign(module):
+    """An object of a library that is not installed here."""
+    return type("Thing", (), {"__module__": module})()
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (foreign("cudf.core.dataframe"), "cudf.core.dataframe.Thing .*to_pandas"),
+        (foreign("dask_cudf._expr.collection"), r"to_backend\(.pandas.\)"),
+        (foreign("cugraph.structure.graph_classes"), "view_edge_list"),
+        (foreign("cupyx.scipy.sparse"), "get"),
+        ((foreign("cupy"), foreign("cupy")), "cupy.Thing .*get"),
+        (foreign("graph_tool"), "graph_tool.Thing holds no edges"),
+        (pd.Series([1]), "holds no edges"),
+        (nx, "holds no edges"),
+        ({1: 2}, "holds no edges"),
+        (pa.array([1]), "holds no edges"),
+        (np.int64(3), "holds no edges"),
+        (pd.DataFrame({"a": [1]}), r"columns are \['a'\]"),
+        (np.zeros((2, 3), dtype=int), r"shape \(2, 3\)"),
+        (np.zeros(3, dtype=int), r"shape \(3,\)"),
+        ([(0, 1), (1, 2), (2, 0)], r"3 items .* numpy.array\(edges\)"),
+        (([0, 1], [1]), "column 0 of the pair has 2 rows, column 1 of the pair 1"),
+        (("ab", "cd"), "builtins.str"),
+        (([0], 1), "builtins.int"),
+        (([0], np.int64(1)), "numpy.int64"),
+        (([0], {1}), "builtins.set"),
+        (([0], np.zeros((1, 1))), "numpy.ndarray"),
+        (np.ma.masked_array([[0, 1], [1, 2]], mask=[[0, 0], [1, 0]]), "row 1 of column 0 .* missing"),
+        (scipy.sparse.coo_array((2, 3)), r"shape \(2, 3\)"),
+        (scipy.sparse.coo_array((3,)), r"shape \(3,\)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_refused_objects(obj, message):
+    with pytest.raises(InputError, match=message) as error:
+        open_object(obj)
+    one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [(None, (1, 2)), (("c", "a"), (3, 1)), (("1", "0"), (2, 1)), (("2", "b"), (4, 2))],
+)
+@pytest.mark.parametrize(
+    "make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"]
+)
+def test_columns(make, columns, expected):
+    frame = pd.DataFrame({"a": [1], "b": [2], "c": [3], "2": [4]})
+    assert pairs(open_object(make(frame), columns=columns)) == [expected]
+
+
+@pytest.mark.parametrize("columns", [("a", "x"), ("a", "2"), ("a", "-1"), ("a", "a"), ("b", "1")])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_refused_columns(columns, lazy):
+    frame = pd.DataFrame({"a": [1], "b": [2]})
+    with pytest.raises(InputError, match="column") as error:
+        open_object(dask_frame(frame, 1) if lazy else frame, columns=columns)
+    one_line(error)
+
+
+@pytest.mark.parametrize("options", [{"columns": ("0", "1")}, {"format": "csv"}, {"skip": 0}])
+def test_options_that_have_no_meaning_are_refused(options):
+    with pytest.raises(InputError, match="leave them out"):
+        open_object(np.array(PAIRS), **options)
+
+
+def test_columns_of_one_name():
+    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"])
+    assert pairs(open_object(frame)) == [(1, 2)]
+
+
+SPARSE = ["coo", "csr", "csc", "lil", "dok", "bsr", "dia"]
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.coo_array, scipy.sparse.coo_matrix])
+@pytest.mark.parametrize("format", SPARSE)
+def test_sparse(kind, format):
+    matrix = kind((np.ones(4), ([0, 1, 2, 4], [1, 2, 0, 3])), shape=(6, 6)).asformat(format)
+    assert sorted(pairs(open_object(matrix))) == [(0, 1), (1, 2), (2, 0), (4, 3)]
+
+
+def test_the_padding_of_blocks_is_no_edge():
+    matrix = scipy.sparse.csr_array((np.ones(2), ([0, 3], [1, 2])), shape=(4, 4)).tobsr(blocksize=(2, 2))
+    assert matrix.data.size == 8
+    assert pairs(open_object(matrix)) == [(0, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [("coo", [(0, 1), (1, 2), (1, 2)]), ("csr", [(0, 1), (1, 2)]), ("csc", [(0, 1), (1, 2)])],
+)
+def test_stored_zeros_and_repeated_entries_are_edges(format, expected):
+    entries = scipy.sparse.coo_array(([0.0, 1, -1], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
+    assert pairs(open_object(entries.asformat(format))) == expected
+
+
+GRAPH_TYPES = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
+
+
+@pytest.mark.parametrize("graph_type", GRAPH_TYPES)
+@given(edges=multigraphs())
+@settings(deadline=None, max_examples=25)
+def test_networkx_has_the_edges_of_the_graph(graph_type, edges):
+    graph = graph_type(edges)
+    graph.add_node(5)
+    source = open_object(graph)
+    listed = sorted(map(sorted, graph.edges()))
+    assert sorted(map(sorted, pairs(source))) == listed
+    assert (source.ids, node_labels(graph)) == ("int", None)
+
+
+@pytest.mark.parametrize("graph_type", GRAPH_TYPES)
+@given(edges=text_multigraphs())
+@settings(deadline=None, max_examples=25)
+def test_networkx_with_names(graph_type, edges):
+    graph = graph_type(edges)
+    source = open_object(graph)
+    assert sorted(map(sorted, pairs(source))) == sorted(map(sorted, graph.edges()))
+    assert source.ids == ("text" if edges else "int")
+
+
+@pytest.mark.parametrize(
+    "nodes", [[(0, 0), (0, 1), (1, 1)], [1, "1", 2.5], [float("inf"), float("nan"), True]]
+)
+def test_networkx_numbers_other_nodes(nodes):
+    graph = nx.DiGraph([(nodes[2], nodes[0]), (nodes[0], nodes[1])])
+    labels = node_labels(graph)
+    assert [(labels[u], labels[v]) for u, v in pairs(open_object(graph))] == list(graph.edges())
+    assert labels == list(graph)
+    with pytest.raises(InputError, match="leave ids='text' out") as error:
+        open_object(graph, ids="text")
+    one_line(error)
+
+
+def test_networkx_integers_of_other_types_and_sizes():
+    assert pairs(open_object(nx.Graph([(np.int32(3), 4)]))) == [(3, 4)]
+    assert pairs(open_object(nx.DiGraph([(3, 4)]), ids="text")) == [("3", "4")]
+    with pytest.raises(InputError, match=f"row 1 of the NetworkX graph's nodes holds {BIG}"):
+        open_object(nx.Graph([(0, BIG)]))
+
+
+def test_networkx_views_and_subclasses():
+    class Roads(nx.Graph):
+        pass
+
+    graph = Roads(messy([(0, 1), (1, 2), (2, 3)]))
+    assert sorted(pairs(open_object(graph.subgraph([1, 2, 3])))) == [(1, 1), (1, 2), (2, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_igraph(directed):
+    graph = igraph.Graph(n=9, edges=PAIRS, directed=directed)
+    graph.vs["name"] = list("abcdefghi")
+    source = open_object(graph)
+    assert source.ids == "int"
+    assert sorted(map(sorted, pairs(source))) == sorted(map(sorted, PAIRS))
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        table([], [], dtype=object),
+        np.empty((0, 2)),
+        ([], []),
+        nx.Graph(),
+        nx.empty_graph(3, create_using=nx.MultiGraph),
+        igraph.Graph(),
+        scipy.sparse.csr_array((4, 4)),
+        scipy.sparse.coo_matrix((0, 0)),
+    ],
+    ids=lambda obj: type(obj).__name__,
+)
+def test_no_edges(obj):
+    assert open_object(obj).parts == ()
+
+
+@pytest.mark.parametrize(("name", "edges", "count"), GRAPHS, ids=[name for name, *_ in GRAPHS])
+def test_named_graphs_survive_every_door(name, edges, count):
+    array = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    for obj in array, pd.DataFrame(array), nx.MultiDiGraph(edges):
+        found = pairs(open_object(obj))
+        assert clean(found) == clean(edges)
+        assert triangles(found) == count
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "int8"])
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_a_dask_partition_may_be_empty(ids, dtype):
+    part = open_object(dask_frame(table(["a"], ["b"]), 1), ids=ids).parts[0]
+    frame = part.read(CPU, table([], [], dtype=dtype))
+    assert len(frame) == 0
+    assert set(map(str, frame.dtypes)) == (
+        {"str"} if ids == "text" else {"int32" if dtype == "int8" else "int64"}
+    )
+
+
+def test_a_meta_that_lies_is_found_when_read():
+    source = open_object(dask_frame(table(dtype=object), 2, convert=False))
+    assert source.ids == "text"
+    with pytest.raises(InputError, match=r"column 'src' .* partition 0 .* type int where text") as error:
+        read(source)
+    one_line(error)
+
+
+class Refusing:
+    """A scheduler that computes nothing."""
+
+    def __call__(self, *args, **kwargs):
+        raise AssertionError("something was computed")
+
+
+def test_building_a_dask_source_computes_nothing():
+    import dask.dataframe as dd
+
+    called = []
+
+    def load(number):
+        called.append(number)
+        return table(list(range(number)), [number] * number)
+
+    meta = table([0], [0])[:0]
+    with dask.config.set(scheduler=Refusing()):
+        source = open_object(dd.from_map(load, [2, 0, 3], meta=meta).assign(weight=1.0))
+    assert (called, len(source.parts), source.ids) == ([], 3, "int")
+    assert pairs(source) == [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
+    assert called == [2, 0, 3]
+
+
+def test_only_the_id_columns_are_read_from_parquet(tmp_path):
+    import dask.dataframe as dd
+
+    table().assign(weight=0.5).to_parquet(tmp_path / "edges.parquet")
+    source = open_object(dd.read_parquet(tmp_path), columns=("src", "dst"))
+    assert list(source.parts[0].upstream.compute(scheduler="sync").columns) == ["src", "dst"]
+    assert pairs(source) == PAIRS
+
+
+ROWS = 1_000_000
+LARGE = {
+    "numpy": lambda n: np.arange(2 * n).reshape(n, 2),
+    "pandas": lambda n: pd.DataFrame(np.arange(3 * n).reshape(n, 3)),
+    "nullable": lambda n: table(range(n), range(n), dtype="Int64"),
+    "arrow integers": lambda n: table(range(n), range(n), dtype="int64[pyarrow]"),
+    "text": lambda n: table(np.arange(n).astype(str), np.arange(n).astype(str)),
+    "objects": lambda n: table(np.arange(n).astype(str), np.arange(n).astype(str), dtype=object),
+    "categories": lambda n: table(np.arange(n).astype(str), np.arange(n).astype(str), dtype="category"),
+    "long and short": lambda n: table(["x"] * n, ["x"] * (n - 9) + ["y" * 1_000_000] * 9),
+    "views": lambda n: (pa.array([f"id {i:020}" for i in range(n)], pa.string_view()),) * 2,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_part_pickles_its_rows_alone(kind):
+    rows = ROWS if kind in ("numpy", "pandas", "text") else ROWS // 2
+    source = open_object(LARGE[kind](rows))
+    sizes = []
+    for part in source.parts:
+        buffers = []
+        head = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
+        sizes.append(len(head) + sum(memoryview(buffer).nbytes for buffer in buffers))
+        assert len(pickle.dumps(part, protocol=4)) < PART_BYTES + 10_000
+        assert len(pickle.dumps(part, protocol=5)) < PART_BYTES + 10_000
+    assert len(sizes) > 1
+    assert max(sizes) < PART_BYTES + 10_000
+    assert sum(len(part.src) for part in source.parts) == rows
+
+
+def test_nothing_is_copied_without_pickling():
+    src, dst = np.arange(2_000_000), np.arange(2_000_000)
+    source = open_object((src, pd.Series(dst, copy=False)))
+    assert len(source.parts) > 1
+    for part in source.parts:
+        frame = part.read(CPU)
+        assert np.shares_memory(frame["src"].to_numpy(), src)
+        assert np.shares_memory(frame["dst"].to_numpy(), dst)
+
+
+def test_a_dask_part_leaves_its_delayed_behind():
+    frame = table(range(ROWS), range(ROWS))
+    part = open_object(dask_frame(frame, 2)).parts[1]
+    assert part.upstream is not None
+    assert len(pickle.dumps(part)) < 1000
+
+
+def test_workers_read_parts_without_a_warning():
+    from distributed import Client
+
+    frame = pd.DataFrame(np.arange(4_000_000).reshape(-1, 2), columns=["src", "dst"])
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=True) as client:
+        for source in open_object(frame), open_object(dask_frame(frame[:1000])):
+            upstream = [
+                None if part.upstream is None else client.compute(part.upstream) for part in source.parts
+            ]
+            pairs_of = [
+                client.submit(_total, part, above) for part, above in zip(source.parts, upstream, strict=True)
+            ]
+            total = frame.to_numpy().sum() if upstream[0] is None else frame[:1000].to_numpy().sum()
+            assert sum(client.gather(pairs_of)) == total
+
+
+def _total(part, upstream):
+    return int(part.read(CPU, upstream).to_numpy().sum())
+
+
+CHEAP = """
+import sys
+import numpy as np
+from dasktc.objects import from_object
+from dasktc.sources import ReadOptions
+from_object(np.array([[0, 1]]), ReadOptions())
+print(*sorted({"dask", "distributed", "networkx", "igraph", "scipy", "cudf", "cupy"} & set(sys.modules)))
+"""
+
+
+def test_detection_imports_no_library():
+    done = subprocess.run(
+        [sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert done.stdout.split() == []

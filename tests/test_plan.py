@@ -1,0 +1,356 @@
+"""Plans: triples that cover every wedge once, the smallest n that fits, bytes that the blocks really hold."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import GRAPHS, complete, multigraphs, triangles
+from pipeline import (
+    EVERY_KERNEL,
+    EVERY_PARTITION,
+    EVERY_REORDER,
+    cpu,
+    orientation,
+    random_edges,
+    skewed_edges,
+    source_of,
+)
+
+import dasktc
+from dasktc import plan as planners
+from dasktc.blocks import Layout, build_blocks, grid_edges
+from dasktc.errors import InputError
+from dasktc.options import Options, bytes_of
+from dasktc.plan import PLANNERS, Limits, make_plan, size
+from dasktc.planning import plan_size, plan_source
+from dasktc.stages import prepare_edges
+from dasktc.tasks import Direct
+from dasktc.vertices import MAX_VERTICES
+
+AMPLE = 1 << 60
+
+
+def limits(workers=1, memory=AMPLE, **chosen):
+    return Limits(workers=workers, memory=memory, **chosen)
+
+
+def grid_of(edges):
+    """Edges in each block, one edge after another."""
+
+    def grid(parts):
+        found = np.zeros((parts, parts), dtype="int64")
+        for u, v in edges:
+            found[u % parts, v % parts] += 1
+        return found
+
+    return grid
+
+
+def no_scratch(index_edges, table_columns):
+    return 0
+
+
+# The triples
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", PLANNERS)
+def test_triples_cover_every_wedge_once(name, parts):
+    """A wedge u → v → w with a possible edge u → w is in the one triple that has all three blocks."""
+    n = 1 if name == "whole" else parts
+    emitted = [triple.places for triple in PLANNERS[name](parts)]
+    for u, v, w in product(range(2 * n), repeat=3):
+        blocks = (u % n, v % n), (u % n, w % n), (v % n, w % n)
+        assert emitted.count(blocks) == 1
+    assert len(emitted) == n**3
+
+
+@pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+def test_each_task_handles_its_own_wedges(partition, reorder):
+    """By triple and split, against a walk over all wedges; rows are split by their number in the block."""
+    edges = skewed_edges(60, 300, 1)
+    graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
+    n, m = graph.plan.parts, graph.plan.splits
+    slow, place = orientation(edges), np.argsort(graph.prepared.graph.order)
+    expected: dict = {}
+    for u, v in slow.edges:
+        for w in slow.out[v]:
+            i, k, j = (int(place[x]) % n for x in (u, v, w))
+            task = ((i, k), (i, j), (k, j), int(place[u]) // n % m)
+            wedges, closed = expected.get(task, (0, 0))
+            expected[task] = wedges + 1, closed + ((u, w) in slow.edges)
+    records = graph.triangle_count().records
+    found = {(*r.job.triple.places, r.job.split): (r.count.wedges, r.count.triangles) for r in records}
+    assert {task: counts for task, counts in found.items() if counts[0]} == expected
+    assert len(found) == n**3 * m
+
+
+# n and m
+
+
+@pytest.mark.parametrize(
+    ("workers", "partition", "parts", "splits"),
+    [(1, "whole", 1, 4), (2, "whole", 1, 8), (1, "hash2d", 2, 1), (2, "hash2d", 2, 1), (3, "hash2d", 2, 2),
+     (7, "hash2d", 3, 2), (100, "hash2d", 5, 4), (64, "hash2d", 64, 1)],
+)  # fmt: skip
+def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
+    found = make_plan(100, 0, grid_of([]), no_scratch, limits(workers, partition=partition, parts=parts))
+    assert found.splits == splits == -(-4 * workers // parts**3)
+    assert found.tasks == parts**3 * splits
+
+
+def test_m_as_asked():
+    found = make_plan(100, 0, grid_of([]), no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
+    assert (found.splits, found.tasks) == (3, 24)
+
+
+def bytes_needed(vertices, grid, parts, splits, scratch):
+    """Bytes of the largest task: int32 columns, int64 offsets, a block counted once whatever its roles."""
+    rows = -(-vertices // parts)
+    needed = []
+    for i, j, k in product(range(parts), repeat=3):
+        blocks = {(i, k), (i, j), (k, j)}
+        split_edges = -(-int(grid[i, k]) // splits)
+        needed.append(sum(4 * int(grid[b]) + 8 * (rows + 1) for b in blocks) + scratch(split_edges, rows))
+    return max(needed)
+
+
+def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
+    """By trial of every n: the partition, n and bytes of the first that fits, or None."""
+    choices = {"whole": [1], "hash2d": range(1, most + 1), "auto": range(1, most + 1)}[wanted.partition]
+    for n in choices:
+        splits = wanted.splits or -(-4 * wanted.workers // n**3)
+        needed = bytes_needed(vertices, grid_of(edges)(n), n, splits, scratch)
+        if needed <= wanted.memory:
+            return "whole" if n == 1 and wanted.partition == "auto" else wanted.partition, n, needed
+    return None
+
+
+ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
+"""Both ends of every edge are even, or both are odd: at n = 2 the two blocks beside the diagonal are empty."""
+
+
+@pytest.mark.parametrize("partition", ["auto", "whole", "hash2d"])
+@given(
+    edges=multigraphs(max_vertices=30, max_edges=200).map(lambda edges: list(orientation(edges).edges)),
+    memory=st.integers(1, 1_500),
+    splits=st.none() | st.integers(1, 3),
+    workers=st.integers(1, 9),
+    scratch=st.sampled_from([no_scratch, lambda e, c: c, lambda e, c: 8 * e + c]),
+)
+@example(edges=ALIKE, memory=600, splits=None, workers=1, scratch=no_scratch)
+@settings(max_examples=150)
+def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scratch):
+    vertices = 1 + max((end for edge in edges for end in edge), default=-1)
+    wanted = limits(workers, memory, partition=partition, splits=splits)
+    expected = smallest_that_fits(vertices, edges, scratch, wanted)
+    with mock.patch.object(planners, "MAX_PARTS", 6):
+        found = make_plan(vertices, len(edges), grid_of(edges), scratch, wanted)
+    assert found.fits == (expected is not None)
+    if expected:
+        assert ("whole" if found.partition == "whole" else partition, found.parts, found.bytes_per_task) == expected
+
+
+def test_wanted_parts_are_kept_whether_they_fit_or_not():
+    edges = random_edges(50, 400, 2)
+    for memory, fits in ((AMPLE, True), (100, False)):
+        found = make_plan(50, 400, grid_of(edges), no_scratch, limits(memory=memory, parts=3))
+        assert (found.partition, found.parts, found.fits) == ("hash2d", 3, fits)
+    assert make_plan(50, 400, grid_of(edges), no_scratch, limits(parts=1)).partition == "whole"
+    assert make_plan(50, 400, grid_of(edges), no_scratch, limits(parts=4, partition="whole")).parts == 1
+
+
+# Bytes
+
+
+@pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
+@pytest.mark.parametrize("name", ["empty", "edge", "triangle", "star", "book", "karate", "skewed"])
+def test_bytes_are_what_the_blocks_hold(name, partition):
+    edges = dict((n, e) for n, e, _ in GRAPHS) | {"skewed": skewed_edges(500, 5_000, 3)}
+    for kernel in EVERY_KERNEL:
+        graph = dasktc.prepare(source_of(edges[name]), kernel=kernel, **partition)
+        plan, blocks = graph.plan, graph.blocks
+        assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
+        assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
+        largest = 0
+        for triple in plan.triples():
+            index_edges = -(-blocks[triple.index].edges // plan.splits)
+            scratch = cpu().scratch_bytes(kernel, index_edges, blocks[triple.table].rows)
+            largest = max(largest, scratch + sum(blocks[place].nbytes for place in set(triple.places)))
+        assert plan.bytes_per_task == largest
+        held = [block.edges for block in blocks.values()]
+        assert (plan.block_edges_min, plan.block_edges_max, sum(held)) == (min(held), max(held), plan.edges)
+
+
+@given(multigraphs(max_vertices=20), st.integers(1, 7), st.integers(1, 5), st.sampled_from(EVERY_REORDER))
+@settings(max_examples=80)
+def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
+    """Whatever the number of slabs that a block is built in: rows, columns, ascending, by place."""
+
+    class Workers(Direct):
+        workers = slabs * parts**2
+
+    found = prepare_edges(Direct(), source_of(edges, parts=2), Options(reorder=reorder))
+    order, slow = found.graph.order, orientation(edges)
+    layout = found.layout._replace(parts=parts)
+    grid = grid_edges(Direct(), found.graph, layout, "cpu")
+    blocks = build_blocks(Workers(), found.graph, layout, "cpu")
+    pairs = []
+    for (i, j), block in blocks.items():
+        assert (block.parts, block.row_part, block.column_part) == (parts, i, j)
+        assert (block.rows, block.edges) == (max(1, -(-len(order) // parts)), grid[i, j])
+        assert block.offsets[0] == 0
+        for row, (a, b) in enumerate(zip(block.offsets[:-1], block.offsets[1:], strict=True)):
+            columns = block.columns[a:b]
+            assert (np.diff(columns) > 0).all()
+            pairs += [(int(order[row * parts + i]), int(order[c * parts + j])) for c in columns]
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == slow.edges
+
+
+def test_one_slab_a_worker_has_about_equally_many_edges():
+    """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
+    from dasktc.blocks import _slab_rows
+
+    found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
+    out = found.graph.out_degree
+    starts = [*_slab_rows(out, Layout(1, len(out), 12, True), 4, "cpu")[0], len(out)]
+    edges = [int(out[a:b].sum()) for a, b in zip(starts, starts[1:], strict=False)]
+    assert max(edges) - min(edges) <= 2 * int(out.max())
+
+
+# What a caller meets
+
+
+def test_a_budget_that_is_too_small_is_refused_with_figures():
+    source = source_of(complete(60))
+    need = dasktc.prepare(source, partition="whole").plan.bytes_per_task
+    with pytest.raises(InputError) as error:
+        dasktc.triangle_count(source, partition="whole", memory=need - 1)
+    text = str(error.value)
+    assert "\n" not in text
+    assert size(need) in text
+    assert size(need - 1) in text
+    assert "n = 1" in text
+    assert "P[0][0]" in text
+    assert "--memory" in text
+    assert int(dasktc.triangle_count(source, partition="whole", memory=need)) == triangles(complete(60))
+
+
+def test_the_advice_fits_what_was_asked_for():
+    """Nobody is told to let --partition auto choose n who has done just that."""
+    edges = source_of(complete(60))
+    with pytest.raises(InputError, match="auto"):
+        dasktc.triangle_count(edges, partition="hash2d", parts=2, memory=10)
+    with pytest.raises(InputError) as error:
+        dasktc.triangle_count(edges, memory=10)
+    assert "auto" not in str(error.value)
+
+
+def test_a_small_budget_makes_more_parts_and_the_same_count():
+    edges = skewed_edges(400, 8_000, 5)
+    source, whole = source_of(edges), dasktc.triangle_count(source_of(edges))
+    seen = set()
+    for share in (1, 2, 4, 8):
+        result = dasktc.triangle_count(source, memory=whole.plan.bytes_per_task // share)
+        assert result.plan.fits
+        assert result.plan.bytes_per_task <= whole.plan.bytes_per_task // share
+        assert (int(result), result.wedges) == (int(whole), whole.wedges)
+        seen.add(result.plan.parts)
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("value", [0, -1, -7])
+@pytest.mark.parametrize("name", ["parts", "splits"])
+def test_parts_and_splits_below_one_are_refused(name, value):
+    wanted = rf"--{name} {value} is below 1"
+    with pytest.raises(InputError, match=wanted):
+        dasktc.triangle_count(source_of([(0, 1)]), **{name: value})
+    with pytest.raises(InputError, match=wanted):
+        plan_size(10, 10, **{name: value})
+
+
+@pytest.mark.parametrize("value", ["3", 2.5])
+@pytest.mark.parametrize("name", ["parts", "splits"])
+def test_parts_and_splits_that_are_no_integers_are_refused(name, value):
+    with pytest.raises(InputError, match=f"--{name}"):
+        Options(**{name: value})
+
+
+def test_more_triples_than_a_scheduler_takes_are_refused():
+    """n³ tasks are a list in the client: a billion of them would never start."""
+    with pytest.raises(InputError, match="--parts"):
+        plan_size(10**9, 10**10, partition="hash2d", parts=10**6)
+
+
+@pytest.mark.parametrize("value", ["lots", "-4GB", 0, -1, "0.2B"])
+def test_memory_that_is_no_size_is_refused(value):
+    with pytest.raises(InputError, match="--memory"):
+        dasktc.triangle_count(source_of([(0, 1)]), memory=value)
+
+
+def test_memory_in_words():
+    assert [bytes_of(v) for v in (None, 7, "7", "4GB", "4 GiB", 1.5e9)] == [None, 7, 7, 4 * 10**9, 4 << 30, 1_500_000_000]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1 kB"), (1_540, "1.54 kB"), (999_700, "1 MB"), (123_456, "123 kB"),
+     (10**9, "1 GB"), (4.2e12, "4.2 TB"), (1234e12, "1234 TB")],
+)  # fmt: skip
+def test_sizes_for_people(count, text):
+    assert size(count) == text
+
+
+def test_plan_size_assumes_equal_blocks():
+    found = plan_size(1_000, 90_000, partition="hash2d", parts=3, workers=2, memory="1GB")
+    assert (found.parts, found.tasks, found.block_edges_min, found.block_edges_max) == (3, 27, 10_000, 10_000)
+    assert found.bytes_total == 9 * (4 * 10_000 + 8 * 335)
+    assert found.fits
+
+
+@pytest.mark.parametrize(("vertices", "edges", "name"), [(-1, 5, "--vertices"), (5, -1, "--edges")])
+def test_plan_size_refuses_negative_sizes(vertices, edges, name):
+    with pytest.raises(InputError, match=name):
+        plan_size(vertices, edges)
+
+
+def test_plan_size_refuses_what_counting_would_refuse():
+    with pytest.raises(InputError, match=f"{MAX_VERTICES:,}"):
+        plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
+
+
+def test_plan_source_is_the_plan_of_the_count():
+    edges = skewed_edges(300, 3_000, 6)
+    for options in ({}, {"partition": "hash2d", "parts": 3, "splits": 2}, {"kernel": "trust"}):
+        chosen = {"memory": "1GB", **options}
+        counted = dasktc.triangle_count(source_of(edges), **chosen).plan
+        assert plan_source(source_of(edges), **chosen) == counted
+    assert plan_source(source_of(edges), workers=5, memory="1GB").splits == 20
+
+
+def test_a_plan_that_does_not_fit_is_shown_not_refused():
+    found = plan_source(source_of(complete(50)), memory=10)
+    assert not found.fits
+    assert "NO" in str(found)
+
+
+def test_plan_to_dict_is_json():
+    shown = json.loads(json.dumps(plan_source(source_of(complete(9))).to_dict()))
+    assert {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"} <= set(shown)
+    assert shown["fits"] is True
+
+
+def test_space_imbalance():
+    assert plan_size(10, 90, parts=3).space_imbalance == 1
+    assert plan_size(10, 0, parts=3).space_imbalance is None
+    edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
+    found = make_plan(4, 5, grid_of(edges), no_scratch, limits(parts=2))
+    assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)

@@ -1,0 +1,168 @@
+"""Any multigraph, counted every way, gives the number that the oracle gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import GRAPHS, clean, messy, multigraphs, support, text_multigraphs, triangles
+from pipeline import (
+    EVERY_KERNEL,
+    EVERY_PARTITION,
+    EVERY_REORDER,
+    orientation,
+    pairwise_cover,
+    random_edges,
+    skewed_edges,
+    source_of,
+)
+
+import dasktc
+
+EXTREME = [(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]
+
+
+def facts(result):
+    dropped = result.loops_dropped, result.duplicates_dropped
+    return result.triangles, result.vertices, result.edges, *dropped, result.wedges
+
+
+def expected_facts(edges):
+    """What `facts` has to be, from the edges as they were written down."""
+    simple, loops = clean(edges), sum(u == v for u, v in edges)
+    vertices = len(frozenset().union(*simple))
+    dropped = loops, len(edges) - loops - len(simple)
+    return triangles(edges), vertices, len(simple), *dropped, orientation(edges).wedges
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@given(multigraphs())
+@example(messy(EXTREME))
+@example([])
+@settings(max_examples=6)
+def test_every_partition_counts_what_the_oracle_counts(kernel, reorder, edges):
+    source, expected = source_of(edges, parts=2), expected_facts(edges)
+    for partition in EVERY_PARTITION:
+        result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=1.0, **partition)
+        assert facts(result) == expected
+        assert result.verified == len(result.records) == result.plan.tasks
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@given(text_multigraphs())
+@example([("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")])
+@settings(max_examples=4)
+def test_text_ids(kernel, reorder, edges):
+    source, expected = source_of(edges, "text", parts=2), expected_facts(edges)
+    for partition in EVERY_PARTITION[::3]:
+        assert facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition)) == expected
+
+
+@pytest.mark.parametrize(("name", "edges", "count"), GRAPHS, ids=[name for name, _, _ in GRAPHS])
+def test_named_graphs_every_way(name, edges, count):
+    assert triangles(edges) == count
+    source, expected = source_of(edges, parts=3), expected_facts(edges)
+    assert expected[0] == count
+    ways = list(product(EVERY_KERNEL, EVERY_PARTITION, EVERY_REORDER))
+    if expected[2] >= 1000:
+        ways = pairwise_cover(EVERY_KERNEL, EVERY_PARTITION, EVERY_REORDER)
+    for kernel, partition, reorder in ways:
+        assert facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition)) == expected
+
+
+LARGER = {
+    "uniform": random_edges(600, 12_000, 1),
+    "skewed": skewed_edges(5_000, 20_000, 2),
+    "dense": random_edges(180, 40_000, 3),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_graphs_pairwise(name):
+    source, expected = source_of(LARGER[name], parts=4), expected_facts(LARGER[name])
+    for kernel, partition, reorder in pairwise_cover(EVERY_KERNEL, EVERY_PARTITION, EVERY_REORDER):
+        result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=0.2, **partition)
+        assert facts(result) == expected
+
+
+@given(multigraphs(), st.randoms(use_true_random=False), st.integers(1, 9))
+@settings(max_examples=40)
+def test_order_direction_repetition_and_parts_change_nothing(edges, rng, parts):
+    repeated = [(v, u) if rng.random() < 0.5 else (u, v) for u, v in edges + rng.choices(edges or [(0, 0)], k=7)]
+    rng.shuffle(repeated)
+    plain, other = (facts(dasktc.triangle_count(s)) for s in (source_of(edges), source_of(repeated, parts=parts)))
+    assert plain[:3] == other[:3]
+    assert plain[5] == other[5]
+    assert sum(other[2:5]) == len(repeated)
+
+
+@given(multigraphs(), st.data())
+@settings(max_examples=40)
+def test_relabelling_changes_nothing(edges, data):
+    ids = sorted({end for edge in edges for end in edge})
+    any_int64 = st.integers(-(2**63), 2**63 - 1)
+    drawn = data.draw(st.lists(any_int64, min_size=len(ids), max_size=len(ids), unique=True))
+    label = dict(zip(ids, drawn, strict=True))
+    named = {old: f"n{new}" for old, new in label.items()}
+    plain = facts(dasktc.triangle_count(source_of(edges)))
+    for names, kind in ((label, "int"), (named, "text")):
+        other = facts(dasktc.triangle_count(source_of([(names[u], names[v]) for u, v in edges], kind)))
+        assert other[:5] == plain[:5]
+
+
+@given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 50), st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_n_and_m_change_nothing(vertices, parts, splits, seed):
+    """More blocks or splits than rows, too: some of them are empty."""
+    edges = random_edges(vertices, 4 * vertices, seed)
+    result = dasktc.triangle_count(source_of(edges), partition="hash2d", parts=parts, splits=splits)
+    assert facts(result) == expected_facts(edges)
+    assert (result.plan.parts, result.plan.splits, result.plan.tasks) == (parts, splits, parts**3 * splits)
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+def test_probes_are_what_lengths_and_positions_say(kernel, reorder):
+    from dasktc.backend import get_backend
+    from dasktc.csr import BlockTask
+
+    for edges, partition in product((skewed_edges(300, 2_000, 4), random_edges(60, 500, 5)), EVERY_PARTITION):
+        graph = dasktc.prepare(source_of(edges), kernel=kernel, reorder=reorder, **partition)
+        result = graph.triangle_count()
+        for record in result.records:
+            triple = (graph.blocks[place] for place in record.job.triple.places)
+            task = BlockTask(*triple, record.job.split, record.job.splits)
+            assert record.count.probes == get_backend("cpu").expected_probes(task, kernel)
+        assert result.probes == sum(record.count.probes for record in result.records) > 0
+
+
+def test_the_answer_does_not_depend_on_the_width_of_ids():
+    edges = random_edges(200, 3_000, 6)
+    wide = np.array(edges, dtype="int64")
+    results = [
+        dasktc.triangle_count(array) for array in (wide, wide.astype("int32"), wide.astype("uint8"), wide + 2**62)
+    ]
+    assert len({facts(result) for result in results}) == 1
+
+
+def test_counts_are_python_integers():
+    result = dasktc.triangle_count(source_of(GRAPHS[-3][1]))
+    numbers = [*facts(result), result.probes, result.plan.bytes_total, result.plan.block_edges_max, int(result)]
+    assert {type(number) for number in numbers} == {int}
+    assert range(10_000)[result] == result.triangles
+
+
+def test_the_oracles_agree():
+    """The slow orientation keeps the degrees' wedges and every edge once."""
+    edges = random_edges(30, 200, 7)
+    slow = orientation(edges)
+    names = {frozenset((slow.ids[u], slow.ids[v])) for u, v in slow.edges}
+    assert names == clean(edges) == set(support(edges))
+    assert slow.wedges == sum(slow.in_degree[v] * len(slow.out[v]) for v in slow.out)
+    assert sum(Counter(map(len, slow.out.values())).values()) == len(slow.ids)

@@ -1,0 +1,134 @@
+"""Orientation and the four orders of ids, against the rules written out one vertex after another."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import complete, multigraphs, star
+from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
+
+from dasktc import reorder
+from dasktc.orient import _wedges, order_by
+
+
+def sequential_ids(out, rank, large):
+    """TRUST, sections 4.1 and 5.1: visit u by descending collective degree and number its neighbours.
+
+    Neighbours of out-degree above `large` get the first ids, then those down to 2, then the rest;
+    those that nobody points to come last in their band.
+    """
+    collective = {u: sum(len(out[v]) for v in out[u]) for u in out}
+    visits = sorted(out, key=lambda u: (-collective[u], rank[u]))
+    numbered = []
+    for low, high in ((large + 1, len(out)), (2, large), (0, 1)):
+        for v in [v for u in visits for v in out[u]] + sorted(out):
+            if low <= len(out[v]) <= high and v not in numbered:
+                numbered.append(v)
+    return numbered
+
+
+def expected_order(slow, how, large=100):
+    """The dense id of each new id."""
+    if how == "degree":
+        return slow.order
+    if how == "none":
+        return sorted(slow.out)
+    rank = {dense: place for place, dense in enumerate(slow.order)}
+    if how == "indegree":
+        return sorted(slow.out, key=lambda v: (-slow.in_degree[v], rank[v]))
+    return sequential_ids(slow.out, rank, large)
+
+
+def check(edges, how, parts=1, large=100):
+    slow = orientation(edges)
+    found = prepared(edges, parts, reorder=how)
+    order, pairs = by_dense_id(found)
+    assert order == expected_order(slow, how, large)
+    assert pairs == slow.edges
+    assert found.graph.out_degree.tolist() == [len(slow.out[v]) for v in order]
+    assert found.graph.in_degree.tolist() == [slow.in_degree[v] for v in order]
+    assert found.graph.wedges == slow.wedges
+
+
+@pytest.mark.parametrize("how", EVERY_REORDER)
+@given(edges=multigraphs(), parts=st.integers(1, 4))
+@settings(max_examples=40)
+def test_order_of_any_multigraph(how, edges, parts):
+    check(edges, how, parts)
+
+
+@pytest.mark.parametrize("large", [2, 3, 5])
+@given(edges=multigraphs(max_vertices=20, max_edges=120), parts=st.integers(1, 3))
+@settings(max_examples=40)
+def test_collective_order_in_three_bands(large, edges, parts):
+    """With a lower limit, small graphs fill all bands too."""
+    with mock.patch.object(reorder, "LARGE_DEGREE", large):
+        check(edges, "collective", parts, large)
+
+
+@pytest.mark.parametrize("how", EVERY_REORDER)
+@pytest.mark.parametrize(
+    "edges",
+    [
+        pytest.param(complete(125) + star(300), id="out-degrees 0 to 124, each once"),
+        pytest.param(skewed_edges(400, 3_000, 1), id="skewed"),
+        pytest.param(random_edges(230, 30_000, 2), id="dense"),
+    ],
+)
+def test_order_of_larger_graphs(how, edges):
+    check(edges, how, parts=3)
+
+
+def test_bands_are_above_100_then_2_to_100_then_below_2():
+    """In K_125 the vertex of rank r has out-degree r: both limits are met exactly."""
+    found = prepared(complete(125), reorder="collective")
+    out = found.graph.out_degree.tolist()
+    bands = [0 if d > 100 else 1 if d >= 2 else 2 for d in out]
+    assert bands == sorted(bands)
+    assert [bands.count(b) for b in (0, 1, 2)] == [24, 99, 2]
+
+
+@given(multigraphs())
+@settings(max_examples=40)
+def test_edges_point_from_low_to_high_degree_and_ties_to_the_smaller_id(edges):
+    slow = orientation(edges)
+    _, pairs = by_dense_id(prepared(edges))
+    degree = {v: len(slow.out[v]) + slow.in_degree[v] for v in slow.out}
+    assert all((degree[u], -u) < (degree[v], -v) for u, v in pairs)
+
+
+@pytest.mark.parametrize("how", EVERY_REORDER)
+def test_only_degree_order_says_that_columns_lie_below_rows(how):
+    found = prepared(random_edges(40, 200, 3), reorder=how)
+    assert found.layout.ordered == (how == "degree")
+    if found.layout.ordered:
+        keys, mask = np.concatenate(found.graph.partitions), (1 << found.layout.shift) - 1
+        assert (keys & mask < keys >> found.layout.shift).all()
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=50))
+@settings(max_examples=100)
+def test_order_by_is_a_stable_descending_sort(weights):
+    """Large weights leave no bits for the id in one key: the slower sort must give the same."""
+    expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))
+    assert order_by(np.array(weights, dtype="int64"), "cpu").tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), max_size=8))
+def test_wedges_do_not_overflow(degrees):
+    """Eight vertices may have 2^65 wedges, although no such graph has 2^43 edges."""
+    inward, outward = np.array(degrees, dtype="int64").reshape(-1, 2).T
+    assert _wedges(inward, outward) == sum(i * o for i, o in degrees)
+
+
+def test_auto_is_collective_for_trust_and_degree_for_the_rest():
+    from dasktc.options import KERNELS, Options
+
+    chosen = {kernel: Options(kernel=kernel).chosen_reorder for kernel in KERNELS}
+    assert chosen.pop("trust") == "collective"
+    assert set(chosen.values()) == {"degree"}
+    assert Options(kernel="trust", reorder="none").chosen_reorder == "none"

@@ -1,0 +1,571 @@
+"""Text and CSV: what a line is, what is refused and with which words, and that cutting changes nothing."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dasktc import files, rows, sniff, text
+from dasktc.dialect import Dialect
+from dasktc.errors import InputError
+from dasktc.read import open_source
+from dasktc.rows import BadLine, parse
+from dasktc.sources import ReadOptions
+
+BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
+BIG = 1 << 63
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "g.txt"
+
+
+def frames(path, **options):
+    """The source's ids and frames, as workers would read them: each part pickled, and on its own."""
+    source = open_source(str(path), ReadOptions(**options))
+    found = [pickle.loads(pickle.dumps(part)).read(BACKEND) for part in source.parts]
+    for frame in found:
+        assert list(frame.columns) == ["src", "dst"]
+        types = {str(kind) for kind in frame.dtypes}
+        assert types == {"str"} if source.ids == "text" else types <= {"int32", "int64"} and len(types) == 1
+    return source.ids, found
+
+
+def read(path, data, **options):
+    path.write_bytes(data)
+    _, found = frames(path, **options)
+    return [edge for frame in found for edge in frame.itertuples(index=False, name=None)]
+
+
+def refused(path, data, *says, **options):
+    with pytest.raises(InputError) as caught:
+        read(path, data, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    for words in (*says, str(path)):
+        assert words in message
+    return message
+
+
+# Lines
+
+EDGES = [(0, 1), (10, 2), (2, 0)]
+
+SAME = {
+    "space": b"0 1\n10 2\n2 0\n",
+    "tab": b"0\t1\n10\t2\n2\t0\n",
+    "comma": b"0,1\n10,2\n2,0\n",
+    "bar": b"0|1\n10|2\n2|0\n",
+    "semicolon": b"0;1\n10;2\n2;0\n",
+    "blanks around a comma": b"0, 1\n10 ,2\n 2 , 0 \n",
+    "blanks around a tab": b" 0\t 1\n10 \t2\n2\t0 \n",
+    "runs of blanks": b"0  1\n10   2\n2 \t 0\n",
+    "columns under one another": b"       0        1\n      10        2\n       2        0\n",
+    "tabs and spaces": b"0\t1\n10 2\n2\t 0\n",
+    "aligned with tabs": b"0\t\t1\n10\t2\n2\t\t0\n",
+    "trailing blanks": b"0 1 \n10 2\t\n2 0  \n",
+    "blank lines": b"\n0 1\n\n  \n10 2\n\t\n2 0\n\n",
+    "blank lines in CSV": b"\n0,1\n\n  \n10,2\n\t\n2,0\n\n",
+    "CRLF": b"0 1\r\n10 2\r\n2 0\r\n",
+    "CRLF in CSV": b"0,1\r\n10,2\r\n2,0\r\n",
+    "no final line end": b"0 1\n10 2\n2 0",
+    "no final line end, CRLF": b"0 1\r\n10 2\r\n2 0",
+    "UTF-8 BOM": b"\xef\xbb\xbf0 1\n10 2\n2 0\n",
+    "BOM, then a comment": b"\xef\xbb\xbf# a b\n0 1\n10 2\n2 0\n",
+    "BOM, then a header": b"\xef\xbb\xbfsrc,dst\n0,1\n10,2\n2,0\n",
+    "comments above": b"# Nodes: 3 Edges: 3\n# FromNodeId\tToNodeId\n0\t1\n10\t2\n2\t0\n",
+    "comments of KONECT": b"% sym unweighted\n% 3 3 3\n0 1\n10 2\n2 0\n",
+    "comments between": b"0 1\n# 5 6\n10 2\n  % 7 8\n\t#9 9\n2 0\n#\n",
+    "comments in CSV": b"0,1\n# 5,6\n10,2\n%7,8\n2,0\n",
+    "comment after an edge": b"0 1 # 5 6\n10 2\n2 0 % x\n",
+    "weights": b"0 1 0.5\n10 2 1e-3\n2 0 7\n",
+    "timestamps": b"0\t1\t5\t1290000000\n10\t2\t5\t1290000001\n2\t0\t5\t1290000002\n",
+    "empty attributes": b"0 1 {}\n10 2 {}\n2 0 {}\n",
+    "attributes": b"0 1 {'w': 1, 'x': '2;3|4'}\n10 2 {}\n2 0 {'a': [1, 2]}\n",
+    "ragged": b"0 1 5 6\n10 2\n2 0 0.1\n",
+    "ragged CSV": b"0,1,5,6\n10,2\n2,0,,\n",
+    "a separator at the end": b"0,1,\n10,2,\n2,0,\n",
+    "quoted": b'"0","1"\n"10","2"\n"2","0"\n',
+    "some quoted": b'0,"1"\n"10",2,"a,""b"\n2,0\n',
+    "quoted text after the ids": b'0,1,"a, b"\n10,2,"c ""d"" e"\n2,0,f\n',
+    "stray quotes after the ids": b'0 1 "a\n10 2 b"\n2 0 \'c\n',
+    "inches after the ids": b'0,1,5" disk\n10,2,x\n2,0,"y"\n',
+    "stray quotes after the ids, tab": b'0\t1\t"a\n10\t2\tb\n2\t0\tc"\n',
+    "header": b"id_1,id_2\n0,1\n10,2\n2,0\n",
+    "header of LDBC": b":START_ID(P)|:END_ID(P)|date:LONG\n0|1|5\n10|2|5\n2|0|5\n",
+    "header below comments": b"# x\n\nuser\tfriend\n0\t1\n10\t2\n2\t0\n",
+    "header with blanks in names": b"from node,to node\n0,1\n10,2\n2,0\n",
+    "quoted header": b'"a","b, c"\n0,1\n10,2\n2,0\n',
+    "title": b"MyGraph\n0 1\n10 2\n2 0\n",
+    "known names elsewhere": b",Source,Weight,Target\n0,0,5,1\n1,10,5,2\n2,2,5,0\n",
+    "single ids": b"7\n0 1\n8\n10 2\n2 0\n9\n",
+    "single ids in CSV": b"0,1\n8\n10,2\n2,0\n9",
+    "number of vertices above": b"3\n0 1\n10 2\n2 0\n",
+    "leading zeros": b"00 1\n010 2\n2 -0\n",
+    "names in other columns": b"0,1,x0x\n10,2,#1\n2,0,%y\n",
+    "bytes in other columns": b"0 1 \xff\n10 2 \xe9\n2 0 \x80\n",
+    "other white space": b"0\x0b1\n10\x0c2\n2 0\x0c\n",
+}
+
+
+@pytest.mark.parametrize("blocksize", [1 << 20, 5])
+@pytest.mark.parametrize("data", SAME.values(), ids=SAME)
+def test_the_same_edges_however_they_are_written(path, data, blocksize):
+    assert read(path, data, blocksize=blocksize) == EDGES
+    assert read(path, gzip.compress(data)) == EDGES
+
+
+TEXT = {
+    "space": (b"a b\nb c\n", [("a", "b"), ("b", "c")]),
+    "tab": (b"New York\tRome\nRome\tLa Paz\n", [("New York", "Rome"), ("Rome", "La Paz")]),
+    "comma": (b"Doe, Jane\nA B,C D E\n", [("Doe", "Jane"), ("A B", "C D E")]),
+    "quotes": (b'"a, b",c\n "d ""e""" , f\n"", x,\n', None),
+    "quoted": (b'"a, b",c\n "d ""e""" , f\n" g",h\n', [("a, b", "c"), ('d "e"', "f"), (" g", "h")]),
+    "quotes inside": (b"5\" disk,it's\nx,y\n", [('5" disk', "it's"), ("x", "y")]),
+    "quotes between blanks": (b'"a b" c\n', [('"a', 'b"')]),
+    "not ASCII": ("é ü\nü 東京\n".encode(), [("é", "ü"), ("ü", "東京")]),
+    "CRLF": (b"a,b\r\nb,c\r\n", [("a", "b"), ("b", "c")]),
+    "isolated": (b"a b\nc\nb d\n", [("a", "b"), ("b", "d")]),
+    "attributes": (b"a b {}\nb c {'w': 1, 'x': 2}\n", [("a", "b"), ("b", "c")]),
+    "weights": (b"a b 0.5\nb c 1\n", [("a", "b"), ("b", "c")]),
+    "ragged": (b"a b\nb c 1\nc d 1 2\n", [("a", "b"), ("b", "c"), ("c", "d")]),
+    "ragged CSV": (b"a b,c\nc,d,1\n", [("a b", "c"), ("c", "d")]),
+    "comments": (b"# x y\na b\n  % z z\nb #c\n", [("a", "b"), ("b", "#c")]),
+    "known header": (b"source,target\na,b\nb,c\n", [("a", "b"), ("b", "c")]),
+    "known names, but vertices": (b"source target\ntarget x\n", [("source", "target"), ("target", "x")]),
+    "names like a header": (b"u v\nw x\n", [("u", "v"), ("w", "x")]),
+    "numbers among names": (b"a b\nc 5\n", [("a", "b"), ("c", "5")]),
+    "not missing": (b"NA nan\nnull None\n", [("NA", "nan"), ("null", "None")]),
+    "hexadecimal": (b"0x1 0x2\n0x02 0x1\n", [("0x1", "0x2"), ("0x02", "0x1")]),
+}
+
+
+@pytest.mark.parametrize("blocksize", [1 << 20, 4])
+@pytest.mark.parametrize(("data", "edges"), TEXT.values(), ids=TEXT)
+def test_names(path, data, edges, blocksize):
+    if edges is None:
+        refused(path, data, "line 3", "no id in column 1")
+    else:
+        assert read(path, data, blocksize=blocksize) == edges
+        assert open_source(str(path), ReadOptions()).ids == "text"
+
+
+def test_integers_as_names_differ_where_their_spelling_does(path):
+    data = b"1 01\n01 001\n+1 1.0\n"
+    assert read(path, data, ids="text") == [("1", "01"), ("01", "001"), ("+1", "1.0")]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "edges"),
+    [
+        (b"9,0,1\n9,10,2\n9,2,0\n", {"columns": ("1", "2")}, EDGES),
+        (b"9,1,0\n9,2,10\n9,0,2\n", {"columns": ("2", "1")}, EDGES),
+        (b"9 0 8 1\n9 10  8 2\n9 2 8 0\n", {"columns": ("1", "3")}, EDGES),
+        (b"w\tb\ta\n\t1\t0\n\t2\t10\n\t0\t2\n", {"columns": ("a", "b")}, EDGES),
+        (b"w\ta\tb\n\t0\t1\nx y\t10\t2\n\t2\t0\n", {"columns": ("a", "b")}, EDGES),
+        (b"x,y,z\n0,1,a\n10,2,b\n2,0,c\n", {"columns": ("0", "1")}, EDGES),
+        (b"a,b\nx,y\n1,2\n", {"columns": ("a", "b"), "skip": 0}, [("x", "y"), ("1", "2")]),
+        (b"t\na,b\n1,2\n", {"columns": ("a", "b"), "skip": 1}, [(1, 2)]),
+        (b"source,target\n1,2\n", {"skip": 0}, [("source", "target"), ("1", "2")]),
+        (b"a b\nc d\n5 6\n", {"skip": 2}, [(5, 6)]),
+        (b"a b\nc d\n5 6\n", {"ids": "text"}, [("a", "b"), ("c", "d"), ("5", "6")]),
+        (b"1 a\n2 b\n", {"ids": "text"}, [("1", "a"), ("2", "b")]),
+        (b"1.0 2.0\n", {"ids": "text"}, [("1.0", "2.0")]),
+        (b"# c\n1 2\n3 4\n", {"skip": 2}, [(3, 4)]),
+        (b"1 2\n3 4\n", {"ids": "int"}, [(1, 2), (3, 4)]),
+        (b"s,t\n1,2\n", {"ids": "text"}, [("1", "2")]),
+    ],
+)
+@pytest.mark.parametrize("blocksize", [1 << 20, 3])
+def test_options_overrule(path, data, options, edges, blocksize):
+    assert read(path, data, blocksize=blocksize, **options) == edges
+
+
+def test_integers_of_all_sizes(path):
+    limits = [(BIG - 1, -BIG), (-1, 0)]
+    data = b"".join(b"%d %d\n" % edge for edge in limits)
+    assert read(path, data) == limits
+    assert read(path, b"0 1 x\n" + data) == [(0, 1), *limits]
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        (b"0 1\n", "int32"),
+        (b"%d %d\n" % ((1 << 31) - 1, -(1 << 31)), "int32"),
+        (b"0 %d\n" % (1 << 31), "int64"),
+        (b"%d 0\n" % -((1 << 31) + 1), "int64"),
+    ],
+)
+def test_ids_are_as_narrow_as_they_can_be(path, data, dtype):
+    path.write_bytes(b"1 2\n" + data)
+    assert {str(kind) for kind in frames(path)[1][0].dtypes} == {dtype}
+
+
+# What is refused
+
+REFUSED = {
+    "empty": (b"", ["no data line"]),
+    "blank": (b"\n  \n\n", ["no data line"]),
+    "comments only": (b"# a\n% b\n", ["no data line"]),
+    "header only": (b"source,target\n", ["no data line below its header"]),
+    "header above single names": (b"source,target\nx\n", ["line 2", "column 2"]),
+    "single ids only": (b"1\n2\n3\n", ["no edge", "line 1"]),
+    "names on their own": (b"a\nb\n", ["no edge", "line 1"]),
+    "a word": (b"1 2\n3 4\nabc 5\n", ["line 3", "'abc'", "--ids text"]),
+    "a word in the second column": (b"1,2\n3,x y\n", ["line 2", "'x y'", "--ids text"]),
+    "a word alone": (b"1 2\nEOF\n", ["line 2", "'EOF'"]),
+    "a fraction": (b"1 2\n3 4.5\n", ["line 2", "'4.5'"]),
+    "a decimal": (b"1 2\n1.0 3\n", ["line 2", "'1.0'"]),
+    "a decimal by a large id": (b"1 2\n9007199254740993 3\n1.0 2\n", ["line 3", "'1.0'"]),
+    "decimals first": (b"1.0 2.0\n3 4\n", ["line 1", "--ids text"]),
+    "only decimals": (b"1.0 2.0\n3.0 4.0\n", ["line 1", "decimal", "--ids text"]),
+    "an exponent": (b"1 2\n1e3 3\n", ["line 2", "'1e3'"]),
+    "hexadecimal": (b"1 2\n0x10 3\n", ["line 2", "'0x10'"]),
+    "a plus sign": (b"1 2\n+1 3\n", ["line 2", "'+1'"]),
+    "an underscore": (b"1 2\n1_000 3\n", ["line 2", "'1_000'"]),
+    "a minus sign": (b"1 2\n- 3\n", ["line 2", "'-'"]),
+    "not a number": (b"1 2\nnan 3\n", ["line 2", "'nan'"]),
+    "missing, as pandas writes it": (b"1,2\n,3\n", ["line 2", "no id in column 1"]),
+    "missing at the end": (b"1,2\n3,\n", ["line 2", "no id in column 2"]),
+    "missing before a weight": (b"1,2,5\n3,,5\n", ["line 2", "no id in column 2"]),
+    "missing in tabs": (b"1\t2\t9\n3\t\t9\n", ["line 2", "no id in column 2"]),
+    "missing and quoted": (b'1,2\n"",3\n', ["line 2", "no id in column 1"]),
+    "missing name": (b"a,b\n,c\n", ["line 2", "no id in column 1"]),
+    "another separator": (b"1,2\n3 4\n", ["line 2", "'3 4'"]),
+    "another separator between names": (b"a,b\nb,c\nc;d\n", ["line 3", "1 field"]),
+    "beyond 64 bits": (b"1 2\n%d 3\n" % BIG, ["line 2", str(BIG), "64-bit", "--ids text"]),
+    "below 64 bits": (b"1 2\n3 %d\n" % (-BIG - 1), ["line 2", str(-BIG - 1)]),
+    "beyond 64 bits, alone": (b"1 2\n%d\n" % BIG, ["line 2", str(BIG)]),
+    "beyond 64 bits, first": (b"%d 1\n" % (1 << 64), ["line 1", "64-bit"]),
+    "beyond 64 bits, quoted": (b'1,2\n"%d",3\n' % BIG, ["line 2", str(BIG)]),
+    "a number without end": (b"1 2\n" + b"9" * 5000 + b" 3\n", ["line 2", "64-bit"]),
+    "one integer first": (b"1 a\n2 b\n", ["line 1", "--skip 1", "--ids text"]),
+    "one integer below comments": (b"# x\n\na 1\n2 3\n", ["line 3", "--skip 3", "--ids text"]),
+    "text above": (b"A graph\nwith two lines\n1 2\n3 4\n", ["line 1", "line 3", "--skip 2", "--ids text"]),
+    "a comment that goes on": (b"# Relations:\n   -1 (is a customer)\n1\t2\t-1\n", ["line 2", "--skip 2"]),
+    "prose": (b"It is a file of words, and\nnot a graph at all.\n", ["line 1", "prose"]),
+    "a column without a name": (b",a,b\n0,5,6\n", ["line 1", "--columns"]),
+    "old Mac": (b"1 2\r3 4\r5 6\r", ["line 1", "carriage return"]),
+    "old Mac, below": (b"1 2\r\n3 4\r5 6\r\n", ["line 2", "carriage return"]),
+    "an open quote": (b'1,2,"a\n3,4,b"\n', ["line 1", "quote"]),
+    "an open quote between names": (b'a,b\n"c,d\n', ["line 2", "quote"]),
+    "zero bytes": (b"a b\n" * 20000 + b"c\0 d\n", ["line 20001", "zero byte"]),
+    "Latin-1": (b"a b\ncaf\xe9 d\n", ["line 2", "UTF-8"]),
+    "bipartite": (b"% bip unweighted\n1 1\n1 2\n", ["bipartite"]),
+}
+
+
+@pytest.mark.parametrize("blocksize", [1 << 20, 3])
+@pytest.mark.parametrize(("data", "says"), REFUSED.values(), ids=REFUSED)
+def test_refused(path, data, says, blocksize):
+    refused(path, data, *says, blocksize=blocksize if len(data) < 1000 else 1 << 15)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "says"),
+    [
+        (b"a b\nc d\n", {"ids": "int"}, ["line 1", "'a'"]),
+        (b"a,b\n1,2\n", {"columns": ("a", "c")}, ["--columns a,c", "'a', 'b'"]),
+        (b"1,2\n3,4\n", {"columns": ("0", "2")}, ["--columns 0,2", "0 to 1"]),
+        (b"1,2\n3,4\n", {"columns": ("1", "1")}, ["--columns 1,1"]),
+        (b"1,2,3\n3,4\n", {"columns": ("0", "2")}, ["line 2", "column 3"]),
+        (b"1 2 3\n4\n", {"columns": ("0", "2")}, ["line 2", "column 3"]),
+        (b"x,y\n1,2,3\n", {"columns": ("0", "2")}, ["line 1", "column 3", "--columns"]),
+        (b"1 2\n3 4\n", {"skip": 2}, ["no data line below line 2"]),
+        (b"1 2\n3 x\n", {"skip": 1}, ["line 2", "--skip 2"]),
+        (b"a,b\n", {"columns": ("a", "b")}, ["no data line below its header"]),
+    ],
+)
+def test_refused_with_options(path, data, options, says):
+    if "--columns 1,1" in says:
+        with pytest.raises(InputError, match="--columns 1,1 is one column"):
+            read(path, data, **options)
+    else:
+        refused(path, data, *says, **options)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("bad", [1, 7, 500, 999])
+def test_a_bad_line_is_named_wherever_it_stands(path, monkeypatch, bad, packed):
+    monkeypatch.setattr(text, "_BLOCK", 100)
+    lines = ["# comment", "0 1", *(f"{i} {i + 1}" for i in range(2, 1000))]
+    lines[bad] = "7 x"
+    data = "\r\n".join(lines).encode()
+    options = {"skip": 2} if bad == 1 else {}
+    if bad == 1:
+        assert len(read(path, data, **options)) == 998
+    else:
+        refused(path, gzip.compress(data) if packed else data, f"line {bad + 1} ", "'x'", blocksize=64)
+
+
+# A header of counts
+
+COUNTS = {
+    "vertices and edges": b"3 2\n1 2\n2 3\n",
+    "more vertices than have edges": b"9 2\n1 2\n2 3\n",
+    "other separator": b"3 2\n1\t2\n2\t3\n",
+    "comments and blanks": b"# c\n3 2\n\n# d\n1 2\n2 3\n\n",
+    "single ids count": b"4 3\n1 2\n2 3\n4\n",
+    "weights below": b"3 2\n1 2 0.5\n2 3 0.1\n",
+    "CSV": b"3,2\r\n1,2\r\n2,3\r\n",
+    "of a matrix": b"3 3 2\n1 2\n2 3\n",
+}
+
+
+@pytest.mark.parametrize("blocksize", [1 << 20, 3])
+@pytest.mark.parametrize("data", COUNTS.values(), ids=COUNTS)
+def test_a_header_of_counts_is_refused_with_both_ways_out(path, data, blocksize):
+    line = data[: data.index(b"3")].count(b"\n") + 1 if b"#" in data else 1
+    for packed in (data, gzip.compress(data)):
+        refused(path, packed, f"line {line} ", f"--skip {line} ", "--skip 0", blocksize=blocksize)
+        below = read(path, packed, blocksize=blocksize, skip=line)
+        assert below == [(1, 2), (2, 3)]
+        whole = read(path, packed, blocksize=blocksize, skip=0)
+        assert whole[1:] == below
+        assert whole[0][0] in (3, 4, 9)
+
+
+@pytest.mark.parametrize("blocksize", [1 << 20, 3])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"1 2\n2 3\n3 1\n",  # two rows follow, but one vertex cannot have them
+        b"0 2\n1 2\n0 1\n",
+        b"3 2\n1 2\n",
+        b"3 2\n1 2\n2 3\n3 1\n",
+        b"2 1\n",
+        b"1 0\n",
+        b"5 2 7\n1 2 7\n2 3 7\n",
+        b"a b\n3 2\n1 2\n2 3\n",
+    ],
+)
+def test_an_edge_is_not_taken_for_a_header_of_counts(path, data, blocksize):
+    rows_below_names = data.splitlines()[b"a" in data :]
+    edges = [tuple(map(int, line.split()[:2])) for line in rows_below_names]
+    assert read(path, data, blocksize=blocksize) == edges
+
+
+def test_rows_of_a_large_file_are_counted_only_if_the_count_is_plausible(path, monkeypatch):
+    data = b"9999 9000000\n" + b"1 2\n" * 1000
+    monkeypatch.setattr(text, "count_rows", lambda block: pytest.fail("counted"))
+    assert len(read(path, data, blocksize=512)) == 1001
+
+
+# Cutting and blocks
+
+TINY = b"# c\r\n1 22\n333  4\r\n\n5 6 x\n# d\n77 8\n9 10"
+TINY_EDGES = [(1, 22), (333, 4), (5, 6), (77, 8), (9, 10)]
+
+
+@pytest.mark.parametrize("blocksize", range(1, len(TINY) + 2))
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_cut_may_fall_on_any_byte(path, blocksize, end):
+    assert read(path, TINY + end, blocksize=blocksize) == TINY_EDGES
+
+
+@pytest.mark.parametrize("block", range(1, len(TINY) + 2))
+def test_a_block_may_end_at_any_byte(path, monkeypatch, block):
+    monkeypatch.setattr(text, "_BLOCK", block)
+    assert read(path, gzip.compress(TINY)) == TINY_EDGES
+    assert read(path, TINY) == TINY_EDGES
+    assert read(path, TINY, blocksize=2 * block) == TINY_EDGES
+
+
+def test_blocks_of_narrow_and_wide_ids_make_one_frame(path, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 8)
+    edges = [(1, 2), (3, 4), (1 << 40, 5), (6, 7)]
+    assert read(path, gzip.compress(b"".join(b"%d %d\n" % edge for edge in edges))) == edges
+    names = [(f"n{i}", f"m{i}") for i in range(9)]
+    assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode())) == names
+
+
+@pytest.mark.parametrize("lines", [3, 30_000])
+def test_data_may_begin_far_down(path, lines):
+    data = b"# a comment line\n" * lines + b"\n1 2\n2 3\n"
+    assert read(path, data) == [(1, 2), (2, 3)]
+    assert read(path, data, blocksize=3) == [(1, 2), (2, 3)]
+    refused(path, data + b"3 x\n", f"line {lines + 4} ")
+
+
+def test_a_line_longer_than_a_block(path, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 1 << 10)
+    data = b"1 2 " + b"x" * 200_000 + b"\n2 3\n"
+    assert read(path, data) == read(path, gzip.compress(data)) == [(1, 2), (2, 3)]
+
+
+def test_plain_rows_are_left_to_the_csv_reader(path, monkeypatch):
+    monkeypatch.setattr(rows, "_parse_any", lambda *_: pytest.fail("slow"))
+    lines = [b"%d%s%d%s" % (i, b"%s", i * 7, b"%s") for i in range(-5, 1000)]
+    for separator, rest in [(b" ", b""), (b"\t", b"\r"), (b",", b",0.5"), (b" ", b" {}"), (b"|", b"|a")]:
+        data = b"\n".join(line % (separator, rest) for line in lines)
+        assert len(read(path, data)) == 1005
+
+
+def test_a_few_rows_are_enough_to_tell(path, monkeypatch):
+    heads = []
+    monkeypatch.setattr(
+        files, "head", lambda url, n=1 << 16, head=files.head: heads.append(n) or head(url, n)
+    )
+    data = b"0 1\n" * 100_000
+    path.write_bytes(data)
+    sniff.sniff(str(path), ReadOptions())
+    assert max(heads) == 1 << 16
+
+
+# One definition of a line, slow and simple, against the two ways in which blocks are read
+
+BLANKS = " \t\r\x0b\x0c"
+
+
+def cells(line, separator):
+    """The fields of a line, pairs of text and whether it was quoted; None for a field that is not one."""
+    if separator is None:
+        return [(word, False) for word in re.split(f"[{BLANKS}]+", line.strip(BLANKS))]
+    blanks = BLANKS.replace(separator, "")
+    found = []
+    while True:
+        line = line.lstrip(blanks)
+        quoted = line.startswith('"')
+        if quoted:
+            closed = re.match(r'"((?:[^"]|"")*)"', line)
+            line = line[closed.end() :].lstrip(blanks) if closed else "x"
+            field = None if line[:1] not in ("", separator) else closed[1].replace('""', '"')
+        cell, _, rest = line.partition(separator)
+        found.append(
+            ((field if quoted else cell.strip(blanks)), quoted) if not quoted or field is not None else None
+        )
+        if separator not in line or found[-1] is None:
+            return found
+        line = rest
+
+
+def id_of(cell, ids):
+    """The id in a field, or None."""
+    if cell is None or not cell[0]:
+        return None
+    if ids == "text":
+        return cell[0]
+    whole = re.fullmatch("-?[0-9]+", cell[0])
+    return int(cell[0]) if whole and -BIG <= int(cell[0]) < BIG else None
+
+
+def row_of(line, dialect):
+    """A line's edge, "" where it has none, or None where it is bad."""
+    if not line.strip(BLANKS) or line.strip(BLANKS)[0] in "#%":
+        return ""
+    found = cells(line, dialect.separator)
+    if dialect.separator not in (None, "\t") and None in found:
+        return None
+    if len(found) == 1 and set(dialect.columns) == {0, 1}:
+        several = (
+            dialect.separator
+            and dialect.ids == "text"
+            and re.search(f"[,;|]|[{BLANKS}][^{BLANKS}]", line.strip(BLANKS))
+        )
+        return None if several or id_of(found[0], dialect.ids) is None else "single"
+    if len(found) <= max(dialect.columns):
+        return None
+    edge = tuple(id_of(found[place], dialect.ids) for place in dialect.columns)
+    return None if None in edge else edge
+
+
+dialects = st.builds(
+    Dialect,
+    st.sampled_from([None, ",", ";", "|", "\t"]),
+    st.sampled_from([(0, 1), (0, 1), (1, 0), (1, 2), (3, 0)]),
+    st.sampled_from(["int", "text"]),
+)
+plain = st.integers(-20, 20).map(str)
+odd = st.sampled_from(
+    [
+        *(
+            "a",
+            '"1"',
+            '"a,b"',
+            '"a""b"',
+            '""',
+            "",
+            '"',
+            'x"y',
+            '"1" x',
+            ' "2" ',
+            "é",
+            "#3",
+            "%",
+            "NA",
+            "\x0c",
+        ),
+        *("0x1", "1.0", "-", "+1", "007", "1 2", " 1 ", str(BIG - 1), str(BIG), str(-BIG), str(-BIG - 1)),
+    ]
+)
+
+
+@st.composite
+def documents(draw, fields):
+    """A dialect and a text mostly in it."""
+    dialect = draw(dialects)
+    usual = [dialect.separator] if dialect.separator else [" ", "  ", "\t"]
+    line = st.lists(fields, min_size=1, max_size=5).flatmap(
+        lambda cells: st.sampled_from(usual * 4 + list(" ,;|\t")).map(lambda separator: separator.join(cells))
+    )
+    other = st.sampled_from(["", "  ", "# 1 2", " % x", "\t"])
+    ends = st.sampled_from(["\n", "\n", "\r\n", " \n"])
+    lines = draw(st.lists(st.tuples(line | line | line | other, ends), max_size=6))
+    return dialect, "".join(a + b for a, b in lines).removesuffix(draw(st.sampled_from(["", "\n"])))
+
+
+@given(documents(plain | odd) | documents(plain))
+@example((Dialect(",", (0, 1), "text"), '"a"",b\n'))
+def test_blocks_are_read_as_their_lines_are(document):
+    dialect, data = document
+    expected = [row_of(line, dialect) for line in data.split("\n")]
+    if None in expected:
+        with pytest.raises(BadLine) as caught:
+            parse(data.encode(), dialect)
+        assert expected[caught.value.place] is None
+        return
+    source, target, count = parse(data.encode(), dialect)
+    assert list(zip(source.tolist(), target.tolist(), strict=True)) == [
+        row for row in expected if len(row) == 2
+    ]
+    assert count == sum(row != "" for row in expected)
+
+
+@given(st.data())
+def test_cutting_changes_nothing(tmp_path_factory, data):
+    dialect, document = data.draw(documents(plain))
+    path = tmp_path_factory.mktemp("cut") / "g"
+
+    def outcome(contents, **options):
+        try:
+            return read(path, contents, **options)
+        except InputError as error:
+            return str(error)
+
+    whole = outcome(document.encode(), ids=dialect.ids, skip=0)
+    assert outcome(gzip.compress(document.encode()), ids=dialect.ids, skip=0) == whole
+    blocksize = data.draw(st.integers(1, 40))
+    assert outcome(document.encode(), ids=dialect.ids, skip=0, blocksize=blocksize) == whole
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(-BIG, BIG - 1)] * 2), min_size=1),
+    st.sampled_from([" ", "\t", ",", ";", "|", "   ", " , "]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["", " 7", " {}"]),
+)
+def test_what_is_written_is_read(tmp_path_factory, edges, separator, end, rest):
+    if separator.strip():
+        rest = rest.replace(" ", separator)
+    contents = end.join(f"{u}{separator}{v}{rest}" for u, v in edges).encode()
+    assert read(tmp_path_factory.mktemp("write") / "g", contents, skip=0, blocksize=64) == edges

@@ -1,0 +1,176 @@
+"""Written edge files: what they hold, what a failure leaves behind, what is refused."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from dasktc.errors import DasktcError, InputError
+from dasktc.generate import kronecker
+from dasktc.sources import Source
+from dasktc.tasks import Direct, OnCluster
+from dasktc.write import write_edges
+
+EDGES = 16 * 2**6
+
+
+@pytest.fixture(scope="module")
+def on_cluster():
+    from distributed import Client
+
+    with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        yield OnCluster(client)
+
+
+@pytest.fixture(params=["direct", "cluster"])
+def tasks(request):
+    return Direct() if request.param == "direct" else request.getfixturevalue("on_cluster")
+
+
+def wanted():
+    (part,) = kronecker(6, parts=1).parts
+    from dasktc.backend import get_backend
+
+    return part.read(get_backend("cpu"))
+
+
+@dataclass(frozen=True)
+class BrokenPart:
+    """A part whose reading ends in an error."""
+
+    error: type[BaseException]
+    upstream = None
+
+    def read(self, backend, upstream=None):
+        raise self.error("broken on purpose")
+
+
+def broken(error):
+    good = kronecker(6, parts=2).parts
+    return Source("broken", (*good, BrokenPart(error)))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_text(tmp_path, tasks, parts):
+    out = tmp_path / "g.txt"
+    assert write_edges(kronecker(6, parts=parts), str(out), tasks) == EDGES
+    lines = "".join(f"{src}\t{dst}\n" for src, dst in wanted().itertuples(index=False))
+    assert out.read_text() == lines
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_parquet(tmp_path, tasks, parts):
+    out = tmp_path / "g.parquet"
+    assert write_edges(kronecker(6, parts=parts), str(out), tasks) == EDGES
+    assert out.is_file() == (parts == 1)
+    assert parts == 1 or len(list(out.iterdir())) == parts
+    pd.testing.assert_frame_equal(pq.read_table(out).to_pandas(), wanted())
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.parquet"])
+@pytest.mark.parametrize(
+    "source", [Source("none", ()), kronecker(6, edge_factor=0)], ids=lambda source: source.name
+)
+def test_no_edges(tmp_path, source, name):
+    out = tmp_path / name
+    assert write_edges(source, str(out), Direct()) == 0
+    if name == "g.txt":
+        assert out.read_bytes() == b""
+    else:
+        assert dict(pq.read_table(out).to_pandas().dtypes) == {
+            "src": np.dtype("int32"),
+            "dst": np.dtype("int32"),
+        }
+
+
+def test_a_relative_name_is_taken_from_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_edges(kronecker(3), "g.txt", Direct())
+    assert (tmp_path / "g.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.parquet"])
+@pytest.mark.parametrize("error", [InputError, KeyboardInterrupt, RuntimeError])
+def test_nothing_is_left_by_a_failure(tmp_path, name, error):
+    with pytest.raises(error, match="broken on purpose"):
+        write_edges(broken(error), str(tmp_path / name), Direct())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_by_a_failure_on_a_worker(tmp_path, on_cluster):
+    with pytest.raises(InputError, match="broken on purpose"):
+        write_edges(broken(InputError), str(tmp_path / "g.parquet"), on_cluster)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.parquet"])
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("before", ["file", "folder"])
+def test_an_existing_target_is_replaced_by_force_alone(tmp_path, name, parts, before):
+    out = tmp_path / name
+    if before == "file":
+        out.write_text("old")
+    else:
+        out.mkdir()
+        (out / "old.parquet").write_text("old")
+    source = kronecker(6, parts=parts)
+    with pytest.raises(InputError, match=r"exists: .* --force"):
+        write_edges(source, str(out), Direct())
+    with pytest.raises(KeyboardInterrupt):
+        write_edges(broken(KeyboardInterrupt), str(out), Direct(), force=True)
+    kept = out if before == "file" else out / "old.parquet"
+    assert kept.read_text() == "old"
+    assert write_edges(source, str(out), Direct(), force=True) == EDGES
+    assert list(tmp_path.iterdir()) == [out]
+    assert not (out / "old.parquet").exists()
+    assert out.is_dir() == (name == "g.parquet" and parts == 3)
+
+
+def test_a_failing_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    def refuse(self, target):
+        raise PermissionError(13, "Permission denied", str(target))
+
+    out = tmp_path / "g.parquet"
+    out.mkdir()
+    (out / "old.parquet").write_text("old")
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(DasktcError, match=r"g\.parquet cannot be written: .*Permission denied.*; choose"):
+        write_edges(kronecker(6), str(out), Direct(), force=True)
+    assert (out / "old.parquet").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_force_spares_a_folder_of_other_things(tmp_path):
+    out = tmp_path / "g.parquet"
+    out.mkdir()
+    (out / "thesis.tex").write_text("words")
+    with pytest.raises(InputError, match=r"1 entries other than \.parquet files, 'thesis\.tex'"):
+        write_edges(kronecker(6), str(out), Direct(), force=True)
+    assert (out / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.gz", "parquet"])
+def test_other_endings_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match=f"'{name}' ends in neither .parquet nor .txt"):
+        write_edges(kronecker(3), str(tmp_path / name), Direct())
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"missing is no folder: g\.txt would stand in it; create it first"):
+        write_edges(kronecker(3), str(tmp_path / "missing" / "g.txt"), Direct())
+
+
+def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch):
+    from dasktc import write
+
+    monkeypatch.setattr(write, "_piece_paths", lambda *_: [str(tmp_path / "elsewhere" / "part-0000000.txt")])
+    with pytest.raises(DasktcError, match=r"cannot be written: .*No such file.*every worker sees") as caught:
+        write_edges(kronecker(3), str(tmp_path / "g.txt"), Direct())
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []

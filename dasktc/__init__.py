@@ -1,9 +1,14 @@
 """Exact triangle counting of graphs of any size, with Dask."""
 
-from dasktc.errors import ClusterError, CountError, DasktcError, InputError
-from dasktc.graph import Graph
-from dasktc.result import TriangleCount
-from dasktc.triangles import prepare, triangle_count
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dasktc.errors import ClusterError, CountError, DasktcError, InputError
+    from dasktc.graph import Graph
+    from dasktc.result import TriangleCount
+    from dasktc.triangles import prepare, triangle_count
 
 __all__ = [
     "ClusterError",
@@ -16,3 +21,28 @@ __all__ = [
     "triangle_count",
 ]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "ClusterError": "errors",
+    "CountError": "errors",
+    "DasktcError": "errors",
+    "Graph": "graph",
+    "InputError": "errors",
+    "TriangleCount": "result",
+    "prepare": "triangles",
+    "triangle_count": "triangles",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

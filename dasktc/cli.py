@@ -159,6 +159,27 @@ def info(as_json: bool, debug: bool) -> None:
 
 
 @cli.group()
+def bench() -> None:
+    """Measure dasktc, against what else is installed."""
+
+
+@bench.command("cpu")
+@click.option("--scale", type=int, default=20, show_default=True, help="Of the Kronecker graph.")
+@click.option("--graphs", metavar="DIR", help="Folder with amazon0601, cnr-2000 and ego-Twitter.")
+@click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many.")
+@click.option("--quick", is_flag=True, help="Scale 14, one run.")
+@click.option("--gapbs", metavar="PATH", help="GAPBS' tc, where it is installed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
+    """Kernels, workers, files and memory on the CPU: ratios, from one run on one machine."""
+    from dasktc.bench.cpu import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@cli.group()
 def generate() -> None:
     """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""
 
@@ -269,7 +290,12 @@ def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    import logging
+
     from tqdm import tqdm
+
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("dasktc").setLevel(logging.INFO)
 
     with tqdm(bar_format="{desc:<10}{bar:30} {n_fmt}/{total_fmt} {elapsed}", leave=False, file=sys.stderr) as bar:
 

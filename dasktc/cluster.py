@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import time
 import warnings
@@ -21,6 +22,7 @@ from dasktc.tasks import Direct, OnCluster, Tasks
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
+log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 60
 
@@ -133,12 +135,19 @@ def _local(workers: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)
+        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
         cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            dashboard_address="127.0.0.1:8787",
+            dashboard_address=f"127.0.0.1:{_free_port(8787)}",
             silence_logs=logging.CRITICAL,
         )
     with cluster, Client(cluster, set_as_default=False) as client:
+        log.info("dashboard: %s", client.dashboard_link)
         yield client
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port of this host if nobody listens there, else 0, which means any."""
+    with socket.socket() as probe:
+        return 0 if probe.connect_ex(("127.0.0.1", wanted)) == 0 else wanted

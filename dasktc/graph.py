@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from dasktc import measures
 from dasktc.count import Blocks, Record, check, count_jobs, jobs, verify_records
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options
@@ -12,6 +14,9 @@ from dasktc.plan import Plan
 from dasktc.result import TriangleCount
 from dasktc.stages import Prepared, Progress, silent
 from dasktc.tasks import Tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Graph"]
 
@@ -91,6 +96,158 @@ class Graph:
             report("verify", 0, 1)
             verified = verify_records(self.tasks, self.blocks, records, verify, seed)
         return self._result(options, sorted(records), verified, ended - began, began)
+
+    def triangles(self) -> pd.Series[int]:
+        """Count the triangles of every vertex.
+
+        Returns
+        -------
+        pandas.Series of int64
+            Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
+            after clean-up.
+
+        Raises
+        ------
+        InputError
+            A task needs more memory than a worker has: it keeps a number for every edge.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> graph.triangles().to_dict()
+        {0: 1, 1: 1, 2: 1, 3: 0}
+        """
+        return measures.triangles(self)
+
+    def edge_support(self) -> Any:
+        """Count the triangles of every edge.
+
+        Returns
+        -------
+        pandas.DataFrame, or with a client dask.dataframe.DataFrame
+            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows
+            ascend; those of a Dask DataFrame do so in each of its partitions, which stay on the
+            workers for as long as it lives.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).edge_support()
+           src  dst  support
+        0    0    1        1
+        1    0    2        1
+        2    1    2        1
+        3    2    3        0
+        """
+        return measures.edge_support(self)
+
+    def clustering(self) -> pd.Series[float]:
+        """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+
+        Returns
+        -------
+        pandas.Series of float64
+            Named "clustering", by the caller's ids in ascending order, of the vertices with an edge
+            after clean-up; 0 of a vertex with one neighbour, as in NetworkX.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2, 2], [1, 2, 0, 3, 4])).clustering().round(3).to_dict()
+        {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
+        """
+        return measures.clustering(self)
+
+    def transitivity(self) -> float:
+        """Compute the share of all pairs of neighbours that are joined: 3·triangles / Σ d·(d - 1)/2.
+
+        Returns
+        -------
+        float
+            The quotient of two exact integers; 0 where no vertex has two neighbours.
+
+        Raises
+        ------
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).transitivity()
+        0.6
+        """
+        return measures.transitivity(self)
+
+    def average_clustering(self) -> float:
+        """Average the local clustering coefficients over the vertices with an edge after clean-up.
+
+        NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
+
+        Returns
+        -------
+        float
+            0 of a graph without edges.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).average_clustering()
+        1.0
+        """
+        return measures.average_clustering(self)
+
+    def triangle_list(self, limit: int | None = None) -> pd.DataFrame:
+        """List the triangles.
+
+        Parameters
+        ----------
+        limit : int, optional
+            List so many at most. Which ones depends on the graph and its plan alone. Without it
+            the list is complete, and refused beyond 1,000,000 triangles.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend.
+
+        Raises
+        ------
+        InputError
+            `limit` is negative, or missing for a longer list; the number of triangles is named.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 1]))
+        >>> graph.triangle_list()
+           u  v  w
+        0  0  1  2
+        1  1  2  3
+        >>> len(graph.triangle_list(limit=1))
+        1
+        """
+        return measures.triangle_list(self, limit)
 
     def _result(
         self, options: Options, records: list[Record], verified: int, count: float, began: float

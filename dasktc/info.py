@@ -12,8 +12,6 @@ __all__ = ["collect", "describe"]
 REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
 OPTIONAL = {
     "fast_matrix_market": ("Matrix Market files", "pip install 'dasktc[readers]'"),
-    "webgraph": ("BVGraph files", "pip install 'dasktc[readers]'"),
-    "zstandard": (".zst files", "pip install 'dasktc[readers]'"),
     "igraph": ("dasktc bench cpu", "pip install 'dasktc[bench]'"),
     "matplotlib": ("plots in notebooks", "pip install 'dasktc[notebook]'"),
 }

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from dasktc import files
 from dasktc.errors import InputError
+from dasktc.formats import files
 from dasktc.sources import Ids, Part, ReadOptions, Source
 
 __all__ = ["FORMATS", "detect", "open_source"]
@@ -52,7 +52,7 @@ _FOREIGN = {
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
     rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
     rb"\s*[{\[]": "JSON: write its edges as text",
-    rb"(?i)\s*((strict\s+)?(di)?graph\b[^\n]*[\[{]|graph\s*\n\s*\[|creator\s+\"|\*vertices\b)": (
+    rb"(?i)\s*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|\*vertices\b)": (
         "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one"
     ),
 }
@@ -120,7 +120,7 @@ def detect(url: str, head: bytes) -> str:
     InputError
         The bytes are of a format that is not read.
     """
-    from dasktc import lightgraphs, matrixmarket
+    from dasktc.formats import lightgraphs, matrixmarket
 
     if matrixmarket.looks_like(head):
         return "mtx"
@@ -165,4 +165,4 @@ def _unread(url: str, what: str) -> InputError:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"dasktc.{FORMATS[name]}")
+    return import_module(f"dasktc.formats.{FORMATS[name]}")

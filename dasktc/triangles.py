@@ -183,6 +183,5 @@ def as_source(
 
 
 def _is_path(source: Any) -> bool:
-    if isinstance(source, (list, tuple)):
-        return bool(source) and all(_is_path(item) for item in source)
-    return isinstance(source, str) or hasattr(source, "__fspath__")
+    items = source if isinstance(source, (list, tuple)) else [source]
+    return bool(items) and all(isinstance(item, str) or hasattr(item, "__fspath__") for item in items)

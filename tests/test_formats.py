@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc import bvgraph, columnar, files, lightgraphs, lines, matrixmarket, metis, smat
 from dasktc.errors import InputError
+from dasktc.formats import bvgraph, columnar, files, lightgraphs, lines, matrixmarket, metis, smat
 from dasktc.sources import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dasktc import files, rows, sniff, text
-from dasktc.dialect import Dialect
 from dasktc.errors import InputError
+from dasktc.formats import files, rows, sniff, text
+from dasktc.formats.dialect import Dialect
+from dasktc.formats.rows import BadLine, parse
 from dasktc.read import open_source
-from dasktc.rows import BadLine, parse
 from dasktc.sources import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -346,6 +346,7 @@ def test_a_header_of_counts_is_refused_with_both_ways_out(path, data, blocksize)
         b"2 1\n",
         b"1 0\n",
         b"5 2 7\n1 2 7\n2 3 7\n",
+        b"10 0 1\n14 0 1\n",
         b"a b\n3 2\n1 2\n2 3\n",
     ],
 )
@@ -387,6 +388,15 @@ def test_blocks_of_narrow_and_wide_ids_make_one_frame(path, monkeypatch):
     assert read(path, gzip.compress(b"".join(b"%d %d\n" % edge for edge in edges))) == edges
     names = [(f"n{i}", f"m{i}") for i in range(9)]
     assert read(path, gzip.compress("".join(f"{a} {b}\n" for a, b in names).encode())) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [(b"7\n", "no edge in its first MiB"), (b"# c\n", "no data line in its first")]
+)
+def test_a_file_that_begins_with_a_megabyte_of_nothing_is_refused(path, line, says):
+    data = line * (2_000_000 // len(line)) + b"1 2\n"
+    refused(path, gzip.compress(data, 1), says)
+    assert read(path, data, skip=2_000_000 // len(line)) == [(1, 2)]
 
 
 @pytest.mark.parametrize("lines", [3, 30_000])

@@ -1,6 +1,6 @@
 """SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
 
-Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.matrixmarket`.
+Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.formats.matrixmarket`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dasktc import files, lines
 from dasktc.errors import InputError
+from dasktc.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from dasktc import columns, files
 from dasktc.errors import InputError
+from dasktc.formats import columns, files
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

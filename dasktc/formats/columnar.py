@@ -1,4 +1,4 @@
-"""Binary formats: Parquet, read here by row groups, and those of `dasktc.npy`; the first bytes say which."""
+"""Binary formats: Parquet, read here by row groups, and those of `dasktc.formats.npy`; the first bytes say which."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dasktc import columns, files, npy
 from dasktc.errors import InputError
+from dasktc.formats import columns, files, npy
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

@@ -1,11 +1,12 @@
 """BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
 
 The format is that of Boldi and Vigna, "The WebGraph Framework I: Compression Techniques" (WWW
-2004, sections 3 and 4): each node's successors are copied from a list that stands a few nodes
-before it, plus intervals, plus residuals as gaps. The `webgraph` package on PyPI cannot open what
-LAW publishes: it needs an Elias-Fano index (.ef) that only WebGraph's own programs build. So the
-stream is decoded here, front to back, with the lists of the last `windowsize` nodes at hand; these
-lists and a bit position are all that a part needs to start in the middle.
+2004), with the zeta codes of their "Codes for the World Wide Web" (Internet Mathematics, 2005):
+each node's successors are copied from a list that stands a few nodes before it, plus intervals,
+plus residuals as gaps. The `webgraph` package on PyPI cannot open what LAW publishes: it needs an
+Elias-Fano index (.ef) that only WebGraph's own programs build. So the stream is decoded here, front
+to back, with the lists of the last `windowsize` nodes at hand; these lists and a bit position are
+all that a part needs to start in the middle.
 
 Node ids are the file's own, 0-based.
 """
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dasktc import files
 from dasktc.errors import InputError
+from dasktc.formats import files
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend
@@ -88,7 +89,7 @@ class _Decoder:
 
     def decode(self, first: int, stop: int, room: int) -> tuple[Any, Any]:
         """Degrees and successors of the nodes from `first` on whose arcs fit in `room`, at most to `stop`."""
-        from dasktc import bvstream
+        from dasktc.formats import bvstream
 
         before, properties = len(self.degrees), self.properties
         offsets = np.zeros(before + stop - first + 1, np.int64)

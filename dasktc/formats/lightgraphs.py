@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dasktc import files, lines
 from dasktc.errors import InputError
+from dasktc.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

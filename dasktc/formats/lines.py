@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
-from dasktc import files
 from dasktc.errors import InputError
+from dasktc.formats import files
 
 __all__ = ["blocks", "filled", "id_pairs"]
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dasktc import files, lines
 from dasktc.errors import InputError
+from dasktc.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

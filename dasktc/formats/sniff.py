@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dasktc import files
-from dasktc.columns import PAIRS
-from dasktc.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.errors import InputError
+from dasktc.formats import files
+from dasktc.formats.columns import PAIRS
+from dasktc.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.sources import Ids, ReadOptions
 
 __all__ = ["Layout", "sniff"]
@@ -23,7 +23,7 @@ __all__ = ["Layout", "sniff"]
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _ROWS = 256
-_HEAD, _MOST = 1 << 16, 1 << 26
+_HEAD, _MOST = 1 << 16, 1 << 20
 
 # Pairs of `columns.PAIRS` that no two neighbours are called, so that they are a header above names too.
 _SURE = {
@@ -75,7 +75,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     Raises
     ------
     InputError
-        The file holds no edge in its first 64 MiB, or its first rows can be read in more than one way.
+        The file holds no edge in the first MiB, or its first rows can be read in more than one way.
     """
     if options.columns and options.columns[0] == options.columns[1]:
         raise InputError(
@@ -107,36 +107,43 @@ def _sample(url: str, skip: int) -> list[_Row]:
     while True:
         data = files.head(url, nbytes)
         complete = len(data) < nbytes
-        rows = _rows(data if complete else data[: data.rfind(b"\n") + 1], skip)
-        if complete or nbytes >= _MOST or sum(_is_wide(row.text) for row in rows) > 1:
+        start = _line_start(data, skip)
+        rows = _rows(data if complete else data[: data.rfind(b"\n") + 1], start, skip)
+        if complete or len(data) - start >= _MOST or sum(_is_wide(row.text) for row in rows) > 1:
             break
-        nbytes *= 32
+        nbytes *= 16
     if re.match(rb"%\s*bip\b", data):
         raise InputError(
             f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
             "it has no triangles; give the vertices distinct ids, in a file without that line"
         )
     if not rows:
-        where = "" if complete else f" in its first {nbytes >> 20} MiB"
-        below = f" below line {skip}" if skip else ""
-        raise InputError(
-            f"{url} holds no data line{below}{where}: it is empty, or all comments; check the file"
-        )
+        where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
+        raise InputError(f"{url} holds no data line{where}: it is empty, or all comments; check the file")
     return rows
 
 
-def _rows(data: bytes, skip: int) -> list[_Row]:
-    rows: list[_Row] = []
+def _line_start(data: bytes, lines: int) -> int:
+    """Where the line after so many begins."""
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    line = 0
+    while lines and start < len(data):
+        start = data.find(b"\n", start) + 1 or len(data)
+        lines -= 1
+    return start
+
+
+def _rows(data: bytes, start: int, line: int) -> list[_Row]:
+    """First data rows, those of one field left out beyond a number."""
+    rows: list[_Row] = []
     wide = 0
     while start < len(data) and (len(rows) < _ROWS or wide < 2):
         stop = data.find(b"\n", start) + 1 or len(data)
         line += 1
-        text = data[start:stop].decode("utf-8", "replace").strip(BLANKS + "\n")
-        if line > skip and text and text[0] not in "#%":
-            rows.append(_Row(start, line, data[start:stop].decode("utf-8", "replace").rstrip("\r\n")))
+        text = data[start:stop].decode("utf-8", "replace").rstrip("\r\n")
+        if text.strip(BLANKS)[:1] not in ("", "#", "%"):
             wide += _is_wide(text)
+            if len(rows) < _ROWS or _is_wide(text):
+                rows.append(_Row(start, line, text))
         start = stop
     return rows
 
@@ -263,18 +270,21 @@ def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> in
     """Last field of a first row that may be `vertices [vertices] edges`: no more ids may follow than that."""
     if options.skip is not None or options.columns is not None or reading.header or reading.kinds[0] != "int":
         return None
-    fields = split(rows[0].text, reading.separator)
-    if len(fields) > 3 or any(not is_integer(field) or len(field) > 18 for field in fields):
+    table = [split(row.text, reading.separator) for row in rows]
+    counts, below = table[0], table[1:]
+    if any(not is_integer(field) or len(field) > 18 for field in counts):
         return None
-    seen = {name for row in rows[1:] for name in split(row.text, reading.separator)[:2]}
-    return int(fields[-1]) if 0 < len(seen) <= int(fields[0]) else None
+    if len(counts) != 2 and not (len(counts) == 3 and all(len(fields) < 3 for fields in below)):
+        return None
+    seen = {name for fields in below for name in fields[:2]}
+    return int(counts[-1]) if 0 < len(seen) <= int(counts[0]) else None
 
 
 def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
     if options.columns is None or not any(_is_wide(row.text) for row in rows):
         return InputError(
-            f"{url} holds no edge: its lines hold one field each, line {rows[0].line} {rows[0].text[:40]!r}; "
-            "an edge is two ids separated by blanks, a comma, ';', '|' or a tab"
+            f"{url} holds no edge in its first MiB: its lines hold one field each, line {rows[0].line} "
+            f"{rows[0].text[:40]!r}; an edge is two ids separated by blanks, a comma, ';', '|' or a tab"
         )
     names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
     return InputError(

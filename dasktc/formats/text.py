@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from dasktc import files
-from dasktc.dialect import Dialect
 from dasktc.errors import InputError
-from dasktc.rows import BadLine, count_rows, parse
-from dasktc.sniff import Layout, sniff
+from dasktc.formats import files
+from dasktc.formats.dialect import Dialect
+from dasktc.formats.rows import BadLine, count_rows, parse
+from dasktc.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
     from dasktc.backend import Backend

@@ -1,0 +1,223 @@
+"""What a prepared graph answers, against NetworkX and the oracles, for every planner, split and reorder."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import dasktc
+from dasktc import measures
+from dasktc.backend import visit
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.errors import CountError, InputError
+
+PLANS = [
+    dict(partition="whole", splits=1),
+    dict(partition="whole", splits=3),
+    dict(partition="hash2d", parts=1),
+    dict(partition="hash2d", parts=2, splits=2),
+    dict(partition="hash2d", parts=3),
+    dict(partition="hash2d", parts=7, splits=1),
+]
+REORDERS = ["degree", "collective", "indegree", "none"]
+CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
+
+
+def prepare(edges, client=None, **options):
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+
+
+def simple(edges):
+    return nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
+
+
+def supports(frame):
+    assert list(frame.columns) == ["src", "dst", "support"]
+    assert (frame.src < frame.dst).all()
+    found = {frozenset(ends): support for *ends, support in frame.itertuples(index=False)}
+    assert len(found) == len(frame)
+    return found
+
+
+def listed(frame):
+    assert list(frame.columns) == ["u", "v", "w"]
+    assert ((frame.u < frame.v) & (frame.v < frame.w)).all()
+    found = {frozenset(row) for row in frame.itertuples(index=False)}
+    assert len(found) == len(frame)
+    return found
+
+
+def all_triangles(edges):
+    graph = simple(edges)
+    return {frozenset((u, v, w)) for u in graph for v, w in combinations(graph[u], 2) if graph.has_edge(v, w)}
+
+
+def assert_all_measures(edges, **options):
+    graph = prepare(edges, **options)
+    expected = simple(edges)
+    vertices = measures.triangles(graph)
+    assert vertices.name == "triangles"
+    assert vertices.dtype == np.int64
+    assert vertices.index.is_monotonic_increasing
+    assert vertices.to_dict() == oracle.triangles_per_vertex(edges)
+    assert supports(measures.edge_support(graph)) == oracle.support(edges)
+    assert listed(measures.triangle_list(graph)) == all_triangles(edges)
+    assert measures.clustering(graph).to_dict() == nx.clustering(expected)
+    assert measures.transitivity(graph) == nx.transitivity(expected)
+    if len(expected):
+        assert measures.average_clustering(graph) == pytest.approx(nx.average_clustering(expected), rel=1e-14)
+
+
+@pytest.mark.parametrize("edges", CASES)
+def test_named_graphs(edges):
+    assert_all_measures(edges, partition="hash2d", parts=2)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("reorder", REORDERS)
+def test_plans_and_reorders(plan, reorder):
+    edges = [*nx.gnm_random_graph(60, 420, seed=5).edges(), (3, 3), (60, 61), (61, 60)]
+    assert_all_measures(edges, reorder=reorder, **plan)
+
+
+options = st.sampled_from(PLANS), st.sampled_from(REORDERS)
+
+
+@settings(max_examples=40)
+@given(oracle.multigraphs(), *options)
+@example([(0, 0)], PLANS[0], "degree")
+def test_any_multigraph(edges, plan, reorder):
+    assert_all_measures(edges, reorder=reorder, **plan)
+
+
+@settings(max_examples=25)
+@given(oracle.text_multigraphs(), *options)
+def test_any_multigraph_of_text(edges, plan, reorder):
+    assert_all_measures(edges, reorder=reorder, **plan)
+
+
+def test_results_do_not_depend_on_the_plan():
+    edges = list(nx.gnm_random_graph(40, 250, seed=2).edges())
+    first, second = prepare(edges, parts=3, reorder="none"), prepare(edges, partition="whole")
+    for measure in (measures.triangles, measures.clustering):
+        pd.testing.assert_series_equal(measure(first), measure(second))
+    for measure in (measures.edge_support, measures.triangle_list):
+        pd.testing.assert_frame_equal(measure(first), measure(second))
+    assert measures.average_clustering(first) == measures.average_clustering(second)
+
+
+def test_ids_are_the_callers():
+    text = measures.edge_support(prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")]))
+    assert text.src.dtype == text.dst.dtype == "str"
+    assert text.values.tolist() == [["10", "a", 1], ["10", "b", 1], ["9", "a", 0], ["a", "b", 1]]
+    far = measures.triangles(prepare([(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))]))
+    assert far.to_dict() == {-(2**63): 1, 0: 1, 2**63 - 1: 1}
+
+
+def test_edges_come_in_partitions(monkeypatch):
+    monkeypatch.setattr(measures, "PARTITION_EDGES", 7)
+    edges = oracle.complete(9)
+    assert supports(measures.edge_support(prepare(edges, parts=2))) == oracle.support(edges)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5, 1139, 1140, 5000])
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_a_given_limit_is_kept(limit, plan):
+    found = listed(measures.triangle_list(prepare(oracle.complete(20), **plan), limit))
+    assert len(found) == min(limit, 1140)
+    assert all(len(triangle) == 3 for triangle in found)
+
+
+def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
+    graph = prepare(oracle.complete(20))
+    monkeypatch.setattr(measures, "LIST_LIMIT", 1140)
+    assert len(measures.triangle_list(graph)) == 1140
+    monkeypatch.setattr(measures, "LIST_LIMIT", 1139)
+    with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
+        measures.triangle_list(graph)
+    with pytest.raises(InputError, match="limit=-1 is negative"):
+        measures.triangle_list(graph, -1)
+
+
+def test_memory_is_kept_or_refused():
+    edges = list(nx.gnm_random_graph(300, 9000, seed=1).edges())
+    graph = prepare(edges)
+    tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=50_000)))
+    for measure in (measures.triangles, measures.edge_support):
+        with pytest.raises(InputError, match=r"50 kB of one worker.*parts=2"):
+            measure(tight)
+
+
+def test_lost_edges_are_an_error():
+    graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
+    block = graph.blocks[0, 0]
+    offsets = np.minimum(block.offsets, block.edges - 1)
+    cut = replace(graph, blocks={**graph.blocks, (0, 0): replace(block, offsets=offsets, columns=block.columns[:-1])})
+    for measure in (measures.triangles, measures.edge_support, measures.triangle_list):
+        with pytest.raises(CountError, match="wedges"):
+            measure(cut)
+
+
+def test_sums_that_cannot_be_are_errors():
+    even, odd = np.array([2, 2, 2]), np.array([1, 3, 2])
+    assert measures._halves([even], 3, 1).tolist() == [1, 1, 1]
+    with pytest.raises(CountError, match="odd"):
+        measures._halves([odd], 3, 1)
+    with pytest.raises(CountError, match="add up"):
+        measures._halves([even], 3, 2)
+
+
+def test_pairs_pass_64_bits():
+    degree = np.array([2**31 - 1, 2**31 - 2, 2, 1, 0] * 4)
+    expected = sum(int(d) * (int(d) - 1) // 2 for d in degree)
+    assert measures._pairs(degree, np.zeros_like(degree)) == expected
+    many = np.full(100, 2**31 - 1)
+    assert measures._pairs(many, 0 * many) == 100 * (2**31 - 1) * (2**31 - 2) // 2 > 2**63
+
+
+def test_roles_of_one_block_share_their_support():
+    offsets, columns = np.array([0, 0, 1, 3]), np.array([0, 0, 1], dtype="int32")
+    offsets.flags.writeable = columns.flags.writeable = False  # as blocks from another worker are
+    block, twin = OrientedCSR(offsets, columns), OrientedCSR(offsets.copy(), columns.copy())
+    shared, triangles, wedges = visit.support(BlockTask(block, block, block))
+    assert shared[0] is shared[1] is shared[2]
+    assert (shared[0].tolist(), triangles, wedges) == ([1, 1, 1], 1, 1)
+    apart, *_ = visit.support(BlockTask(block, twin, block))
+    assert [array.tolist() for array in apart] == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
+    assert visit.listing(BlockTask(block, twin, twin), 10).tolist() == [[2, 1, 0]]
+
+
+def test_sums_of_vertices_pass_32_bits():
+    block = OrientedCSR(np.array([0, 0, 2]), np.array([0, 1], dtype="int32"))
+    sums = np.zeros(2, np.int64)
+    visit.add_ends(block, np.full(2, 2**31 - 1, np.int32), sums, sums)
+    assert sums.tolist() == [2**31 - 1, 3 * (2**31 - 1)]
+
+
+@pytest.mark.parametrize("plan", [dict(partition="whole", splits=3), dict(parts=2)], ids=str)
+def test_on_a_cluster(client, plan):
+    edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
+    graph = prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan)
+    alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])
+    pd.testing.assert_series_equal(measures.triangles(graph), measures.triangles(alone))
+    pd.testing.assert_series_equal(measures.clustering(graph), measures.clustering(alone))
+    pd.testing.assert_frame_equal(measures.triangle_list(graph), measures.triangle_list(alone))
+    assert measures.transitivity(graph) == measures.transitivity(alone)
+    spread = measures.edge_support(graph)
+    assert spread.npartitions == graph.plan.parts**2
+    expected = measures.edge_support(alone)
+    assert spread.dtypes.to_dict() == expected.dtypes.to_dict()
+    assert client.compute(spread.support.sum()).result() == expected.support.sum()
+    found = client.compute(spread).result().sort_values(["src", "dst"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_no_edges_on_a_cluster(client):
+    spread = measures.edge_support(prepare([(1, 1)], client))
+    assert client.compute(spread).result().empty

@@ -139,7 +139,7 @@ class Plan:
             ("tasks", f"{self.tasks:,}"),
             ("bytes a task", f"{self.bytes_per_task:,} ({size(self.bytes_per_task)})"),
             ("bytes in all", f"{self.bytes_total:,} ({size(self.bytes_total)})"),
-            ("for", f"{self.workers:,} workers with {size(self.memory)} each"),
+            ("for", f"{self.workers:,} at a time, {size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
         ]

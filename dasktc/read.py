@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Any
 
 from dasktc.errors import InputError
 from dasktc.formats import files
@@ -27,6 +26,12 @@ FORMATS = {
     "bvgraph": "bvgraph",
 }
 """Formats by name, and the modules of this package that read them."""
+
+_UNUSED = {
+    "columns": "it has no columns to choose from",
+    "ids": "its ids are integers",
+    "skip": "it says itself where its edges begin",
+}
 
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _EXTENSIONS = {
@@ -74,7 +79,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     Raises
     ------
     InputError
-        There are no such files, their format is not known, or they do not go together.
+        There are no such files, their format is not known or takes no such option, or they do not
+        go together.
     """
     if options.format is not None and options.format not in FORMATS:
         raise InputError(f"format {options.format!r} is not known; give one of {', '.join(FORMATS)}")
@@ -88,7 +94,10 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         start = files.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
-        pieces, ids = _module(options.format or detect(url, start)).parts(url, options)
+        name = options.format or detect(url, start)
+        module = import_module(f"dasktc.formats.{FORMATS[name]}")
+        _refuse_unused(url, name, module.OPTIONS[name], options)
+        pieces, ids = module.parts(url, options)
         found.setdefault(ids, url)
         parts.extend(pieces)
     if len(found) > 1:
@@ -164,5 +173,12 @@ def _unread(url: str, what: str) -> InputError:
     return InputError(f"{url} is {what}; if it is none, name its format with --format ({', '.join(FORMATS)})")
 
 
-def _module(name: str) -> Any:
-    return import_module(f"dasktc.formats.{FORMATS[name]}")
+def _refuse_unused(url: str, name: str, taken: Collection[str], options: ReadOptions) -> None:
+    """Refuse an option that the format has no use for; integers are what such formats hold anyway."""
+    for option, why in _UNUSED.items():
+        value = getattr(options, option)
+        if option not in taken and value not in (None, "int"):
+            raise InputError(
+                f"--{option} {','.join(value) if option == 'columns' else value} is given for {url}, of format "
+                f"{name}: {why}; leave it out, or name another --format"
+            )

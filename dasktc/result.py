@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["TriangleCount"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TriangleCount:
     """The exact number of triangles of a graph, and how it was found. `int(result)` is the number.
 
@@ -57,6 +57,9 @@ class TriangleCount:
     probes: int
     verified: int
     records: list[Record] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"TriangleCount(triangles={self.triangles}, vertices={self.vertices}, edges={self.edges})"
 
     def __int__(self) -> int:
         return self.triangles

@@ -106,7 +106,7 @@ def _plan(tasks: Tasks, graph: Oriented, layout: Layout, edges: int, options: Op
     backend, kernel = options.chosen_backend, options.chosen_kernel
     limits = Limits(
         workers=workers,
-        memory=bytes_of(options.memory) or tasks.memory,
+        memory=tasks.memory(bytes_of(options.memory)),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,

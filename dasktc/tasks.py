@@ -26,9 +26,8 @@ class Tasks(Protocol):
         """How many tasks run at a time."""
         ...
 
-    @property
-    def memory(self) -> int:
-        """Bytes that each of them may use."""
+    def memory(self, budget: int | None = None) -> int:
+        """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
         ...
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
@@ -65,12 +64,11 @@ class Direct:
 
     workers = 1
 
-    @property
-    def memory(self) -> int:
-        """What this machine has available now."""
+    def memory(self, budget: int | None = None) -> int:
+        """All of it; without a budget, what this machine has available now."""
         import psutil
 
-        return int(psutil.virtual_memory().available)
+        return budget or int(psutil.virtual_memory().available)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute them here."""
@@ -128,11 +126,10 @@ class OnCluster:
         cores: list[int] = list(self.client.ncores().values())
         return max(1, sum(cores))
 
-    @property
-    def memory(self) -> int:
-        """The smallest worker's memory limit, shared by its threads."""
+    def memory(self, budget: int | None = None) -> int:
+        """The smallest share of a thread in its worker's budget, or memory limit."""
         found = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        shares: list[int] = [int(w["memory_limit"] or UNLIMITED) // w["nthreads"] for w in found]
+        shares: list[int] = [int(budget or w["memory_limit"] or UNLIMITED) // w["nthreads"] for w in found]
         return min(shares)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:

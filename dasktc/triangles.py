@@ -58,7 +58,7 @@ def triangle_count(
         n and m of the partition.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int or str, optional
-        Bytes that a task may use, e.g. "4GB". Default: what the worker has.
+        Bytes that one worker may use, shared by its threads, e.g. "4GB". Default: what it has.
     format : str, optional
         The format's name, where the content does not tell.
     columns : two str, optional

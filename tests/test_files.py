@@ -270,6 +270,20 @@ def test_damage_in_an_inner_archive_is_named(tmp_path):
     refused(edges, str(path), says=[str(path), "cut short"])
 
 
+@pytest.mark.parametrize("kinds", [*((kind,) for kind in PACK), ("gz", "zst"), ("zst", "gz")])
+def test_an_archive_damaged_in_its_first_block_leaves_no_file_open(tmp_path, monkeypatch, kinds):
+    opened, open_file = [], files._open
+    monkeypatch.setattr(files, "_open", lambda url: opened.append(open_file(url)) or opened[-1])
+    inner, *outer = kinds
+    data = PACK[inner](TEXT)[:-12]
+    for kind in outer:
+        data = PACK[kind](data)
+    path = tmp_path / "g"
+    path.write_bytes(data)
+    refused(files.open_decompressed, str(path), says=[str(path), "cut short"])
+    assert [(stream.closed, stream.raw.closed) for stream in opened] == [(True, True)]
+
+
 def test_archives_inside_archives_without_end_are_refused(tmp_path):
     data = TEXT
     for _ in range(9):
@@ -386,6 +400,107 @@ def test_a_named_format_is_taken_at_its_word(tmp_path):
     assert edges(str(path), format="text") == [(0, 1), (1, 2), (0, 2)]
     refused(edges, str(path), format="parquet", says=str(path))
     refused(edges, str(path), format="spreadsheet", says=["'spreadsheet'", *FORMATS])
+
+
+ARCS = [(0, 1), (1, 2), (2, 0)]
+
+
+def array_file(save, **arrays):
+    def write(path):
+        with open(path, "wb") as file:
+            save(file, **arrays)
+
+    return write
+
+
+# Of each format: a file's name, what writes it (or its bytes), and the options that it takes.
+SAMPLES = {
+    "text": ("g.txt", b"0 1\n1 2\n2 0\n", {"columns", "ids", "skip"}),
+    "csv": ("g.csv", b"0,1\n1,2\n2,0\n", {"columns", "ids", "skip"}),
+    "mtx": ("g.mtx", b"%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n2 3\n", set()),
+    "metis": ("g.graph", b"2 1\n2\n1\n", set()),
+    "smat": ("g.smat", b"3 3 3\n0 1 1\n1 2 1\n2 0 1\n", set()),
+    "lg": ("g.lg", b"3,3,d,g\n1,2\n2,3\n3,1\n", set()),
+    "parquet": (
+        "g.parquet",
+        pd.DataFrame(ARCS, columns=["src", "dst"]).to_parquet,
+        {"columns", "ids"},
+    ),
+    "npy": ("g.npy", array_file(np.save, arr=np.array(ARCS)), set()),
+    "npz": ("g.npz", array_file(np.savez, src=[0, 1, 2], dst=[1, 2, 0]), {"columns"}),
+    "bvgraph": ("g.graph", bytes([0b01010110, 0b10101000, 0]), set()),  # 0 to 1, 1 to 0
+}
+PROPERTIES = b"graphclass=it.unimi.dsi.webgraph.BVGraph\nnodes=2\narcs=2\nwindowsize=0\nminintervallength=0\n"
+
+
+@pytest.fixture
+def sample(tmp_path):
+    """Writes the sample of a format."""
+
+    def write(format):
+        name, contents, _ = SAMPLES[format]
+        if callable(contents):
+            contents(tmp_path / name)
+        else:
+            (tmp_path / name).write_bytes(contents)
+        if format == "bvgraph":
+            (tmp_path / "g.properties").write_bytes(PROPERTIES)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_every_format_has_a_sample():
+    assert list(SAMPLES) == list(FORMATS)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("option", "value", "given", "change"),
+    [
+        ("columns", ("1", "0"), "--columns 1,0", lambda arcs: [(v, u) for u, v in arcs]),
+        ("ids", "text", "--ids text", lambda arcs: [(str(u), str(v)) for u, v in arcs]),
+        ("skip", 1, "--skip 1", lambda arcs: arcs[1:]),
+        ("skip", 0, "--skip 0", lambda arcs: arcs),
+    ],
+)
+@pytest.mark.parametrize("format", SAMPLES)
+def test_an_option_is_honoured_or_refused(sample, format, option, value, given, change, named):
+    path = sample(format)
+    options = {option: value} | ({"format": format} if named else {})
+    if option in SAMPLES[format][2]:
+        assert edges(path, **options) == change(ARCS)
+    else:
+        refused(
+            open_source, path, ReadOptions(**options), says=[given, path, f"format {format}:", "--format"]
+        )
+
+
+@pytest.mark.parametrize("format", SAMPLES)
+def test_ids_that_are_integers_may_be_asked_for(sample, format):
+    path = sample(format)
+    assert edges(path, ids="int") == edges(path) != []
+
+
+@pytest.mark.parametrize("format", ["parquet", "npy", "npz"])
+def test_a_binary_file_is_not_read_as_another(sample, format):
+    for other in {"parquet", "npy", "npz"} - {format}:
+        refused(edges, sample(format), format=other, says=[f"no {other} file", "--format"])
+
+
+def test_a_sparse_matrix_has_no_columns_to_choose_from(tmp_path):
+    import scipy.sparse
+
+    path = str(tmp_path / "g.npz")
+    scipy.sparse.save_npz(path, scipy.sparse.coo_array(([1, 1], ([0, 1], [1, 2])), shape=(3, 3)))
+    assert edges(path) == [(0, 1), (1, 2)]
+    refused(edges, path, columns=("row", "col"), says=["--columns row,col", path, "sparse matrix"])
+
+
+def test_an_option_is_refused_for_the_file_that_has_no_use_for_it(tmp_path, sample):
+    sample("text")
+    metis = sample("metis")
+    refused(edges, str(tmp_path), skip=1, says=[metis, "--skip 1"])
 
 
 # Several files

@@ -833,6 +833,24 @@ def test_bvgraph_parts(tmp_path):
     assert (len(parts) > 3, ids) == (True, "int")
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_bvgraph_ids_of_either_width(tmp_path, dtype):
+    url = str(bvgraph_file(tmp_path, LISTS))
+    decoder = bvgraph._Decoder(url, bvgraph._properties(url), bvgraph._stream(url, 0, None), 0)
+    decoder.dtype = np.dtype(dtype)
+    degrees, targets = decoder.decode(0, len(LISTS), sum(map(len, LISTS)))
+    assert (degrees.tolist(), targets.tolist()) == ([*map(len, LISTS)], [y for _, y in arcs(LISTS)])
+    assert targets.dtype == dtype
+
+
+def test_nothing_of_the_bvgraph_decoder_is_cached_without_a_lock():
+    from dasktc.formats import bvstream
+
+    compiled = [found for found in vars(bvstream).values() if hasattr(found, "py_func")]
+    assert compiled
+    assert [found.stats.cache_path for found in compiled] == [None] * len(compiled)
+
+
 @pytest.mark.parametrize(
     ("properties", "says"),
     [

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from oracle import GRAPHS, clean, messy, multigraphs, text_multigraphs, triangles
 
 from dasktc.errors import InputError
-from dasktc.objects import PART_BYTES, from_object, node_labels
+from dasktc.objects import from_object, node_labels
+from dasktc.objects.parts import PART_BYTES
 from dasktc.sources import ReadOptions
 
 CPU = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -557,7 +558,7 @@ def test_workers_read_parts_without_a_warning():
     from distributed import Client
 
     frame = pd.DataFrame(np.arange(4_000_000).reshape(-1, 2), columns=["src", "dst"])
-    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=True) as client:
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", processes=True) as client:
         for source in open_object(frame), open_object(dask_frame(frame[:1000])):
             upstream = [
                 None if part.upstream is None else client.compute(part.upstream) for part in source.parts

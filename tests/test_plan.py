@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+import tracemalloc
+from itertools import pairwise, product
 from unittest import mock
 
 import numpy as np
@@ -25,6 +26,7 @@ from pipeline import (
 import dasktc
 from dasktc import plan as planners
 from dasktc.blocks import Layout, build_blocks, grid_edges
+from dasktc.csr import BlockTask
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
 from dasktc.plan import PLANNERS, Limits, make_plan, size
@@ -155,7 +157,11 @@ def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scr
         found = make_plan(vertices, len(edges), grid_of(edges), scratch, wanted)
     assert found.fits == (expected is not None)
     if expected:
-        assert ("whole" if found.partition == "whole" else partition, found.parts, found.bytes_per_task) == expected
+        assert (
+            "whole" if found.partition == "whole" else partition,
+            found.parts,
+            found.bytes_per_task,
+        ) == expected
 
 
 def test_wanted_parts_are_kept_whether_they_fit_or_not():
@@ -187,6 +193,26 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         assert plan.bytes_per_task == largest
         held = [block.edges for block in blocks.values()]
         assert (plan.block_edges_min, plan.block_edges_max, sum(held)) == (min(held), max(held), plan.edges)
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+def test_a_task_allocates_no_more_than_planned(kernel, reorder):
+    """Also where one split has nearly all edges: those of K_200 over multiples of m."""
+    m = 7
+    path = [(u, u + 1) for u in range(200 * m)]
+    block = dasktc.prepare(
+        source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
+    ).blocks[0, 0]
+    planned = cpu().scratch_bytes(kernel, -(-block.edges // m), block.rows)
+    for split in range(m):
+        task = BlockTask(block, block, block, split, m)
+        cpu().count(task, kernel)
+        tracemalloc.start()
+        cpu().count(task, kernel)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < planned + 4_000  # a few small Python objects
 
 
 @given(multigraphs(max_vertices=20), st.integers(1, 7), st.integers(1, 5), st.sampled_from(EVERY_REORDER))
@@ -222,7 +248,7 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
     found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree
     starts = [*_slab_rows(out, Layout(1, len(out), 12, True), 4, "cpu")[0], len(out)]
-    edges = [int(out[a:b].sum()) for a, b in zip(starts, starts[1:], strict=False)]
+    edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 
 
@@ -297,7 +323,14 @@ def test_memory_that_is_no_size_is_refused(value):
 
 
 def test_memory_in_words():
-    assert [bytes_of(v) for v in (None, 7, "7", "4GB", "4 GiB", 1.5e9)] == [None, 7, 7, 4 * 10**9, 4 << 30, 1_500_000_000]
+    assert [bytes_of(v) for v in (None, 7, "7", "4GB", "4 GiB", 1.5e9)] == [
+        None,
+        7,
+        7,
+        4 * 10**9,
+        4 << 30,
+        1_500_000_000,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ EDGES = 16 * 2**6
 def on_cluster():
     from distributed import Client
 
-    with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+    with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as client:
         yield OnCluster(client)
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["parts", "properties_url"]
+__all__ = ["OPTIONS", "parts", "properties_url"]
 
+OPTIONS: dict[str, frozenset[str]] = {"bvgraph": frozenset()}
 ARC_BYTES = 8
 """Bytes of `ReadOptions.blocksize` that one arc counts for: a text line of two ids is about that long."""
 CODES = {"DELTA": 1, "GAMMA": 2, "UNARY": 5, "ZETA": 6}

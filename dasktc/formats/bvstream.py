@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
-from numba import njit
+from numba import njit, types
+
+from dasktc.backend.jit import Kernel
 
 __all__ = ["decode"]
 
@@ -24,7 +26,11 @@ WIDEST = 62
 
 
 def _compiled(function: Callable[P, R]) -> Callable[P, R]:
-    return cast(Callable[P, R], njit(cache=True, nogil=True)(function))
+    """Mark a function that is compiled with the kernel that calls it, and kept in that one's cache.
+
+    All of them stand in this file: Numba drops the kernel's cache when the kernel's file changes.
+    """
+    return cast(Callable[P, R], njit(nogil=True)(function))
 
 
 @_compiled
@@ -138,7 +144,47 @@ def _residuals(stream: Array, at: Array, layout: Array, node: int, target: Array
         target[place] = successor
 
 
-@_compiled
+def _decode(
+    stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array
+) -> int:
+    for i in range(before, len(offsets) - 1):
+        mark, begin = at[0], offsets[i]
+        degree = _number(stream, at, layout, OUTDEGREES)
+        if degree > len(lists) - begin:
+            at[0] = mark
+            return i
+        target = lists[begin : begin + degree]
+        offsets[i + 1] = begin + degree
+        current = node + i - before
+        copied = runs = 0
+        if degree and layout[WINDOW]:
+            reference = _number(stream, at, layout, REFERENCES)
+            if reference > min(i, layout[WINDOW]):
+                raise ValueError("a list refers to one outside the window")
+            if reference:
+                source = lists[offsets[i - reference] : offsets[i - reference + 1]]
+                copied = _copy(stream, at, layout, source, target)
+        if copied < degree and layout[MIN_INTERVAL]:
+            runs = _intervals(stream, at, layout, current, target[copied:])
+        if copied + runs < degree:
+            _residuals(stream, at, layout, current, target[copied + runs :])
+        if 0 < copied + runs and not (copied == degree or runs == degree):
+            target.sort()  # three ascending pieces; a later list copies from their order
+    return len(offsets) - 1
+
+
+def _kernel(ids: Any) -> Kernel:
+    """Compile for lists of this type; the stream is the read-only view of bytes that were read."""
+    stream = types.Array(types.uint8, 1, "C", readonly=True)
+    numbers = types.Array(types.int64, 1, "C")
+    lists = types.Array(ids, 1, "C")
+    return Kernel(_decode, (stream, numbers, numbers, types.int64, types.int64, numbers, lists))
+
+
+KERNELS = {4: _kernel(types.int32), 8: _kernel(types.int64)}
+"""By the bytes of an id."""
+
+
 def decode(
     stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array
 ) -> int:
@@ -166,27 +212,4 @@ def decode(
     ValueError
         The stream is not that of a graph with this layout.
     """
-    for i in range(before, len(offsets) - 1):
-        mark, begin = at[0], offsets[i]
-        degree = _number(stream, at, layout, OUTDEGREES)
-        if degree > len(lists) - begin:
-            at[0] = mark
-            return i
-        target = lists[begin : begin + degree]
-        offsets[i + 1] = begin + degree
-        current = node + i - before
-        copied = runs = 0
-        if degree and layout[WINDOW]:
-            reference = _number(stream, at, layout, REFERENCES)
-            if reference > min(i, layout[WINDOW]):
-                raise ValueError("a list refers to one outside the window")
-            if reference:
-                source = lists[offsets[i - reference] : offsets[i - reference + 1]]
-                copied = _copy(stream, at, layout, source, target)
-        if copied < degree and layout[MIN_INTERVAL]:
-            runs = _intervals(stream, at, layout, current, target[copied:])
-        if copied + runs < degree:
-            _residuals(stream, at, layout, current, target[copied + runs :])
-        if 0 < copied + runs and not (copied == degree or runs == degree):
-            target.sort()  # three ascending pieces; a later list copies from their order
-    return len(offsets) - 1
+    return int(KERNELS[lists.itemsize](stream, at, layout, node, before, offsets, lists))

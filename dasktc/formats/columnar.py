@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["parts"]
+__all__ = ["OPTIONS", "parts"]
 
+OPTIONS: dict[str, frozenset[str]] = {
+    "parquet": frozenset({"columns", "ids"}),
+    "npy": frozenset(),
+    "npz": frozenset({"columns"}),
+}
+MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
 """Bytes of `ReadOptions.blocksize` that a Parquet row counts for: two 64-bit ids."""
 
@@ -51,19 +57,21 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     Raises
     ------
     InputError
-        The file is none of these, or does not hold two columns of integers (Parquet: or text).
+        The file is none of these, or not the one that `options.format` names, or does not hold two
+        columns of integers (Parquet: or text).
     """
     start = files.head(url, 1 << 16)
-    if start.startswith(b"PAR1"):
+    found = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
+    if found is None or options.format not in (None, found):
+        raise InputError(
+            f"{url} begins with {start[:8]!r}, which no {options.format or 'Parquet, .npy or .npz'} file does: "
+            "another format, or damaged; check --format"
+        )
+    if found == "parquet":
         return _parquet(url, options)
-    if start.startswith(b"\x93NUMPY"):
+    if found == "npy":
         return npy.array_parts(url, start, options), "int"
-    if start.startswith(b"PK"):
-        return npy.archive_parts(url, options), "int"
-    raise InputError(
-        f"{url} begins with {start[:8]!r}, which no Parquet, .npy or .npz file does: another format, or "
-        "damaged; check --format"
-    )
+    return npy.archive_parts(url, options), "int"
 
 
 def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:

@@ -16,22 +16,25 @@ if TYPE_CHECKING:
 __all__ = ["choose", "frame", "integers", "one_line"]
 
 Array = Any
-PAIRS = (
-    ("src", "dst"),
-    ("source", "target"),
-    ("source", "destination"),
-    ("from", "to"),
-    ("u", "v"),
-    ("row", "col"),
-    ("start", "end"),
-    ("id1", "id2"),
-    ("id_1", "id_2"),
-    ("node1", "node2"),
-    ("node_1", "node_2"),
-    ("fromnodeid", "tonodeid"),
-    ("from_node_id", "to_node_id"),
-)
-"""Names by which the two id columns are known, in any case."""
+PAIRS: dict[tuple[str, ...], bool] = {
+    ("src", "dst"): True,
+    ("source", "target"): True,
+    ("source", "destination"): True,
+    ("from", "to"): True,
+    ("u", "v"): False,
+    ("row", "col"): False,
+    ("start", "end"): False,
+    ("id1", "id2"): False,
+    ("id_1", "id_2"): True,
+    ("node1", "node2"): False,
+    ("node_1", "node_2"): False,
+    ("fromnodeid", "tonodeid"): True,
+    ("from_node_id", "to_node_id"): True,
+}
+"""Names by which the two id columns are known, in any case, first choice first.
+
+True where no two neighbours are called so: in a text file these are a header even above names.
+"""
 
 
 def choose(

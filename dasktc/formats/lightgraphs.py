@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["looks_like", "parts"]
+__all__ = ["OPTIONS", "looks_like", "parts"]
+
+OPTIONS: dict[str, frozenset[str]] = {"lg": frozenset()}
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["parts"]
+__all__ = ["OPTIONS", "parts"]
 
+OPTIONS: dict[str, frozenset[str]] = {"metis": frozenset()}
 Array = Any
 COMMENT = re.compile(rb"^[ \t]*%[^\n]*\n?", re.MULTILINE)
 INTEGERS = b"0123456789 \t\r\n"

@@ -78,6 +78,11 @@ class _Archive:
             file = io.BytesIO(stream.read()) if files.is_compressed(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
                 sparse = {"format", "shape"} <= set(archive.files)
+                if sparse and self.names is not None:
+                    raise InputError(
+                        f"--columns {','.join(self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
+                        "columns to choose from; leave it out"
+                    )
                 pair = () if sparse else _arrays(self.url, archive, self.names)
             if sparse:
                 file.seek(0)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["parts"]
+__all__ = ["OPTIONS", "parts"]
+
+OPTIONS: dict[str, frozenset[str]] = {"smat": frozenset()}
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,6 @@ _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _ROWS = 256
 _HEAD, _MOST = 1 << 16, 1 << 20
 
-# Pairs of `columns.PAIRS` that no two neighbours are called, so that they are a header above names too.
-_SURE = {
-    *(("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to")),
-    *(("id_1", "id_2"), ("fromnodeid", "tonodeid"), ("from_node_id", "to_node_id")),
-}
-
 
 class Layout(NamedTuple):
     """How to read a file: the dialect, and where in the (decompressed) file the data begins.
@@ -194,7 +188,7 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
         return True
     names = [table[0][place] for place in columns if kinds[0] == "text"]
     again = any(name in fields for fields in table[1:] for name in names)
-    return tuple(name.lower() for name in names) in _SURE and not again
+    return PAIRS.get(tuple(name.lower() for name in names), False) and not again
 
 
 def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:

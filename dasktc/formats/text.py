@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from dasktc.backend import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
-__all__ = ["parts"]
+__all__ = ["OPTIONS", "parts"]
 
+OPTIONS = dict.fromkeys(("text", "csv"), frozenset({"columns", "ids", "skip"}))
 Array = Any
 _BLOCK = 4 << 20
 

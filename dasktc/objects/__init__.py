@@ -1,0 +1,96 @@
+"""In-memory sources: data frames, arrays, sparse matrices and graph objects, cut into parts.
+
+What an object means:
+
+* a table: its two id columns, other columns ignored; an array: its two columns; a pair of columns;
+* a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
+  file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
+* a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
+  are positions in node order, 0 to V - 1 (`node_labels` has the nodes);
+* a python-igraph graph: its vertex indices are the ids, whatever a "name" attribute holds.
+
+Integral floats are ids while their type tells neighbouring integers apart (float64: below 2^53).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dasktc.errors import InputError
+from dasktc.objects.columns import common_ids
+from dasktc.objects.graphs import from_igraph, from_networkx, from_scipy
+from dasktc.objects.kinds import kind, roots, unknown
+from dasktc.objects.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
+from dasktc.sources import ReadOptions, Source
+
+__all__ = ["from_object", "node_labels"]
+
+ON_GPU = {
+    "cudf": ".to_pandas()",
+    "cugraph": ".view_edge_list().to_pandas()",
+    "cupy": ".get()",
+    "cupyx": ".get()",
+    "dask_cudf": '.to_backend("pandas")',
+}
+
+OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
+    "dask": from_dask,
+    "igraph": from_igraph,
+    "networkx": from_networkx,
+    "numpy": from_numpy,
+    "pandas": from_pandas,
+    "pyarrow": from_arrow,
+    "scipy": from_scipy,
+}
+
+
+def from_object(obj: Any, options: ReadOptions) -> Source:
+    """Make a source of an object in memory. Of a Dask DataFrame nothing is computed.
+
+    Parameters
+    ----------
+    obj : object
+        A pandas or Dask DataFrame, Arrow table, NumPy array of shape (m, 2), pair (tuple or list)
+        of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph.
+    options : ReadOptions
+        `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
+        strings of integers, "int" refuses strings.
+
+    Raises
+    ------
+    InputError
+        It is none of these, or holds something else than ids: with the row where there is one.
+    """
+    opener = _opener(obj)
+    if options.format is not None or options.skip is not None:
+        raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
+    if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask):
+        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+    return opener(obj, options)
+
+
+def node_labels(graph: Any) -> list[Any] | None:
+    """Return the nodes of a NetworkX graph whose ids are their positions 0 to V - 1.
+
+    None where the nodes are the ids themselves, all integers or all strings.
+    """
+    nodes = list(graph)
+    return None if common_ids(nodes) else nodes
+
+
+def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
+    """Choose by where the type is defined: no library is imported to ask whether `obj` is its own."""
+    pair = isinstance(obj, tuple | list)
+    for item in obj[:2] if pair else [obj]:
+        for root in set(roots(item)) & set(ON_GPU):
+            how = f"pass what its {ON_GPU[root]} returns"
+            raise InputError(f"{kind(item)} lies in GPU memory: backend cpu does not read it; {how}")
+    if pair:
+        return from_pair
+    for root in roots(obj):
+        if root in OPENERS:
+            return OPENERS[root]
+    if hasattr(obj, "__arrow_c_stream__"):
+        return from_arrow
+    raise unknown(obj)

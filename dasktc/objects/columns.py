@@ -1,0 +1,228 @@
+"""Columns of ids: settled once in the client, checked and converted when a part is read.
+
+To settle a column is to make it a NumPy array of numbers or an Arrow array of text, without a copy
+where the object allows it. What depends on single values (fractions, ids beyond 64 bits, all of a
+Dask partition) is checked when a part is read.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.sources import Ids
+
+__all__ = [
+    "Column",
+    "Place",
+    "agree",
+    "common_ids",
+    "decode",
+    "ids_of",
+    "ids_of_meta",
+    "places_of",
+    "settle",
+    "settle_objects",
+    "to_ids",
+]
+
+Column = Any
+"""A settled column: a numpy.ndarray of numbers, or an Arrow array of text, perhaps dictionary-encoded."""
+
+INTEGER = (int, np.integer)
+INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the first row of a run stands in what the caller handed over."""
+
+    of: str
+    first: int = 0
+
+    def refuse(self, row: int, value: Any, reason: str) -> InputError:
+        """Build the error about one row and the value that it holds."""
+        shown = reprlib.repr(value.item() if isinstance(value, np.generic) else value)
+        where = f"row {self.first + row} of {self.of}"
+        return InputError(f"{where} holds {' '.join(shown.split())} where an id is expected: {reason}")
+
+    def missing(self, row: int, value: Any) -> InputError:
+        """Build the error about a missing value."""
+        return self.refuse(row, value, "a missing value is no id; drop such rows first")
+
+    def beyond(self, row: int, value: Any) -> InputError:
+        """Build the error about an integer that int64 does not hold."""
+        return self.refuse(
+            row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'"
+        )
+
+
+def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
+    """Places of two columns' rows from `first` on, for errors."""
+    src, dst = (Place(f"column {label!r} of the {of}", first) for label in labels)
+    return src, dst
+
+
+def agree(found: Sequence[Ids], places: Sequence[Place]) -> Ids:
+    """Return the type of ids that both columns have."""
+    if found[0] != found[1]:
+        raise InputError(
+            f"{places[0].of} holds ids of type {found[0]}, {places[1].of} of type {found[1]}: "
+            "one of them is perhaps no id column; name two others, or pass ids='text'"
+        )
+    return found[0]
+
+
+def ids_of(column: Column) -> Ids:
+    """Type of the ids in a settled column."""
+    return "int" if isinstance(column, np.ndarray) else "text"
+
+
+def ids_of_meta(column: Any, at: Place) -> Ids:
+    """Tell ids by an empty column. Object dtype passes for text until a partition is read."""
+    return "text" if column.dtype == object else ids_of(settle(column, None, at))
+
+
+def common_ids(values: Collection[Any]) -> Ids | None:
+    """Type of ids that every value is of; None if there is no such type."""
+    return "int" if _only(values, INTEGER) else "text" if _only(values, str) else None
+
+
+def settle(values: Any, ids: Ids | None, at: Place) -> Column:
+    """Make one column a NumPy array of numbers or an Arrow array of text; refuse what can be no ids."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(values, Sequence):
+        values = pd.Series(values if isinstance(values, range) else list(values))
+    values = getattr(values, "array", values)  # what a pandas Series or Index holds
+    coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
+    if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
+        values = pa.array(values)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return _settle_arrow(values, at)
+    values = np.asarray(values)
+    if values.dtype.kind in "OT":
+        return settle_objects(values.astype(object, copy=False), ids, at)
+    if values.dtype.kind == "U":
+        return pa.array(values, pa.large_string())
+    if values.dtype.kind not in "iuf":
+        raise _no_ids(at, values.dtype)
+    return values
+
+
+def _no_ids(at: Place, dtype: Any) -> InputError:
+    return InputError(
+        f"{at.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it"
+    )
+
+
+def _settle_arrow(values: Any, at: Place) -> Column:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_string_view(kind):  # a slice of views keeps, and counts, all of its buffers
+        kind, values = pa.large_string(), decode(values)
+    text = types.is_string(kind) or types.is_large_string(kind)
+    if not (text or types.is_integer(kind) or types.is_floating(kind)):
+        raise _no_ids(at, values.type)
+    _refuse_null(values, at)
+    return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
+
+
+def _refuse_null(values: Any, at: Place) -> None:
+    import pyarrow.compute as pc
+
+    if values.null_count:
+        raise at.missing(pc.index(values.is_null(), True).as_py(), None)
+
+
+def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
+    """Python objects: all integers, or all strings, or (as text) both."""
+    import pandas as pd
+    import pyarrow as pa
+
+    absent = pd.isna(values)
+    if absent.any():
+        raise at.missing(int(absent.argmax()), values[absent.argmax()])
+    if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
+        return pa.array(list(map(str, values)), pa.large_string())
+    if not _only(values, INTEGER):
+        lead = INTEGER if _only(values[:1], INTEGER) else (str,)
+        row = next(i for i, value in enumerate(values) if not _only([value], lead))
+        raise at.refuse(
+            row,
+            values[row],
+            f"ids are all integers or all strings, not {type(values[row]).__name__}; convert the column",
+        )
+    try:
+        return values.astype(np.int64)
+    except OverflowError:
+        row = next(row for row, value in enumerate(values) if not INT64.min <= value <= INT64.max)
+        raise at.beyond(row, values[row]) from None
+
+
+def _only(values: Collection[Any], kinds: Any) -> bool:
+    """Whether every value is of one of the kinds; True and False are no integers."""
+    return all(issubclass(kind, kinds) and kind is not bool for kind in set(map(type, values)))
+
+
+def decode(column: Column) -> Column:
+    """Text as one plain Arrow type, without a dictionary."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(column, pa.large_string())
+
+
+def to_ids(column: Column, ids: Ids, at: Place) -> Any:
+    """Make of a settled column what a frame holds: checked integers of 32 or 64 bits, or pandas text."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(column, np.ndarray):
+        numbers = _integers(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
+        return _narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
+    text = decode(column)
+    _refuse_null(text, at)  # a dictionary may hold one
+    if ids == "int" and len(text):
+        raise at.refuse(
+            0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'"
+        )
+    return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
+
+
+def _integers(numbers: Any, at: Place) -> Any:
+    """Pass integers through; floats must be integral, and small enough to be no rounded integer."""
+    if numbers.dtype.kind != "f":
+        return numbers
+    exact = 2.0 ** min(np.finfo(numbers.dtype).nmant + 1, 53)
+    wrong = ~((np.trunc(numbers) == numbers) & (np.abs(numbers) < exact))
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = numbers[row]
+        if np.isnan(value):
+            raise at.missing(row, value)
+        if np.trunc(value) != value:
+            raise at.refuse(
+                row, value, "a fraction is no id, this is perhaps a column of weights; name the id columns"
+            )
+        raise at.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
+    return numbers.astype(np.int64)
+
+
+def _narrow(integers: Any, at: Place) -> Any:
+    """Integers of any type as int32 or int64."""
+    if np.can_cast(integers.dtype, np.int32):
+        return integers.astype(np.int32, copy=False)
+    if integers.dtype == np.uint64 and len(integers) and integers.max() > INT64.max:
+        row = int((integers > INT64.max).argmax())
+        raise at.beyond(row, integers[row])
+    return integers.astype(np.int64, copy=False)

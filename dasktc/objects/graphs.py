@@ -1,0 +1,71 @@
+"""Graph objects as sources: SciPy sparse matrices, NetworkX and python-igraph graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.objects.columns import Place, common_ids, settle_objects
+from dasktc.objects.kinds import unknown
+from dasktc.objects.parts import slices
+from dasktc.sources import ReadOptions, Source
+
+__all__ = ["from_igraph", "from_networkx", "from_scipy"]
+
+
+def from_scipy(obj: Any, options: ReadOptions) -> Source:
+    """Read the stored entries of a square matrix."""
+    if not hasattr(obj, "tocoo"):
+        raise unknown(obj)
+    if obj.ndim != 2 or obj.shape[0] != obj.shape[1]:
+        raise InputError(
+            f"the sparse matrix has shape {obj.shape}: an adjacency matrix is square; pass a square one"
+        )
+    coo = obj.tocoo()
+    stored = coo.data != 0 if obj.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
+    return slices("sparse matrix", [coo.row[stored], coo.col[stored]], options)
+
+
+def from_networkx(graph: Any, options: ReadOptions) -> Source:
+    """Read the adjacency, as `graph.edges` would, without a Python step for every edge."""
+    import pyarrow as pa
+
+    if not hasattr(graph, "adjacency"):
+        raise unknown(graph)
+    nodes, rows = list(graph), [row for _, row in graph.adjacency()]
+    ids = common_ids(nodes)
+    if ids is None and options.ids:
+        types = ", ".join(sorted({type(node).__name__ for node in nodes}))
+        raise InputError(
+            f"the graph's nodes are of type {types}: they are numbered; leave ids={options.ids!r} out"
+        )
+    ends: Iterable[Any] = chain.from_iterable(rows)
+    starts = np.arange(len(nodes))
+    if ids == "int":
+        starts = settle_objects(np.array(nodes, dtype=object), None, Place("the NetworkX graph's nodes"))
+    else:
+        ends = map({node: i for i, node in enumerate(nodes)}.__getitem__, ends)
+    degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+    src, dst = np.repeat(starts, degrees), np.fromiter(ends, np.int64, degrees.sum())
+    if graph.is_multigraph():
+        times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(dst))
+        src, dst = np.repeat(src, times), np.repeat(dst, times)
+    if not graph.is_directed():  # both ends of an edge have it
+        once = src <= dst
+        src, dst = src[once], dst[once]
+    if ids == "text":
+        names = pa.array(nodes, pa.large_string())
+        src, dst = (pa.DictionaryArray.from_arrays(side, names) for side in (src, dst))
+    return slices("NetworkX graph", [src, dst], options)
+
+
+def from_igraph(graph: Any, options: ReadOptions) -> Source:
+    """Read the edges as pairs of vertex indices."""
+    if not hasattr(graph, "get_edgelist"):
+        raise unknown(graph)
+    ends = np.fromiter(chain.from_iterable(graph.get_edgelist()), np.int64, 2 * graph.ecount())
+    return slices("igraph graph", [ends[::2], ends[1::2]], options)

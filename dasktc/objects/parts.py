@@ -1,0 +1,131 @@
+"""Parts of what lies in memory: runs of rows of two settled columns, partitions of a Dask DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.objects.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
+from dasktc.sources import Ids, ReadOptions, Source
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+
+__all__ = ["PartitionPart", "SlicePart", "slices"]
+
+PART_BYTES = 7_500_000
+"""Bytes of ids in one part: Dask warns about a graph of more than 10 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlicePart:
+    """A run of rows of two columns in memory: views in this process, these rows alone once pickled."""
+
+    src: Column
+    dst: Column
+    ids: Ids
+    places: tuple[Place, Place]
+
+    @property
+    def upstream(self) -> None:
+        """Nothing has to be computed first."""
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
+        return _frame(backend, (self.src, self.dst), self.ids, self.places)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst)}
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionPart:
+    """A partition of a Dask DataFrame. Its Delayed stays behind when the part is pickled.
+
+    `convert` says that the caller chose `ids`; else the partition must have that type by itself.
+    """
+
+    upstream: Any
+    columns: tuple[int, int]
+    ids: Ids
+    convert: bool
+    places: tuple[Place, Place]
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Return the frame of `Part.read` from the computed partition `upstream`."""
+        wanted = self.ids if self.convert else None
+        pair = [
+            settle(upstream.iloc[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)
+        ]
+        for column, at in zip(pair, self.places, strict=True):
+            if len(column) and not self.convert and ids_of(column) != self.ids:
+                raise InputError(
+                    f"{at.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
+                    "the DataFrame's meta does not tell; pass ids='int' or ids='text'"
+                )
+        return _frame(backend, pair, self.ids, self.places)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "upstream": None}
+
+
+def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequence[Any] = (0, 1)) -> Source:
+    """Settle two columns and cut them into parts of at most `PART_BYTES`."""
+    places = places_of(labels, name)
+    src, dst = (settle(column, options.ids, at) for column, at in zip(columns, places, strict=True))
+    if len(src) != len(dst):
+        raise InputError(
+            f"{places[0].of} has {len(src)} rows, {places[1].of} {len(dst)}: "
+            "an edge has two ends; pass columns of one length"
+        )
+    ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
+    src_bytes, dst_bytes = _sizer(src), _sizer(dst)
+    parts = []
+    for start, stop in _cuts(0, len(src), lambda a, b: src_bytes(a, b) + dst_bytes(a, b)):
+        parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start)))
+    return Source(name, tuple(parts), ids)
+
+
+def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
+    """Halve a run of rows until each piece is small enough."""
+    if stop - start > 1 and nbytes(start, stop) > PART_BYTES:
+        middle = (start + stop) // 2
+        yield from _cuts(start, middle, nbytes)
+        yield from _cuts(middle, stop, nbytes)
+    elif stop > start:
+        yield start, stop
+
+
+def _sizer(column: Column) -> Callable[[int, int], int]:
+    """Return what tells the pickled bytes of rows start..stop, at most (dictionary-encoded text)."""
+    if isinstance(column, np.ndarray):
+        return lambda start, stop: (stop - start) * column.itemsize
+    if not hasattr(column.type, "value_type"):
+        return lambda start, stop: int(column[start:stop].nbytes)
+    import pyarrow.compute as pc
+
+    words = [chunk.dictionary for chunk in getattr(column, "chunks", [column])]
+    width = 8 + max((pc.max(pc.binary_length(word)).as_py() or 0 for word in words), default=0)
+    return lambda start, stop: (stop - start) * width
+
+
+def _compact(column: Column) -> Column:
+    """Copy text out of the buffers that it is a view of: these are pickled whole. NumPy pickles its view."""
+    if isinstance(column, np.ndarray):
+        return column
+    import pyarrow as pa
+
+    text = decode(column)
+    return pa.concat_arrays(text.chunks if isinstance(text, pa.ChunkedArray) else [text])
+
+
+def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place]) -> Any:
+    """Turn two settled columns into an edge frame."""
+    src, dst = (to_ids(column, ids, at) for column, at in zip(pair, places, strict=True))
+    if ids == "int" and src.dtype != dst.dtype:
+        src, dst = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)
+    return backend.frame.DataFrame({"src": src, "dst": dst}, copy=False)

@@ -1,0 +1,107 @@
+"""Tables and arrays as sources: pandas, Arrow and Dask data frames, NumPy arrays, pairs of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.objects.columns import agree, ids_of_meta, places_of
+from dasktc.objects.kinds import kind, roots, unknown
+from dasktc.objects.parts import PartitionPart, slices
+from dasktc.sources import ReadOptions, Source
+
+__all__ = ["from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas"]
+
+
+def from_pandas(obj: Any, options: ReadOptions) -> Source:
+    """Cut two columns of a data frame into runs of rows."""
+    if getattr(obj, "ndim", 0) != 2:
+        raise unknown(obj)
+    labels = [str(label) for label in obj.columns]
+    i, j = _choose(labels, options)
+    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]])
+
+
+def from_arrow(obj: Any, options: ReadOptions) -> Source:
+    """Cut two columns of a table, or of what exports one, into runs of rows."""
+    import pyarrow as pa
+
+    if not hasattr(obj, "columns"):
+        raise unknown(obj)
+    table = pa.table(obj)
+    labels = table.column_names
+    i, j = _choose(labels, options)
+    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]])
+
+
+def from_dask(obj: Any, options: ReadOptions) -> Source:
+    """Make every partition a part; the meta alone tells columns and type of ids."""
+    if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "to_delayed"):
+        raise unknown(obj)
+    meta = obj._meta
+    labels = [str(label) for label in meta.columns]
+    i, j = _choose(labels, options)
+    chosen = [labels[i], labels[j]]
+    places = places_of(chosen, "Dask DataFrame")
+    promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
+    ids = options.ids or agree(promised, places)
+    if meta.columns.is_unique:  # what reads the data then reads these two columns alone
+        obj, i, j = obj[[meta.columns[i], meta.columns[j]]], 0, 1
+    parts = []
+    for number, delayed in enumerate(obj.to_delayed()):
+        places = places_of(chosen, f"Dask DataFrame's partition {number}")
+        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places))
+    return Source("Dask DataFrame", tuple(parts), ids)
+
+
+def from_numpy(obj: Any, options: ReadOptions) -> Source:
+    """Cut an array of shape (m, 2) into runs of rows."""
+    if not isinstance(obj, np.ndarray):
+        raise unknown(obj)
+    edges = obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj)
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise InputError(
+            f"the NumPy array has shape {edges.shape}: an edge list has one edge a row; pass shape (m, 2)"
+        )
+    return slices("NumPy array", [edges[:, 0], edges[:, 1]], options)
+
+
+def from_pair(obj: Any, options: ReadOptions) -> Source:
+    """Cut two one-dimensional arrays or sequences into runs of rows."""
+    if len(obj) != 2:
+        raise InputError(
+            f"the {type(obj).__name__} has {len(obj)} items where two id columns are expected: "
+            "it is perhaps a list of edges; pass numpy.array(edges)"
+        )
+    for item in obj:
+        listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
+        array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
+        if not (listed or array) or getattr(item, "ndim", 1) != 1:
+            raise InputError(
+                f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences"
+            )
+    return slices("pair", obj, options)
+
+
+def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
+    """Positions of the two id columns: a name goes before a position written in digits."""
+    if len(labels) < 2:
+        raise InputError(
+            f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
+        )
+    found = []
+    for name in options.columns or ():
+        if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
+            raise InputError(
+                f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
+            )
+        found.append(labels.index(name) if name in labels else int(name))
+    src, dst = found or (0, 1)
+    if src == dst:
+        raise InputError(
+            f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
+        )
+    return src, dst

@@ -18,16 +18,15 @@ from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_probes, expected_wedges
 from dasktc.backend.radix import FEW, sort
 from dasktc.csr import BlockTask, OrientedCSR
-from dasktc.errors import InputError
-
-U32 = np.uint32
+from dasktc.errors import CountError, InputError
 
 
 def block(edges, vertices, parts=1, i=0, j=0, ordered=True):
-    """The edges (u, v) with u % parts = i and v % parts = j, one vertex after the other."""
-    rows = [
-        sorted(v // parts for u, v in edges if (u, v % parts) == (vertex, j)) for vertex in range(i, vertices, parts)
-    ]
+    """The edges (u, v) with u % parts = i and v % parts = j, one row after the other."""
+    rows = [[] for _ in range(i, vertices, parts)]
+    for u, v in sorted(edges):
+        if (u % parts, v % parts) == (i, j):
+            rows[u // parts].append(v // parts)
     offsets = np.cumsum([0] + [len(row) for row in rows])
     columns = np.array([v for row in rows for v in row], np.int32)
     return OrientedCSR(offsets.astype(np.int64), columns, parts, i, j, ordered)
@@ -35,10 +34,7 @@ def block(edges, vertices, parts=1, i=0, j=0, ordered=True):
 
 def tasks(edges, vertices, parts=1, splits=1, ordered=True):
     """Every task of TRUST's 2D partition; with one part, of the whole graph."""
-    grid = {
-        (i, j): block([e for e in edges if e[0] % parts == i], vertices, parts, i, j, ordered)
-        for i, j in product(range(parts), repeat=2)
-    }
+    grid = {(i, j): block(edges, vertices, parts, i, j, ordered) for i, j in product(range(parts), repeat=2)}
     for i, j, k, split in product(range(parts), range(parts), range(parts), range(splits)):
         yield BlockTask(grid[i, k], grid[i, j], grid[k, j], split, splits)
 
@@ -147,7 +143,9 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
 @pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
-    edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
+    edges = sorted(
+        set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120))
+    )
     monkeypatch.setattr(hub, "HUBS", hubs)
     check(edges, 1400, parts, splits, kernels=("hub",))
 
@@ -224,10 +222,28 @@ def test_arrays_as_they_come_from_other_processes(kernel):
     assert plain.columns.flags.writeable
 
 
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+def test_table_and_stream_of_unlike_width(kernel):
+    narrow = block([(0, 1), (0, 2)], 1, ordered=False)
+    index = block([(0, 0)], 1, ordered=False)
+    wide = OrientedCSR(np.array([0, 40]), np.arange(2, 80_000_000, 2_000_000, dtype=np.int32))
+    for table, stream in ((narrow, wide), (wide, narrow)):
+        task = BlockTask(index, table, stream)
+        assert cpu.count(task, kernel).triangles == 1
+        assert cpu._width(intersect.triple(task)) == 78_000_003
+
+
 def test_an_unknown_kernel_is_refused():
     (task,) = tasks([], 1)
     with pytest.raises(InputError, match=r"'nosuch' is not one of hub, trust, merge, search; choose"):
         get_backend("cpu").count(task, "nosuch")
+
+
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+def test_blocks_that_do_not_fit_together_are_refused(kernel):
+    tall, short = block(clique(5), 5), block(clique(4), 4)
+    with pytest.raises(CountError, match="index block has 5 rows and its table block 4"):
+        cpu.count(BlockTask(tall, short, tall), kernel)
 
 
 @pytest.mark.parametrize("ordered", [True, False])

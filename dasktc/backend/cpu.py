@@ -34,22 +34,23 @@ def _hub(t: Triple) -> Counts:
     hub.hub_bitmaps(t, hubs, bitmaps)
     width = _width(t)
     bits = _aligned_words((width >> 6) + hub.WORDS)
-    total = np.zeros(4, np.int64)
+    triangles = wedges = probes = 0
     for part in _chunks(t, CHUNK):
-        total += _hub_chunk(part, hubs, bitmaps, bits, width)
-    return tuple(total.tolist())
+        found, walked, tested = _hub_chunk(part, hubs, bitmaps, bits, width)
+        triangles, wedges, probes = triangles + found, wedges + walked, probes + tested
+    return triangles, wedges, probes, 0
 
 
-def _hub_chunk(t: Triple, hubs: int, bitmaps: Array, bits: Array, width: int) -> Counts:
+def _hub_chunk(t: Triple, hubs: int, bitmaps: Array, bits: Array, width: int) -> tuple[int, int, int]:
     waiting = np.zeros(len(t.stream) - 1, np.int32)
     triangles, wedges, probes, deferred = hub.by_rows(t, hubs, bitmaps, bits, waiting)
     if deferred == 0:
-        return triangles, wedges, probes, 0
+        return triangles, wedges, probes
     lists = np.empty((deferred + hub.AHEAD, 2), np.uint32)
     lists[deferred:] = 0
     hub.group(t, hubs, waiting, lists)
     found, tested = hub.by_columns(t, hubs, waiting, lists, np.zeros(width, np.uint8))
-    return triangles + found, wedges, probes + tested, 0
+    return triangles + found, wedges, probes + tested
 
 
 def _hubs(edges: int, rows: int) -> int:
@@ -75,7 +76,9 @@ def _chunks(t: Triple, most: int) -> Iterator[Triple]:
     """Cut the rows into ranges of at most so many edges of either block."""
     begin = t.begin
     while begin < t.end:
-        reach = [int(np.searchsorted(rows, rows[begin] + most, side="right")) - 1 for rows in (t.index, t.table)]
+        reach = [
+            int(np.searchsorted(rows, rows[begin] + most, side="right")) - 1 for rows in (t.index, t.table)
+        ]
         end = max(begin + 1, min(*reach, t.end))
         yield t._replace(begin=begin, end=end)
         begin += -(-(end - begin) // t.step) * t.step
@@ -83,7 +86,8 @@ def _chunks(t: Triple, most: int) -> Iterator[Triple]:
 
 def _trust(t: Triple) -> Counts:
     longest = int(np.diff(t.table).max(initial=0))
-    return tuple(intersect.trust(t, intersect.bucket_depth(longest)))
+    found: Counts = intersect.trust(t, intersect.bucket_depth(longest))
+    return found
 
 
 _HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
@@ -156,6 +160,11 @@ def warm() -> None:
 
 
 BACKEND = Backend(
-    name="cpu", frame=pd, array=np, sort=sort, count=count, scratch_bytes=scratch_bytes,
+    name="cpu",
+    frame=pd,
+    array=np,
+    sort=sort,
+    count=count,
+    scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
 )

@@ -22,9 +22,19 @@ from numba import types
 
 from dasktc.backend.jit import Kernel, inlined
 from dasktc.csr import Array, BlockTask, OrientedCSR
+from dasktc.errors import CountError
 
 __all__ = [
-    "BEHIND", "TRIPLE", "Triple", "before", "bucket_depth", "length", "merge", "search", "triple", "trust",
+    "BEHIND",
+    "TRIPLE",
+    "Triple",
+    "before",
+    "bucket_depth",
+    "length",
+    "merge",
+    "search",
+    "triple",
+    "trust",
     "wedges_of",
 ]
 
@@ -79,11 +89,21 @@ def triple(task: BlockTask) -> Triple:
     Triple
         Read-only views of the blocks' arrays; copies of those that are not contiguous, not
         aligned, or of another type.
+
+    Raises
+    ------
+    CountError
+        The table block has fewer rows than the index block.
     """
     index, table, stream = task.index, task.table, task.stream
+    if table.rows < index.rows:
+        raise CountError(
+            f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
+            "they are blocks of different row parts; report this with the command that you ran"
+        )
     ordered = index.ordered and table.ordered and stream.ordered
     shift = int(table.column_part < index.column_part) if ordered else BEHIND
-    blocks = (array for block in (index, table, stream) for array in _arrays(block))
+    blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
     return Triple(*blocks, task.split, index.rows, task.splits, index is table, shift)
 
 

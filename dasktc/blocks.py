@@ -15,6 +15,7 @@ import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.csr import OrientedCSR
+from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
 from dasktc.orient import Oriented
 from dasktc.plan import Block
@@ -93,7 +94,7 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
         By place in the 2D partition.
     """
     n = layout.parts
-    slabs = -(-tasks.workers // n**2)
+    slabs = -(-partition_count(graph.edges, tasks.workers) // n**2)
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
     starts = [b * layout.area + row * layout.rows for b in range(n * n) for row in rows[b // n]]
     keys = tasks.map("blocks", _block_keys, graph.partitions, layout, backend)

@@ -22,10 +22,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["BlockTask", "OrientedCSR", "TaskCount"]
+__all__ = ["BlockTask", "OrientedCSR", "TaskCount", "aligned"]
 
 Array = Any
 """A one-dimensional array of the backend's array module: numpy.ndarray or cupy.ndarray."""
+
+
+def aligned(array: Array) -> Array:
+    """The array, or a copy where its elements do not lie on their own boundaries.
+
+    What comes over the network may start at any byte, and NumPy and Numba copy such an array anew
+    at every use.
+    """
+    return array if getattr(array.flags, "aligned", True) else array.copy()
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,10 @@ class OrientedCSR:
     column_part: int = 0
     ordered: bool = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.offsets, self.columns, self.parts, self.row_part, self.column_part, self.ordered)
+        return _received, state
+
     @property
     def rows(self) -> int:
         """Number of rows."""
@@ -69,6 +82,11 @@ class OrientedCSR:
     def nbytes(self) -> int:
         """Bytes that its two arrays hold."""
         return int(self.offsets.nbytes + self.columns.nbytes)
+
+
+def _received(offsets: Array, columns: Array, *place: Any) -> OrientedCSR:
+    """Rebuild a pickled block, on a worker that it was sent to."""
+    return OrientedCSR(aligned(offsets), aligned(columns), *place)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from dasktc.sources import Ids, Part, Source
 from dasktc.tasks import Tasks
 from dasktc.vertices import VertexMap
 
-__all__ = ["Canonical", "canonical", "read"]
+__all__ = ["Canonical", "canonical", "partition_count", "read"]
 
 Array = Any
 Frame = Any
-SMALL, LARGE = 1 << 18, 1 << 25
-"""Edges below which one partition is enough, and edges that one partition holds at the most."""
+SMALL, MEDIUM, LARGE = 1 << 18, 1 << 21, 1 << 25
+"""Edges below which one partition is enough, edges worth a task, and edges that one holds at the most."""
 
 
 class Canonical(NamedTuple):
@@ -71,7 +71,7 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, in
     frame = part.read(get_backend(backend), upstream)
     proper = (frame["src"] != frame["dst"]).values
     rows, kept = len(frame), int(proper.sum())
-    return (frame if kept == rows else frame[proper]), (rows, rows - kept)
+    return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 
 
 def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
@@ -91,7 +91,7 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     """
     shift = shift_of(size)
     keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, _partitions(rows, tasks.workers))
+    starts = splitters(tasks, "canonical", keys, partition_count(rows, tasks.workers))
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
@@ -103,5 +103,9 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def _partitions(edges: int, workers: int) -> int:
-    return 1 if edges < SMALL else max(workers, -(-edges // LARGE))
+def partition_count(edges: int, workers: int) -> int:
+    """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time."""
+    if edges < SMALL:
+        return 1
+    shared = 1 if workers == 1 else min(4 * workers, max(workers, edges // MEDIUM))
+    return max(shared, -(-edges // LARGE))

@@ -173,9 +173,7 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
             f"{vertices} vertices are no power of two: R-MAT halves the ids at every level; "
             f"choose --vertices {below} or {2 * below}"
         )
-    return _source(
-        f"rmat {vertices} vertices, {edges} edges, seed {seed}", RMat(vertices, edges, seed), parts
-    )
+    return _source(f"rmat {vertices} vertices, {edges} edges, seed {seed}", RMat(vertices, edges, seed), parts)
 
 
 def grid3d(side: int = 464, parts: int | None = None) -> Source:
@@ -202,9 +200,7 @@ def grid3d(side: int = 464, parts: int | None = None) -> Source:
         An argument is out of range.
     """
     _check("--side", side, 1, 2**20)
-    return _source(
-        f"grid3d side {side}", Grid3D(side**3, 3 * side**3, side), parts, triangles=27 if side == 3 else 0
-    )
+    return _source(f"grid3d side {side}", Grid3D(side**3, 3 * side**3, side), parts, triangles=27 if side == 3 else 0)
 
 
 def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: int | None = None) -> Source:

@@ -56,18 +56,29 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: str) -> 
 
 
 def merge(pieces: list[Array], bound: int, backend: str) -> Array:
-    """All keys of the pieces in ascending order, as a new array: a task never changes its inputs."""
-    return get_backend(backend).sort(get_backend(backend).array.concatenate(pieces), bound)
+    """All keys of the pieces in ascending order, as a new array: a task never changes its inputs.
+
+    The list, which is the task's own, is emptied: without a cluster that frees the pieces.
+    """
+    keys = get_backend(backend).array.concatenate(pieces)
+    pieces.clear()
+    return get_backend(backend).sort(keys, bound)
 
 
 def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
-    """The distinct keys of the pieces in ascending order."""
-    keys = merge(pieces, bound, backend)
-    first = keys[1:] != keys[:-1]
-    if first.all():
-        return keys
-    xp = get_backend(backend).array
-    return keys[xp.concatenate([xp.ones(1, dtype=bool), first])]
+    """The distinct keys of the pieces in ascending order; empties the list as `merge` does.
+
+    They are moved together in place, a chunk at a time: a mask and a copy of all keys would be the
+    highest point of a whole count's memory.
+    """
+    keys, chunk = merge(pieces, bound, backend), get_backend(backend).chunk
+    kept = min(1, len(keys))
+    for start in range(1, len(keys), chunk):
+        part = keys[start : start + chunk]
+        found = part[part != keys[start - 1 : start - 1 + len(part)]]
+        keys[kept : kept + len(found)] = found
+        kept += len(found)
+    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:

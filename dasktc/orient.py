@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
+from dasktc.csr import aligned
 from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
 from dasktc.tasks import Tasks, tree
@@ -35,6 +36,7 @@ class Oriented(NamedTuple):
         By rank.
     wedges : int
         Σ in(v)·out(v).
+    edges : int
     """
 
     partitions: list[Any]
@@ -42,6 +44,7 @@ class Oriented(NamedTuple):
     out_degree: Any
     in_degree: Any
     wedges: int
+    edges: int
 
 
 def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) -> Oriented:
@@ -62,10 +65,11 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     order = tasks.submit("orient", order_by, degree, backend)
     rank = tasks.submit("orient", _inverse, order, backend)
     partitions = tasks.map("orient", _orient, edges.partitions, rank, shift, backend)
-    ends = tasks.map("orient", _in_out, list(partitions), size, shift, backend)
-    inward, outward = (tree(tasks, "orient", total, side) for side in tasks.pieces("orient", ends, 2))
+    sources = tasks.map("orient", _sources, list(partitions), size, shift, backend)
+    outward = tree(tasks, "orient", total, sources)
+    inward = tasks.submit("orient", _in_degree, degree, order, outward)
     wedges = tasks.gather([tasks.submit("orient", _wedges, inward, outward)])[0]
-    return Oriented(partitions, order, outward, inward, wedges)
+    return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
 
 def total(vectors: list[Array]) -> Array:
@@ -99,13 +103,24 @@ def order_by(weight: Array, backend: str) -> Array:
 
 
 def _degrees(keys: Array, size: int, shift: int, backend: str) -> Array:
-    return sum(_in_out(keys, size, shift, backend))
+    return _sources(keys, size, shift, backend) + _ends(keys, size, (1 << shift) - 1, 0, backend)
 
 
-def _in_out(keys: Array, size: int, shift: int, backend: str) -> list[Array]:
-    xp = get_backend(backend).array
-    source, target = unpack(keys, shift)
-    return [xp.bincount(target, minlength=size), xp.bincount(source, minlength=size)]
+def _sources(keys: Array, size: int, shift: int, backend: str) -> Array:
+    return _ends(keys, size, -1, shift, backend)
+
+
+def _ends(keys: Array, size: int, mask: int, shift: int, backend: str) -> Array:
+    """How often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
+    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
+    found = xp.zeros(size, dtype="int64")
+    for start in range(0, len(keys), chunk):
+        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, 1)
+    return found
+
+
+def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
+    return degree.take(order) - out_degree
 
 
 def _inverse(order: Array, backend: str) -> Array:
@@ -116,7 +131,7 @@ def _inverse(order: Array, backend: str) -> Array:
 
 
 def _orient(keys: Array, rank: Array, shift: int, backend: str) -> Array:
-    xp = get_backend(backend).array
+    xp, rank = get_backend(backend).array, aligned(rank)
 
     def from_lower_degree(chunk: Array) -> Array:
         a, b = (rank.take(end) for end in unpack(chunk, shift))

@@ -152,13 +152,9 @@ def detect(url: str, head: bytes) -> str:
     if re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
-        raise _unread(
-            url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read"
-        )
+        raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
     if extension == ".adjlist":
-        raise _unread(
-            url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist"
-        )
+        raise _unread(url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist")
     return "lg" if lightgraphs.looks_like(head) else _EXTENSIONS.get(extension, "text")
 
 

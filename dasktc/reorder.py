@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from dasktc.backend import get_backend
+from dasktc.csr import aligned
 from dasktc.keys import pack, transform, unpack
 from dasktc.orient import Oriented, order_by, total
 from dasktc.tasks import Tasks, tree
@@ -54,7 +55,7 @@ def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -
     order, outward, inward = (
         tasks.submit("reorder", _take, vector, chosen) for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
-    return Oriented(partitions, order, outward, inward, graph.wedges)
+    return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
 def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
@@ -126,6 +127,8 @@ def _inverse(order: Array, backend: str) -> Array:
 
 
 def _relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
+    place = aligned(place)
+
     def relabelled(chunk: Array) -> Array:
         source, target = unpack(chunk, shift)
         return pack(place.take(source), place.take(target), shift)

@@ -139,11 +139,12 @@ class OnCluster:
         futures: list[Any] = self.client.compute(delayed)
         return futures
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Submit one call; the future's key is (stage-token, number)."""
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+        """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
         number = self._numbers.get(stage, 0)
         self._numbers[stage] = number + 1
-        return self.client.submit(function, *args, key=(f"{stage}-{self._token}", number), pure=False)
+        where: dict[str, Any] = {} if prefer is None else {"workers": [prefer], "allow_other_workers": True}
+        return self.client.submit(function, *args, key=(f"{stage}-{self._token}", number), pure=False, **where)
 
     def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
@@ -162,10 +163,19 @@ class OnCluster:
         return results
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Take each result to the client as it ends, so that no later loss of a worker can undo it."""
+        """Take each result to the client as it ends, so that no later loss of a worker can undo it.
+
+        The calls are dealt out evenly, neighbours together: left alone, Dask runs most of them where
+        their input is. A preference is not a demand: the calls of a worker that dies go to others.
+        """
         from distributed import as_completed
 
-        futures = [self.submit(stage, function, *call) for call in calls]
+        work = list(calls)
+        slots = sorted(address for address, threads in self.client.ncores().items() for _ in range(threads))
+        futures = [
+            self.submit(stage, function, *call, prefer=slots[i * len(slots) // len(work)] if slots else None)
+            for i, call in enumerate(work)
+        ]
         ended = as_completed(futures, loop=self.client.loop, with_results=True)
         futures.clear()
         for future, result in ended:

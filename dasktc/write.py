@@ -71,17 +71,13 @@ def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force
 
 def _check_target(target: Path, force: bool) -> None:
     if target.suffix not in _SUFFIXES:
-        raise InputError(
-            f"{target.name!r} ends in neither .parquet nor .txt, the formats written; choose one"
-        )
+        raise InputError(f"{target.name!r} ends in neither .parquet nor .txt, the formats written; choose one")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
     if not os.path.lexists(target):
         return
     if not force:
-        raise InputError(
-            f"{target} exists: it would be lost; choose another name, or replace it with --force"
-        )
+        raise InputError(f"{target} exists: it would be lost; choose another name, or replace it with --force")
     others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if others:
         raise InputError(

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import complete, multigraphs, star
 from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
@@ -119,6 +119,7 @@ def test_order_by_is_a_stable_descending_sort(weights):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), max_size=8))
+@example([(2**31 - 1, 2**31 - 1)] * 8)
 def test_wedges_do_not_overflow(degrees):
     """Eight vertices may have 2^65 wedges, although no such graph has 2^43 edges."""
     inward, outward = np.array(degrees, dtype="int64").reshape(-1, 2).T

@@ -41,7 +41,9 @@ class Backend:
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     chunk : int
-        Elements at a time that elementwise arithmetic runs fastest on.
+        Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
+        intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
+        trim threshold, which stops malloc from learning.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Backend:
     count: Callable[[BlockTask, str], TaskCount]
     scratch_bytes: Callable[[str, int, int], int]
     expected_probes: Callable[[BlockTask, str], int]
-    chunk: int = 1 << 15
+    chunk: int = 1 << 13
 
 
 @cache

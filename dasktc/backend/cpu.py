@@ -76,9 +76,7 @@ def _chunks(t: Triple, most: int) -> Iterator[Triple]:
     """Cut the rows into ranges of at most so many edges of either block."""
     begin = t.begin
     while begin < t.end:
-        reach = [
-            int(np.searchsorted(rows, rows[begin] + most, side="right")) - 1 for rows in (t.index, t.table)
-        ]
+        reach = [int(np.searchsorted(rows, rows[begin] + most, side="right")) - 1 for rows in (t.index, t.table)]
         end = max(begin + 1, min(*reach, t.end))
         yield t._replace(begin=begin, end=end)
         begin += -(-(end - begin) // t.step) * t.step

@@ -129,9 +129,7 @@ def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> None:
 
 
 @inlined
-def _look_ahead(
-    columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any
-) -> Any:
+def _look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
     """Sum the lengths of the rows that a row's entries name; prefetch those that will be streamed."""
     wedges = 0
     for p in range(U(first), U(last)):

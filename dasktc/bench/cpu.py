@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from dasktc.bench.kernels import HAND, OURS, Counter, Inputs, prepare_inputs
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.others import igraph_file, other_tools
-from dasktc.bench.pipeline import in_cluster, in_process, task_overhead, write_kronecker
-from dasktc.bench.report import Report, machine, versions
+from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
+from dasktc.bench.report import Report, load, machine, versions
 from dasktc.bench.tables import Measured, sections
 from dasktc.errors import InputError
 
@@ -77,9 +77,8 @@ def run(
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(
-            f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out"
-        )
+        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    facts = {"machine": machine(), "load": load(), "versions": versions()}
     counters, found = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
     with TemporaryDirectory(prefix="dasktc-bench-") as folder:
         _prepare(found, folder, graphs)
@@ -87,7 +86,6 @@ def run(
             for name, measure in _measures(found, counters, folder):
                 (say or _quiet)(f"run {number + 1} of {runs}: {name}")
                 measure()
-    facts = {"machine": machine(), "versions": versions()}
     return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(found, counters))
 
 
@@ -97,9 +95,7 @@ def _quiet(text: str) -> None:
 
 def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str | None) -> str:
     size = "--quick" if quick else f"--scale {scale} --runs {runs}"
-    paths = "".join(
-        f" {option} {path}" for option, path in (("--graphs", graphs), ("--gapbs", gapbs)) if path
-    )
+    paths = "".join(f" {option} {path}" for option, path in (("--graphs", graphs), ("--gapbs", gapbs)) if path)
     return f"dasktc bench cpu {size}{paths}"
 
 
@@ -111,18 +107,14 @@ def _prepare(found: Measured, folder: str, graphs: str | None) -> None:
         found.check(name, "its publisher", triangles)
         packed = None if graphs is None else Path(graphs, file)
         if packed is None or not packed.is_file():
-            found.skipped[name] = (
-                f"{file} is not in --graphs {graphs}" if graphs else "no --graphs DIR was given"
-            )
+            found.skipped[name] = f"{file} is not in --graphs {graphs}" if graphs else "no --graphs DIR was given"
             continue
         with gzip.open(packed) as text, open(Path(folder, packed.stem), "wb") as plain:
             shutil.copyfileobj(text, plain, 1 << 20)
         found.files[name] = (str(packed), str(Path(folder, packed.stem)))
 
 
-def _measures(
-    found: Measured, counters: list[Counter], folder: str
-) -> Iterator[tuple[str, Callable[[], None]]]:
+def _measures(found: Measured, counters: list[Counter], folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Everything that is measured in one run, and what it is called."""
     parquet = str(Path(folder, "kronecker.parquet"))
     for counter in counters:
@@ -131,14 +123,12 @@ def _measures(
     for what, source in (("generated", found.scale), ("Parquet", parquet)):
         yield f"one process, {what}", partial(_process, found, what, source)
         for workers in (1, 2) if what == "generated" else (2,):
-            yield f"{workers} workers, {what}", partial(_cluster, found, what, source, workers)
+            yield f"{workers} worker processes, {what}", partial(_cluster, found, what, source, workers)
     for name, (packed, plain) in found.files.items():
         for path in (packed, plain):
             yield f"dasktc, {Path(path).name}", partial(_file, found, name, path)
         if find_spec("igraph"):
             yield f"igraph, {Path(plain).name}", partial(_igraph_file, found, name, plain)
-    for workers in (1, 2):
-        yield f"overhead of a task, {workers} workers", partial(_overhead, found, workers)
 
 
 def _count(found: Measured, counter: Counter, inputs: Inputs) -> None:
@@ -169,8 +159,3 @@ def _igraph_file(found: Measured, name: str, path: str) -> None:
     counted = in_fresh_process(igraph_file, path, names=FILES[name][2])
     found.check(name, "igraph", counted.triangles)
     found.read[name, "igraph"].append(counted.seconds)
-
-
-def _overhead(found: Measured, workers: int) -> None:
-    found.tasks, seconds = in_fresh_process(task_overhead, workers, parts=4, splits=4)
-    found.overhead[workers].append(seconds)

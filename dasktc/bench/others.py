@@ -15,7 +15,7 @@ from typing import Any
 from dasktc.bench.kernels import Counted, Counter, Inputs, cpu_seconds
 from dasktc.errors import CountError, InputError
 
-__all__ = ["igraph_file", "other_tools"]
+__all__ = ["GAPBS_MISSING", "igraph_file", "other_tools", "whole_triangles"]
 
 Array = Any
 GAPBS_MISSING = "not installed: build tc of https://github.com/sbeamer/gapbs and name it with --gapbs PATH"
@@ -44,10 +44,10 @@ def _igraph(inputs: Inputs) -> Counted:
 
     graph = igraph.Graph(edges=inputs.edges())
     ratio, seconds = cpu_seconds(graph.transitivity_undirected)
-    return Counted(_from_transitivity(ratio, graph), seconds)
+    return Counted(whole_triangles(ratio, graph), seconds)
 
 
-def _from_transitivity(ratio: float, simple: Any) -> int:
+def whole_triangles(ratio: float, simple: Any) -> int:
     """The triangles of a simple graph: igraph counts them only as 3 triangles / connected triples."""
     import numpy as np
 
@@ -55,9 +55,7 @@ def _from_transitivity(ratio: float, simple: Any) -> int:
     triples = int((degree * (degree - 1) // 2).sum())
     triangles = ratio * triples / 3 if triples else 0.0
     if abs(triangles - round(triangles)) > 1e-3:
-        raise CountError(
-            f"igraph's transitivity {ratio!r} of {triples:,} triples makes {triangles} triangles"
-        )
+        raise CountError(f"igraph's transitivity {ratio!r} of {triples:,} triples makes {triangles} triangles")
     return round(triangles)
 
 
@@ -66,13 +64,11 @@ def igraph_file(path: str, names: bool) -> Counted:
     import igraph
 
     def read_and_count() -> tuple[float, Any]:
-        graph = (
-            igraph.Graph.Read_Ncol(path, directed=False) if names else igraph.Graph.Read_Edgelist(path, False)
-        )
+        graph = igraph.Graph.Read_Ncol(path, directed=False) if names else igraph.Graph.Read_Edgelist(path, False)
         return graph.transitivity_undirected(), graph
 
     (ratio, graph), seconds = cpu_seconds(read_and_count)
-    return Counted(_from_transitivity(ratio, graph.simplify()), seconds)
+    return Counted(whole_triangles(ratio, graph.simplify()), seconds)
 
 
 def _networkit(inputs: Inputs) -> Counted:
@@ -136,9 +132,7 @@ def _trials(binary: str, graph: Path, trials: int) -> Counted:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.search(r"(\d+) triangles", done.stdout)
     if found is None:
-        raise CountError(
-            f"{' '.join(command)} printed no number of triangles: is it GAPBS tc?; name it with --gapbs"
-        )
+        raise CountError(f"{' '.join(command)} printed no number of triangles: is it GAPBS tc?; name it with --gapbs")
     return Counted(int(found[1]), used() - began)
 
 
@@ -150,7 +144,5 @@ def _find_gapbs(path: str | None) -> str | None:
         if "load graph from file" in usage:
             return found
     if path:
-        raise InputError(
-            f"{path} -h does not print the usage of GAPBS: it is not its tc; give another --gapbs PATH"
-        )
+        raise InputError(f"{path} -h does not print the usage of GAPBS: it is not its tc; give another --gapbs PATH")
     return None

@@ -12,7 +12,12 @@ from typing import Any
 
 from dasktc.bench.measure import StageMeter, forget_peak, peak_bytes, resident_bytes
 
-__all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "task_overhead", "write_kronecker"]
+__all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "write_kronecker"]
+
+SMALL_SCALE, SMALL_LINES = 10, 20_000
+"""Of what is counted to warm up: enough for everything that is compiled to be used once."""
+PARTS, SPLITS = 4, 4
+"""Of the graph of next to nothing: 256 counting tasks."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,9 @@ class ClusterRun:
         CPU seconds of the counting tasks alone.
     peaks, baselines : list of int
         Peak resident bytes, and resident bytes with everything imported and nothing read.
+    tasks : int
+    task_seconds : float
+        Counting tasks of another graph, of next to nothing, and the wall seconds of each.
     """
 
     triangles: int
@@ -58,6 +66,8 @@ class ClusterRun:
     count: list[float]
     peaks: list[int]
     baselines: list[int]
+    tasks: int
+    task_seconds: float
 
 
 def in_process(source: int | str) -> ProcessRun:
@@ -86,6 +96,9 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
         baselines, began = run(resident_bytes), run(time.process_time)
         result = build(tasks, _open(source), Options()).triangle_count()
         ended, peaks = run(time.process_time), run(peak_bytes)
+        empty = build(tasks, _open(4), Options(parts=PARTS, splits=SPLITS))
+        empty.triangle_count()
+        no_work = empty.triangle_count()
     busy = result.tasks.groupby("worker")["seconds"].sum().tolist()
     return ClusterRun(
         result.triangles,
@@ -94,20 +107,9 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
         count=[float(seconds) for seconds in busy],
         peaks=list(peaks.values()),
         baselines=list(baselines.values()),
+        tasks=no_work.plan.tasks,
+        task_seconds=no_work.seconds["count"] / no_work.plan.tasks,
     )
-
-
-def task_overhead(workers: int, parts: int, splits: int) -> tuple[int, float]:
-    """Tasks of a count of next to nothing, and the wall seconds of each."""
-    from dasktc.cluster import connect
-    from dasktc.options import Options
-    from dasktc.triangles import build
-
-    with connect(workers=workers) as tasks:
-        graph = build(tasks, _open(4), Options(parts=parts, splits=splits))
-        graph.triangle_count()
-        result = graph.triangle_count()
-    return result.plan.tasks, result.seconds["count"] / result.plan.tasks
 
 
 def write_kronecker(scale: int, out: str) -> None:
@@ -128,14 +130,14 @@ def _open(source: int | str) -> Any:
 def _small(source: int | str, folder: str) -> Any:
     """A source of the same kind, to warm up with."""
     if isinstance(source, int):
-        return _open(4)
+        return _open(SMALL_SCALE)
     small = Path(folder, "small" + "".join(Path(source).suffixes[-2:]))
     if small.suffix == ".parquet":
-        write_kronecker(4, str(small))
+        write_kronecker(SMALL_SCALE, str(small))
     else:
         opener: Any = gzip.open if small.suffix == ".gz" else open
         with opener(source, "rb") as whole, opener(small, "wb") as head:
-            head.writelines(islice(whole, 100))
+            head.writelines(islice(whole, SMALL_LINES))
     return _open(str(small))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["Report", "Section", "machine", "versions"]
+__all__ = ["Report", "Section", "load", "machine", "versions"]
 
 Cell = str | int | float | None
 PACKAGES = (
@@ -46,14 +46,11 @@ class Section:
 
     def __str__(self) -> str:
         texts = [list(self.columns)]
-        texts += [
-            [_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows
-        ]
+        texts += [[_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows]
         widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
-        lines = ["  ".join(f"{t:{'>' if i else '<'}{widths[i]}}" for i, t in enumerate(row)) for row in texts]
-        return "\n".join(
-            [self.title, *("  " + line.rstrip() for line in lines), *("  " + n for n in self.notes)]
-        )
+        sides = [">" if spec else "<" for spec in self.columns.values()]
+        lines = ["  ".join(f"{t:{sides[i]}{widths[i]}}" for i, t in enumerate(row)) for row in texts]
+        return "\n".join([self.title, *("  " + line.rstrip() for line in lines), *("  " + n for n in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Title, rows as objects, and notes."""
@@ -95,6 +92,13 @@ def _text(cell: Cell, spec: str) -> str:
     if cell is None:
         return "-"
     return cell if isinstance(cell, str) else format(cell, spec)
+
+
+def load() -> str:
+    """How busy the machine is."""
+    import psutil
+
+    return ", ".join(f"{average:.1f}" for average in psutil.getloadavg()) + " over the last 1, 5, 15 minutes"
 
 
 def machine() -> str:

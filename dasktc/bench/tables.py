@@ -41,10 +41,6 @@ class Measured:
         Why a file was not measured.
     read : dict of (str, str) to list of float
         CPU seconds from file to count, by graph and what was read (".gz", "plain") or "igraph".
-    tasks : int
-        Tasks of the count of next to nothing.
-    overhead : dict of int to list of float
-        Wall seconds a task, by workers.
     """
 
     scale: int
@@ -58,8 +54,6 @@ class Measured:
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
-    tasks: int = 0
-    overhead: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def check(self, graph: str, who: str, triangles: int) -> None:
         """Refuse a number of triangles that differs from the first one of that graph."""
@@ -90,9 +84,7 @@ def _ratio(seconds: list[float], others: list[float]) -> float:
 
 
 def _graph(found: Measured) -> str:
-    return (
-        f"Kronecker scale {found.scale}, edge factor 16: {found.vertices:,} vertices, {found.edges:,} edges"
-    )
+    return f"Kronecker scale {found.scale}, edge factor 16: {found.vertices:,} vertices, {found.edges:,} edges"
 
 
 def _phases(run: ProcessRun) -> dict[str, float]:
@@ -203,7 +195,7 @@ def _memory(found: Measured) -> Section:
             "without interpreters": ".1f",
         },
         notes=[
-            "resident memory; interpreters: all imported, nothing read",
+            "resident memory; interpreters: all imported, nothing read; the client's process is not counted",
             "target: below 64 bytes an edge, everything included",
         ],
     )
@@ -212,7 +204,13 @@ def _memory(found: Measured) -> Section:
         table.rows.append([source, "one process", *_per_edge(peaks, bases, found.edges)])
     for (source, workers), held in found.clusters.items():
         peaks, bases = [sum(r.peaks) for r in held], [sum(r.baselines) for r in held]
-        table.rows.append([source, f"{workers} workers", *_per_edge(peaks, bases, found.edges)])
+        table.rows.append(
+            [
+                source,
+                f"{workers} worker process{'es' if workers > 1 else ''}",
+                *_per_edge(peaks, bases, found.edges),
+            ]
+        )
     return table
 
 
@@ -234,9 +232,11 @@ def _stage_memory(found: Measured) -> Section:
 
 
 def _overhead(found: Measured) -> Section:
+    runs = {workers: held for (source, workers), held in found.clusters.items() if source == "generated"}
+    tasks = next(iter(runs.values()))[0].tasks
     table = Section(
-        f"Dask's share: {found.tasks:,} counting tasks of a graph of 16 vertices",
-        {"workers": "d", "ms a task (wall)": ".2f"},
+        f"Dask's share: {tasks:,} counting tasks of a graph of 16 vertices",
+        {"worker processes": "d", "ms a task (wall)": ".2f"},
     )
-    table.rows = [[workers, 1000 * median(seconds)] for workers, seconds in found.overhead.items()]
+    table.rows = [[workers, 1000 * median(r.task_seconds for r in held)] for workers, held in runs.items()]
     return table

@@ -196,9 +196,7 @@ def _wrong_arcs(url: str, properties: Properties) -> str:
 def _properties(url: str) -> Properties:
     where = properties_url(url)
     if where is None:
-        raise InputError(
-            f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one"
-        )
+        raise InputError(f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one")
     with files.open_decompressed(where) as file:
         lines = file.read().decode("latin-1").splitlines()
     pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
@@ -217,9 +215,7 @@ def _properties(url: str) -> Properties:
         raise InputError(f"{where} lacks a number it must have: {error}: damaged; fetch it again") from error
     if min(nodes, arcs, window, min_interval) < 0 or not 0 < zeta < 16:
         raise InputError(f"{where} holds a number out of range: damaged; fetch it again")
-    return Properties(
-        nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", ""))
-    )
+    return Properties(nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", "")))
 
 
 def _codes(where: str, flags: str) -> tuple[int, ...]:
@@ -229,8 +225,6 @@ def _codes(where: str, flags: str) -> tuple[int, ...]:
         if field == "OFFSETS":
             continue
         if field not in codes or code not in CODES:
-            raise InputError(
-                f"{where} says compressionflags={flags}: {flag} is not read; recompress without it"
-            )
+            raise InputError(f"{where} says compressionflags={flags}: {flag} is not read; recompress without it")
         codes[field] = code
     return tuple(CODES[code] for code in codes.values())

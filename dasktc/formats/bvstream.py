@@ -144,9 +144,7 @@ def _residuals(stream: Array, at: Array, layout: Array, node: int, target: Array
         target[place] = successor
 
 
-def _decode(
-    stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array
-) -> int:
+def _decode(stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array) -> int:
     for i in range(before, len(offsets) - 1):
         mark, begin = at[0], offsets[i]
         degree = _number(stream, at, layout, OUTDEGREES)
@@ -185,9 +183,7 @@ KERNELS = {4: _kernel(types.int32), 8: _kernel(types.int64)}
 """By the bytes of an id."""
 
 
-def decode(
-    stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array
-) -> int:
+def decode(stream: Array, at: Array, layout: Array, node: int, before: int, offsets: Array, lists: Array) -> int:
     """Decode nodes until `offsets` or `lists` is full.
 
     Parameters

@@ -41,8 +41,12 @@ class _RowGroups:
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
             pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
         if self.ids == "text":
-            return backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
-        return columns.frame(backend, *(column.to_numpy() for column in pair))
+            found = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
+        else:
+            found = columns.frame(backend, *(column.to_numpy() for column in pair))
+        del table, pair
+        pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
+        return found
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -78,9 +82,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     from pyarrow.parquet import ParquetFile
 
     if files.is_compressed(url):
-        raise InputError(
-            f"{url} is a compressed Parquet file, which cannot be read in pieces; decompress it first"
-        )
+        raise InputError(f"{url} is a compressed Parquet file, which cannot be read in pieces; decompress it first")
     with files.open_decompressed(url) as stream, columns.one_line(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow

@@ -74,18 +74,14 @@ def integers(url: str, name: str, array: Array) -> Array:
         )
     kind, size = array.dtype.kind, array.dtype.itemsize
     if (kind, size) == ("u", 8) and len(array) and array.max() >= 1 << 63:
-        raise InputError(
-            f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices"
-        )
+        raise InputError(f"{name} in {url} holds {array.max()}: ids must be below 2^63; renumber the vertices")
     return np.ascontiguousarray(array, np.int32 if size < 4 or (kind, size) == ("i", 4) else np.int64)
 
 
 def frame(backend: Backend, src: Array, dst: Array) -> Any:
     """Make an edge frame of two integer arrays, of one type."""
     dtype = np.promote_types(src.dtype, dst.dtype)
-    return backend.frame.DataFrame(
-        {"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)}
-    )
+    return backend.frame.DataFrame({"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)})
 
 
 @contextmanager

@@ -136,16 +136,12 @@ def _expand_local(source: str) -> list[str]:
     if os.path.isdir(source):
         return _below(source)
     if os.path.exists(source):
-        raise InputError(
-            f"{source} is not a regular file, and data is read more than once; save it to a file first"
-        )
+        raise InputError(f"{source} is not a regular file, and data is read more than once; save it to a file first")
     if not glob.has_magic(source):
         raise InputError(f"{source} does not exist; check the path (the working directory is {os.getcwd()})")
     matches = glob.glob(source, recursive=True)
     if not matches:
-        raise InputError(
-            f"no file matches {source}; check the pattern (the working directory is {os.getcwd()})"
-        )
+        raise InputError(f"no file matches {source}; check the pattern (the working directory is {os.getcwd()})")
     below = [name for match in matches if os.path.isdir(match) for name in _below(match)]
     return list({match for match in matches if os.path.isfile(match)}.union(below))
 

@@ -109,9 +109,7 @@ def _blame(url: str, separator: str | None, width: int, bounds: range) -> NoRetu
                     f"{bounds.start} to {bounds.stop - 1}{' and a value' * (width == 3)} are expected: "
                     "damaged, or another format; check the line, or --format"
                 )
-    raise InputError(
-        f"{url} cannot be read as lines of two integers: damaged, or another format; check --format"
-    )
+    raise InputError(f"{url} cannot be read as lines of two integers: damaged, or another format; check --format")
 
 
 def _is_row(fields: list[str], width: int, bounds: range) -> bool:

@@ -33,9 +33,7 @@ __all__ = ["OPTIONS", "looks_like", "parts"]
 OPTIONS: dict[str, frozenset[str]] = {"mtx": frozenset()}
 Array = Any
 
-BANNER = re.compile(
-    rb"\s*%+\s*(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE
-)
+BANNER = re.compile(rb"\s*%+\s*(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE)
 
 
 PLAIN = b"0123456789 \t\r\n"

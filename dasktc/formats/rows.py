@@ -156,9 +156,7 @@ def _pattern(dialect: Dialect) -> str:
 def _refuse(lines: Array, places: Array, wrong: Array, dialect: Dialect) -> None:
     """Refuse the first line that is wrong, if there is one."""
     for which in np.flatnonzero(wrong)[:1]:
-        raise BadLine(
-            int(places[which]), _reason(lines[int(which)].as_py().decode("utf-8", "replace"), dialect)
-        )
+        raise BadLine(int(places[which]), _reason(lines[int(which)].as_py().decode("utf-8", "replace"), dialect))
 
 
 def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
@@ -177,9 +175,7 @@ def _convert(values: Array, ids: str, quoted: bool, places: Array) -> Array:
         which, value = next((i, v) for i, v in enumerate(values.to_pylist()) if not fits(v))
     shown = value[:40].decode("utf-8", "replace")
     if ids == "text":
-        reason = (
-            f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
-        )
+        reason = f"holds {shown!r}, which is not UTF-8 text: another encoding, or damaged; convert it, with iconv"
     else:
         reason = f"holds {shown!r}, which is beyond a 64-bit integer: a name, or damaged; use --ids text"
     raise BadLine(int(places[which]), reason)

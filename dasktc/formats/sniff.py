@@ -72,9 +72,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
         The file holds no edge in the first MiB, or its first rows can be read in more than one way.
     """
     if options.columns and options.columns[0] == options.columns[1]:
-        raise InputError(
-            f"--columns {','.join(options.columns)} is one column: an edge has two ends; give two"
-        )
+        raise InputError(f"--columns {','.join(options.columns)} is one column: an edge has two ends; give two")
     rows = _sample(url, options.skip or 0)
     readings = [r for s in _SEPARATORS if (r := _read_as(s, rows, options))]
     if not readings:

@@ -187,6 +187,4 @@ def _frame(backend: Backend, source: Array, target: Array) -> Any:
         source, target = source.astype(dtype, copy=False), target.astype(dtype, copy=False)
     else:
         source, target = (frame.Series(ids, dtype="str") for ids in (source, target))
-    return frame.DataFrame(
-        {"src": source, "dst": target}, **({"copy": False} if backend.name == "cpu" else {})
-    )
+    return frame.DataFrame({"src": source, "dst": target}, **({"copy": False} if backend.name == "cpu" else {}))

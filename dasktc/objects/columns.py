@@ -57,9 +57,7 @@ class Place:
 
     def beyond(self, row: int, value: Any) -> InputError:
         """Build the error about an integer that int64 does not hold."""
-        return self.refuse(
-            row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'"
-        )
+        return self.refuse(row, value, f"ids lie from {INT64.min} to {INT64.max}; renumber, or pass ids='text'")
 
 
 def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
@@ -117,9 +115,7 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
 
 
 def _no_ids(at: Place, dtype: Any) -> InputError:
-    return InputError(
-        f"{at.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it"
-    )
+    return InputError(f"{at.of} has type {dtype}: ids are integers or strings; name the two id columns, or convert it")
 
 
 def _settle_arrow(values: Any, at: Place) -> Column:
@@ -193,9 +189,7 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     text = decode(column)
     _refuse_null(text, at)  # a dictionary may hold one
     if ids == "int" and len(text):
-        raise at.refuse(
-            0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'"
-        )
+        raise at.refuse(0, text[0].as_py(), "ids='int' takes integers; convert the column, or pass ids='text'")
     return pd.array(text, dtype="str") if ids == "text" else np.empty(0, np.int64)
 
 
@@ -211,9 +205,7 @@ def _integers(numbers: Any, at: Place) -> Any:
         if np.isnan(value):
             raise at.missing(row, value)
         if np.trunc(value) != value:
-            raise at.refuse(
-                row, value, "a fraction is no id, this is perhaps a column of weights; name the id columns"
-            )
+            raise at.refuse(row, value, "a fraction is no id, this is perhaps a column of weights; name the id columns")
         raise at.refuse(row, value, f"{numbers.dtype} rounds integers from {exact:.0f} on; pass integers")
     return numbers.astype(np.int64)
 

@@ -22,9 +22,7 @@ def from_scipy(obj: Any, options: ReadOptions) -> Source:
     if not hasattr(obj, "tocoo"):
         raise unknown(obj)
     if obj.ndim != 2 or obj.shape[0] != obj.shape[1]:
-        raise InputError(
-            f"the sparse matrix has shape {obj.shape}: an adjacency matrix is square; pass a square one"
-        )
+        raise InputError(f"the sparse matrix has shape {obj.shape}: an adjacency matrix is square; pass a square one")
     coo = obj.tocoo()
     stored = coo.data != 0 if obj.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
     return slices("sparse matrix", [coo.row[stored], coo.col[stored]], options)
@@ -40,9 +38,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     ids = common_ids(nodes)
     if ids is None and options.ids:
         types = ", ".join(sorted({type(node).__name__ for node in nodes}))
-        raise InputError(
-            f"the graph's nodes are of type {types}: they are numbered; leave ids={options.ids!r} out"
-        )
+        raise InputError(f"the graph's nodes are of type {types}: they are numbered; leave ids={options.ids!r} out")
     ends: Iterable[Any] = chain.from_iterable(rows)
     starts = np.arange(len(nodes))
     if ids == "int":

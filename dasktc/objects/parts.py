@@ -58,9 +58,7 @@ class PartitionPart:
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
         wanted = self.ids if self.convert else None
-        pair = [
-            settle(upstream.iloc[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)
-        ]
+        pair = [settle(upstream.iloc[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)]
         for column, at in zip(pair, self.places, strict=True):
             if len(column) and not self.convert and ids_of(column) != self.ids:
                 raise InputError(

@@ -63,9 +63,7 @@ def from_numpy(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     edges = obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj)
     if edges.ndim != 2 or edges.shape[1] != 2:
-        raise InputError(
-            f"the NumPy array has shape {edges.shape}: an edge list has one edge a row; pass shape (m, 2)"
-        )
+        raise InputError(f"the NumPy array has shape {edges.shape}: an edge list has one edge a row; pass shape (m, 2)")
     return slices("NumPy array", [edges[:, 0], edges[:, 1]], options)
 
 
@@ -80,9 +78,7 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
         if not (listed or array) or getattr(item, "ndim", 1) != 1:
-            raise InputError(
-                f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences"
-            )
+            raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
     return slices("pair", obj, options)
 
 

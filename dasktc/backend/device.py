@@ -1,0 +1,76 @@
+"""What launching a CUDA kernel needs: a device, and a block task as the kernels take it.
+
+Written against a `Device`, so that the tests run the same launches on the host.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from dasktc.backend.nvrtc import Defines
+from dasktc.csr import Array, BlockTask
+
+__all__ = ["BEHIND", "BLOCK", "Counts", "Device", "describe", "spread"]
+
+Counts = tuple[int, int, int, int]
+"""Triangles, wedges, probes and the longest bucket."""
+
+BEHIND = 1 << 40
+"""`shift` of unordered blocks: every column stands before v."""
+BLOCK = 256
+"""Threads in a block of the kernels that take a thread an edge or a row, unless a macro says otherwise."""
+THREADS = 2048
+"""Threads that a multiprocessor holds."""
+
+_POINTERS = tuple(f"{block}_{part}" for block in ("index", "table", "stream") for part in ("offsets", "columns"))
+TASK = np.dtype(
+    [*((name, np.uint64) for name in _POINTERS)]
+    + [(name, np.int64) for name in ("rows", "split", "splits", "shift", "same", "hubs", "near", "tables")]
+)
+"""`struct Task` of the kernels' prelude."""
+
+
+class Device(Protocol):
+    """What a launch needs: an array module, the size of the machine, and a way to run a kernel."""
+
+    array: ModuleType
+    processors: int
+
+    def pointer(self, array: Array) -> int:
+        """Address of an array's first element."""
+
+    def launch(
+        self,
+        kernel: str,
+        entry: str,
+        defines: Defines,
+        grid: int,
+        block: int,
+        values: tuple[Any, ...],
+        shared: int = 0,
+    ) -> None:
+        """Run entry point `entry` of a kernel file; `shared` is bytes of dynamic shared memory."""
+
+
+def describe(device: Device, task: BlockTask) -> Any:
+    """Fill in `struct Task`, its `hubs` excepted."""
+    ordered = task.index.ordered and task.table.ordered and task.stream.ordered
+    given = np.zeros(1, TASK)
+    for name in _POINTERS:
+        block, part = name.split("_")
+        given[name] = device.pointer(getattr(getattr(task, block), part))
+    given["rows"] = max(0, -(-(task.index.rows - task.split) // task.splits))
+    given["split"], given["splits"] = task.split, task.splits
+    given["shift"] = int(task.table.column_part < task.index.column_part) if ordered else BEHIND
+    given["same"] = task.index is task.table
+    return given
+
+
+def spread(device: Device, kernel: str, entry: str, found: Defines, threads: int, *values: Any) -> None:
+    """Launch about so many threads, and no more than the machine is filled with."""
+    block = dict(found).get("BLOCK", BLOCK)
+    grid = max(1, min(-(-threads // block), THREADS // block * device.processors))
+    device.launch(kernel, entry, found, grid, block, values)

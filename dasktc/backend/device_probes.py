@@ -1,0 +1,76 @@
+"""What a CUDA kernel must report as probes, from row lengths and positions alone.
+
+A separate computation, on the arrays of any array module: it reads no kernel and finds no
+triangle. The formulas stand in the kernels' sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+from dasktc.backend.launch_hub import HUB, hub_count
+from dasktc.csr import Array, BlockTask
+
+__all__ = ["expected_probes"]
+
+PROBE_EDGES = 1 << 24
+"""Index edges looked at in one go."""
+
+
+def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
+    """Add up the probes of a kernel from row lengths and positions alone, by the formula in its source.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    task : BlockTask
+    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    macros : dict, optional
+        The `hub` kernel's, as `count` got them.
+    """
+    shape = HUB | (macros or {})
+    ordered = task.index.ordered and task.table.ordered and task.stream.ordered
+    hubs = hub_count(task.index.edges, task.stream.rows, ordered, shape["BITMAP"])
+    lone = task.index is task.table
+    total = 0
+    for u, v in _edges(xp, task):
+        table, stream = task.table.offsets, task.stream.offsets
+        size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
+        if kernel == "trust":
+            degree = task.index.offsets[u + 1] - task.index.offsets[u]
+            total += int(xp.where((size > 0) & ((degree > 1) | (not lone)), b, 0).sum())
+            continue
+        a = _before(xp, task, u, v) if ordered else size
+        if kernel == "hub":
+            tested = xp.where((v < min(hubs, shape["NEAR"])) | (size <= shape["SMALL"]), a, xp.minimum(a, b))
+        elif kernel == "bitmap":
+            by_a = (v < hubs) | (size <= shape["SMALL"]) | (b > shape["LONG"] * a)
+            tested = xp.where(by_a, a, b)
+        else:
+            tested = a + b if kernel == "merge" else xp.minimum(a, b)
+        total += int(xp.where((a > 0) & (b > 0), tested, 0).sum())
+    return total
+
+
+def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
+    """Yield the task's index edges (u, v), some at a time."""
+    offsets, edges = task.index.offsets, task.index.edges
+    for begin in range(0, edges, PROBE_EDGES):
+        end = min(begin + PROBE_EDGES, edges)
+        u = xp.searchsorted(offsets, xp.arange(begin, end, dtype="int64"), side="right") - 1
+        mine = u % task.splits == task.split
+        yield u[mine], task.index.columns[begin:end][mine].astype("int64")
+
+
+def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
+    """Count the entries of table row u whose vertex id is below v's: all edges bisect at once."""
+    table, bound = task.table, v * task.index.parts + task.index.column_part
+    first = table.offsets[u]
+    low, high = first.copy(), table.offsets[u + 1]
+    while bool((low < high).any()):
+        middle = xp.minimum((low + high) >> 1, max(table.edges - 1, 0))
+        below = (low < high) & (table.columns[middle].astype("int64") * table.parts + table.column_part < bound)
+        low, high = xp.where(below, middle + 1, low), xp.where(below, high, xp.minimum(middle, high))
+    return low - first

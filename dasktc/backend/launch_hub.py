@@ -1,0 +1,167 @@
+"""The launches of `hub` and of `bitmap`, its plain form: see kernels/hub.cu."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backend.device import BEHIND, Device, spread
+from dasktc.backend.nvrtc import Defines
+from dasktc.csr import Array, BlockTask
+from dasktc.errors import InputError
+
+__all__ = ["HUB", "hub", "hub_count", "scratch_bytes"]
+
+HUB = {
+    "SMALL": 16,
+    "LONG": 8,
+    "ITEM_EDGES": 1024,
+    "ITEM_LISTS": 1024,
+    "PLAIN_WARPS": 8,
+    "NEAR_WARPS": 2,
+    "TABLE_WARPS": 2,
+    "AHEAD": 4,
+    "BITMAP": 1 << 16,
+    "FILTER": 1 << 13,
+    "NEAR": 1 << 14,
+}
+"""Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
+HUB_BYTES = 4
+"""Bytes an index edge that the hubs' bitmaps may take."""
+MOST_COLUMNS = 1 << 34
+"""Columns of a block that a list's record can point into."""
+
+
+def hub_count(index_edges: int, stream_rows: int, ordered: bool = True, most: int = HUB["BITMAP"]) -> int:
+    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
+
+    Parameters
+    ----------
+    index_edges, stream_rows : int
+    ordered : bool
+        Unordered blocks have no hubs.
+    most : int
+    """
+    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if ordered else 0
+
+
+def _bitmap_words(hubs: int) -> int:
+    group = hubs >> 5
+    return (group + 1) * ((group << 4) + (hubs & 31))
+
+
+class _Launch(NamedTuple):
+    """What the kernels of one task share."""
+
+    device: Device
+    task: BlockTask
+    given: Any
+    totals: Array
+    found: Defines
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The macros."""
+        return dict(self.found)
+
+    def run(self, entry: str, grid: int, block: int, *values: Any) -> None:
+        """Launch so many blocks of so many threads."""
+        self.device.launch("hub", entry, self.found, grid, block, (self.given, *values))
+
+    def spread(self, entry: str, threads: int, *values: Any) -> None:
+        """Launch about so many threads."""
+        spread(self.device, "hub", entry, self.found, threads, self.given, *values)
+
+
+def hub(device: Device, task: BlockTask, given: Any, totals: Array, found: Defines) -> None:
+    """Count short rows by edges, near hubs by bitmaps and the rest by tables; with PLAIN no tables.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+    given : numpy.ndarray of one `struct Task`
+        `hubs`, `near` and `tables` are filled in.
+    totals : array of uint64, shape (4,)
+    found : Defines
+
+    Raises
+    ------
+    InputError
+        A block has more columns than a list's record can point into.
+    """
+    shape, plain = dict(found), "PLAIN" in dict(found)
+    if not plain and max(task.table.edges, task.stream.edges) >= MOST_COLUMNS:
+        raise InputError(
+            f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
+            f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
+        )
+    ordered = int(given["shift"][0]) != BEHIND
+    hubs = hub_count(task.index.edges, task.stream.rows, ordered, shape["BITMAP"])
+    apart = task.table is not task.stream
+    given["hubs"], given["near"] = hubs, hubs if plain else min(hubs, shape["NEAR"])
+    given["tables"] = task.stream.rows if apart else 0
+    long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
+    keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
+    lists = device.array.zeros(keys + 1, dtype="uint64")
+    launch = _Launch(device, task, given, totals, found)
+    records = _by_rows(launch, hubs, long_rows, lists, plain)
+    if records:
+        _by_tables(launch, lists, keys, records)
+
+
+def _by_rows(hub: _Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
+    """Count short rows and near hubs; count the lists of each table, and all of them."""
+    device, xp, shape = hub.device, hub.device.array, hub.shape
+    bitmaps = xp.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
+    items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
+    state, found = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
+    if hubs:
+        hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
+    values = (bitmaps, items, state[:1], lists, found, np.uint32(plain), hub.totals)
+    hub.spread("hub_edges", int(hub.given["rows"][0]), *values)
+    if long_rows and (hubs or plain):
+        entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
+        grid = min(32 * device.processors, len(items))
+        hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals)
+    return int(found[0]) if long_rows else 0
+
+
+def _by_tables(hub: _Launch, lists: Array, keys: int, total: int) -> None:
+    """Group the lists by the table that they are streamed against, and stream them."""
+    device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
+    ends = xp.cumsum(lists, dtype="uint64")
+    records = xp.empty(total, dtype="uint64")
+    hub.spread("hub_lists", int(hub.given["rows"][0]), ends, records)
+    items = xp.empty((min(keys, total) + total // shape["ITEM_LISTS"] + 1, 2), dtype="uint32")
+    state = xp.zeros(2, dtype="uint32")
+    hub.spread("hub_items", keys, ends, np.int64(keys), items, state[:1])
+    table = _narrow(hub, task.table.columns)
+    stream = table if task.table is task.stream else _narrow(hub, task.stream.columns)
+    grid = min(32 * device.processors, len(items))
+    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals)
+    hub.run("hub_tables", grid, 32 * shape["TABLE_WARPS"], *values)
+
+
+def _narrow(hub: _Launch, columns: Array) -> Array:
+    """The low halves of columns, four by four."""
+    halves = hub.device.array.empty(-(-len(columns) // 4) + 1, dtype="uint64")
+    hub.spread("hub_narrow", len(halves), columns, np.int64(len(columns)), halves)
+    return halves
+
+
+def scratch_bytes(index_edges: int, table_columns: int, plain: bool) -> int:
+    """Bytes beside a task's blocks, at most: with lists, two records and four 16-bit ids an edge.
+
+    Parameters
+    ----------
+    index_edges, table_columns : int
+    plain : bool
+        Without lists.
+    """
+    bitmaps = 4 * _bitmap_words(hub_count(index_edges, table_columns))
+    items = 8 * (min(index_edges, table_columns) + index_edges // HUB["ITEM_EDGES"])
+    lists = 20 * index_edges + 2 * items + 40 * table_columns
+    return bitmaps + items + (0 if plain else lists) + (1 << 12)

@@ -1,0 +1,74 @@
+"""The launches of `trust`: see kernels/trust.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend.device import Device, spread
+from dasktc.backend.nvrtc import Defines
+from dasktc.csr import Array, BlockTask
+
+__all__ = ["TRUST", "scratch_bytes", "trust"]
+
+TRUST = {"VH": 1, "CO": 1, "VC": 1, "CHUNK": 1, "LEVELS": 6, "THREADS": 1024}
+"""Macros of the `trust` kernel."""
+TRUST_BYTES = 512 << 20
+"""Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
+DEPTH = 128
+"""Entries that a bucket of the `trust` kernel holds, at least (section 3.2)."""
+BUCKETS = 1024
+"""Buckets of a thread block's table; together as many in its warps' tables of SMALL_BUCKETS."""
+SMALL_BUCKETS = 32
+
+
+def trust(device: Device, task: BlockTask, given: Any, totals: Array, found: Defines) -> None:
+    """Sort the rows by team, then count them.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+    given : numpy.ndarray of one `struct Task`
+    totals : array of uint64, shape (4,)
+    found : Defines
+    """
+    shape, xp = dict(found), device.array
+    rows = xp.empty(int(given["rows"][0]), dtype="uint32")
+    lists = xp.zeros(6, dtype="uint32")
+    spread(device, "trust", "trust_rows", found, len(rows), given, rows, lists, totals)
+    by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
+    buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
+    deepest = max(DEPTH, -(-2 * longest // buckets))
+    threads, shared = shape["THREADS"], _shared_bytes(shape)
+    work = [("trust_block", by_block, deepest)]
+    work += [("trust_warp", -(-32 * by_warp // threads), DEPTH if shape["CO"] else deepest)]
+    for entry, blocks, depth in work:
+        grid = min(2 * device.processors, blocks, max(1, TRUST_BYTES // _table_bytes(depth)))
+        if grid:
+            scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
+            values = (given, rows, lists, scratch, np.uint32(depth), totals)
+            device.launch("trust", entry, found, grid, threads, values, shared)
+
+
+def _table_bytes(depth: int) -> int:
+    """Scratch of one thread block, the levels in shared memory counted in."""
+    return 4 * BUCKETS * depth
+
+
+def _shared_bytes(shape: dict[str, int]) -> int:
+    """Bytes of `struct Shared`."""
+    return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
+
+
+def scratch_bytes(table_columns: int) -> int:
+    """Bytes beside a task's blocks, at most.
+
+    Parameters
+    ----------
+    table_columns : int
+        Columns of the table block, no fewer than rows of the index block.
+    """
+    deepest = max(DEPTH, -(-2 * table_columns // BUCKETS))
+    return 4 * table_columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)

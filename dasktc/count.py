@@ -79,6 +79,9 @@ def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
+    places = tuple((block.row_part, block.column_part) for block in (index, table, stream))
+    if places != job.triple.places:
+        raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
     task = BlockTask(index, table, stream, job.split, job.splits)
     found = get_backend(job.backend).count(task, job.kernel)
     return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
@@ -136,7 +139,7 @@ def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: f
     CountError
         A task's triangles, wedges or probes differ; its block triple is named.
     """
-    chosen = random.Random(seed).sample(records, max(1, round(share * len(records))))
+    chosen = random.Random(seed).sample(sorted(records), max(1, round(share * len(records))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
     for record, again, probes in tasks.each("verify", _verify, calls):
         found, job = record.count, record.job

@@ -91,7 +91,7 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     """
     shift = shift_of(size)
     keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, partition_count(rows, tasks.workers))
+    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks.workers))
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))

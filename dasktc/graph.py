@@ -12,7 +12,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.options import Options
 from dasktc.plan import Plan
 from dasktc.result import TriangleCount
-from dasktc.stages import Prepared, Progress, silent
+from dasktc.stages import Prepared, Progress, plan_again, silent
 from dasktc.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -79,9 +79,13 @@ class Graph:
         """
         if not 0 <= verify <= 1:
             raise InputError(f"--verify {verify} is not a share: give a number from 0 to 1")
-        began, report = time.perf_counter(), progress or silent
-        options = self.options if kernel is None else replace(self.options, kernel=kernel)
-        plan, work = self.plan, jobs(self.plan, options.chosen_kernel, options.chosen_backend)
+        if kernel is not None:
+            options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
+            prepared = replace(self.prepared, plan=plan_again(self.prepared, options))
+            other = replace(self, prepared=prepared, options=options)
+            return other.triangle_count(verify=verify, seed=seed, progress=progress)
+        began, report, plan = time.perf_counter(), progress or silent, self.plan
+        work = jobs(plan, self.options.chosen_kernel, self.options.chosen_backend)
         # 7. Count, a task a block triple and split.
         records = []
         report("count", 0, plan.tasks)
@@ -95,7 +99,7 @@ class Graph:
         if verify:
             report("verify", 0, 1)
             verified = verify_records(self.tasks, self.blocks, records, verify, seed)
-        return self._result(options, sorted(records), verified, ended - began, began)
+        return self._result(sorted(records), verified, ended - began, began)
 
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.
@@ -249,9 +253,7 @@ class Graph:
         """
         return measures.triangle_list(self, limit)
 
-    def _result(
-        self, options: Options, records: list[Record], verified: int, count: float, began: float
-    ) -> TriangleCount:
+    def _result(self, records: list[Record], verified: int, count: float, began: float) -> TriangleCount:
         triangles, known = sum(r.count.triangles for r in records), self.prepared.source.triangles
         if known is not None and triangles != known:
             raise CountError(
@@ -265,9 +267,9 @@ class Graph:
             edges=self.edges,
             loops_dropped=self.prepared.loops,
             duplicates_dropped=self.prepared.rows - self.prepared.loops - self.edges,
-            backend=options.chosen_backend,
+            backend=self.options.chosen_backend,
             workers=self.tasks.workers,
-            kernel=options.chosen_kernel,
+            kernel=self.options.chosen_kernel,
             reorder=self.options.chosen_reorder,
             plan=self.plan,
             seconds={**before, "count": count, "total": sum(before.values()) + time.perf_counter() - began},

@@ -47,6 +47,8 @@ class Options:
         _one_of("reorder", self.reorder, REORDERS)
         for name in ("parts", "splits"):
             value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+                raise InputError(f"--{name} {value!r} is not a whole number: give 1 or more")
             if value is not None and value < 1:
                 raise InputError(f"--{name} {value} is below 1: a count has at least one part; give 1 or more")
         bytes_of(self.memory)

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PLANNERS", "Block", "Limits", "Plan", "Triple", "make_plan"]
+from dasktc.errors import InputError
+
+__all__ = ["PLANNERS", "Block", "Limits", "Plan", "Scratch", "Triple", "make_plan"]
 
 Block = tuple[int, int]
 Scratch = Callable[[int, int], int]
@@ -28,6 +30,7 @@ Grid = Callable[[int], "np.ndarray[Any, np.dtype[np.int64]]"]
 """Edges in each block of the n × n partition, shape (n, n)."""
 
 MAX_PARTS = 64
+MAX_TRIPLES = 10**6
 BYTES_PER_EDGE, BYTES_PER_ROW = 4, 8
 
 
@@ -182,6 +185,11 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
         yield "whole", 1
         return
     if limits.parts is not None:
+        if limits.parts**3 > MAX_TRIPLES:
+            raise InputError(
+                f"--parts {limits.parts} makes {limits.parts**3:,} block triples, {MAX_TRIPLES:,} at most can be "
+                "scheduled: blocks would be tiny; give a smaller n, or leave it out"
+            )
         yield "hash2d", limits.parts
         return
     if limits.partition == "auto":
@@ -193,15 +201,17 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
 
 
 def _least_bytes(vertices: int, edges: int, parts: int) -> int:
-    """TRUST's first guess, 3|E|/n² edges a task (section 6.5), with the blocks' offsets added."""
-    blocks = min(3, parts**2)
-    return blocks * (BYTES_PER_EDGE * edges // parts**2 + BYTES_PER_ROW * (vertices // parts))
+    """What a task needs at the least: one block of E/n² edges.
+
+    TRUST's guess is three of them (section 6.5), which a skewed graph can do with less than.
+    """
+    return BYTES_PER_EDGE * edges // parts**2 + BYTES_PER_ROW * (vertices // parts)
 
 
 def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scratch: Scratch, limits: Limits) -> Plan:
     triples = list(PLANNERS[partition](parts))
     splits = limits.splits or -(-4 * limits.workers // len(triples))
-    rows = -(-vertices // parts)
+    rows = max(1, -(-vertices // parts))
     block_bytes = BYTES_PER_EDGE * grid + BYTES_PER_ROW * (rows + 1)
     largest, triple = max((_task_bytes(t, grid, block_bytes, rows, splits, scratch), t) for t in triples)
     fits = largest <= limits.memory
@@ -240,7 +250,7 @@ def _why(partition: str, parts: int, largest: int, triple: Triple, limits: Limit
 def size(count: float) -> str:
     """Bytes for people: 1.5 GB."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
+        if float(f"{count:.3g}") < 1000 or unit == "TB":
             break
         count /= 1000
-    return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
+    return f"{count:.0f} {unit}" if count >= 100 else f"{count:.3g} {unit}"

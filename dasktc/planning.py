@@ -15,6 +15,7 @@ from dasktc.plan import Limits, Plan, make_plan
 from dasktc.stages import Progress, prepare_edges, silent
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source
+from dasktc.vertices import check_size
 
 __all__ = ["plan_size", "plan_source"]
 
@@ -66,6 +67,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
     for name, value in (("vertices", vertices), ("edges", edges)):
         if value < 0:
             raise InputError(f"--{name} {value} is negative: a graph has 0 or more; give its size")
+    check_size(vertices)
     return make_plan(
         vertices,
         edges,

@@ -82,12 +82,15 @@ class TriangleCount:
 
     @property
     def time_imbalance(self) -> float | None:
-        """Counting seconds of the busiest over those of the least busy worker (TRUST, table 6)."""
+        """Counting seconds of the busiest over those of the least busy worker process (TRUST, table 6).
+
+        None where that is no number: one process ran everything although more could have.
+        """
         busy: dict[str, float] = {}
         for record in self.records:
             busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
         if len(busy) < 2:
-            return 1.0
+            return 1.0 if self.workers == 1 else None
         return max(busy.values()) / min(busy.values()) if min(busy.values()) else None
 
     @property

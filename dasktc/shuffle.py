@@ -17,7 +17,7 @@ __all__ = ["exchange", "splitters"]
 
 Array = Any
 SAMPLES = 64
-"""Sampled keys a partition and a splitter: ranges then differ by a tenth or so."""
+"""Sampled keys a range: ranges then differ by a tenth or so."""
 
 
 def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str) -> list[list[Any]]:
@@ -47,15 +47,16 @@ def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound
     return tasks.pieces(stage, slices, len(starts) + 1)
 
 
-def splitters(tasks: Tasks, stage: str, keys: list[Any], count: int) -> list[int]:
-    """Keys that cut all partitions into at most `count` ranges of about equal size (sample sort)."""
+def splitters(tasks: Tasks, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
+    """Keys that cut partitions of `total` keys into at most `count` ranges of about equal size (sample sort)."""
     if count == 1:
         return []
-    found = np.sort(np.concatenate(tasks.gather(tasks.map(stage, _sample, list(keys)))))
+    step = max(1, total // (SAMPLES * count))
+    found = np.sort(np.concatenate(tasks.gather(tasks.map(stage, _sample, list(keys), step))))
     return sorted({int(found[len(found) * r // count]) for r in range(1, count)}) if len(found) else []
 
 
-def _sample(keys: Array) -> Array:
+def _sample(keys: Array, step: int) -> Array:
     """Every so-many-th key, in host memory."""
-    chosen = keys[:: 1 << 12] if len(keys) >= 1 << 18 else keys[::SAMPLES]
+    chosen = keys[::step]
     return chosen.get() if hasattr(chosen, "get") else chosen.copy()

@@ -15,13 +15,13 @@ from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import Limits, Plan, make_plan
+from dasktc.plan import Limits, Plan, Scratch, make_plan
 from dasktc.reorder import reorder
 from dasktc.sources import Source
 from dasktc.tasks import Tasks
 from dasktc.vertices import vertex_map
 
-__all__ = ["Prepared", "Progress", "prepare_blocks", "prepare_edges", "silent"]
+__all__ = ["Prepared", "Progress", "plan_again", "prepare_blocks", "prepare_edges", "silent"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how many of its steps are done, and how many there are."""
@@ -40,6 +40,8 @@ class Prepared:
     graph : Oriented
     layout : Layout
     plan : Plan
+    grid : array of int64, shape (n, n)
+        Edges in each block.
     vertices : handle of VertexMap
     rows, loops : int
         Rows read, and how many of them were loops.
@@ -51,6 +53,7 @@ class Prepared:
     graph: Oriented
     layout: Layout
     plan: Plan
+    grid: Any
     vertices: Any
     rows: int
     loops: int
@@ -93,31 +96,47 @@ def prepare_edges(
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
     layout = Layout(1, size, shift, how == "degree")
-    plan = _plan(tasks, graph, layout, edges.edges, options, workers or tasks.workers)
+    grids: dict[int, Any] = {}
+    limits = Limits(
+        workers=workers or tasks.workers,
+        memory=tasks.memory(bytes_of(options.memory)),
+        partition=options.partition,
+        parts=options.parts,
+        splits=options.splits,
+    )
+
+    def grid(n: int) -> Any:
+        return grids.setdefault(n, grid_edges(tasks, graph, layout._replace(parts=n), backend))
+
+    plan = make_plan(size, edges.edges, grid, _scratch(options), limits)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    return Prepared(graph, layout._replace(parts=plan.parts), plan, vertices, rows, loops, source, seconds)
+    layout = layout._replace(parts=plan.parts)
+    return Prepared(graph, layout, plan, grids[plan.parts], vertices, rows, loops, source, seconds)
 
 
 def _size(vertices: Any) -> int:
     return int(vertices.size)
 
 
-def _plan(tasks: Tasks, graph: Oriented, layout: Layout, edges: int, options: Options, workers: int) -> Plan:
-    backend, kernel = options.chosen_backend, options.chosen_kernel
-    limits = Limits(
-        workers=workers,
-        memory=tasks.memory(bytes_of(options.memory)),
-        partition=options.partition,
-        parts=options.parts,
-        splits=options.splits,
-    )
-    return make_plan(
-        layout.vertices,
-        edges,
-        lambda n: grid_edges(tasks, graph, layout._replace(parts=n), backend),
-        lambda index_edges, columns: get_backend(backend).scratch_bytes(kernel, index_edges, columns),
-        limits,
-    )
+def _scratch(options: Options) -> Scratch:
+    backend = get_backend(options.chosen_backend)
+    return lambda index_edges, columns: backend.scratch_bytes(options.chosen_kernel, index_edges, columns)
+
+
+def plan_again(prepared: Prepared, options: Options) -> Plan:
+    """The plan of the same blocks and splits for the options' kernel, whose scratch may be larger.
+
+    Raises
+    ------
+    InputError
+        It does not fit the memory that the blocks were planned for.
+    """
+    plan = prepared.plan
+    limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
+    found = make_plan(plan.vertices, plan.edges, lambda n: prepared.grid, _scratch(options), limits)
+    if not found.fits:
+        raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
+    return found
 
 
 def prepare_blocks(
@@ -146,7 +165,8 @@ def prepare_blocks(
     """
     plan, began = prepared.plan, time.perf_counter()
     if not plan.fits:
-        raise InputError(f"{plan.why}: raise --memory, or let --partition auto choose n")
+        other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
+        raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
     # 6. CSR blocks on the workers.
     progress("blocks", 0, 1)
     blocks = build_blocks(tasks, prepared.graph, prepared.layout, options.chosen_backend)

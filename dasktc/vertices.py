@@ -15,7 +15,7 @@ from dasktc.errors import InputError
 from dasktc.sources import Ids
 from dasktc.tasks import Tasks, tree
 
-__all__ = ["MAX_VERTICES", "VertexMap", "vertex_map"]
+__all__ = ["MAX_VERTICES", "VertexMap", "check_size", "vertex_map"]
 
 Array = Any
 Frame = Any
@@ -190,7 +190,7 @@ def _either(flags: list[Array]) -> Array:
 def _table_map(present: Array, low: int, backend: str) -> TableMap:
     xp = get_backend(backend).array
     ids = xp.flatnonzero(present)
-    _check_size(len(ids))
+    check_size(len(ids))
     table = xp.zeros(len(present), dtype="int32")
     table[ids] = xp.arange(len(ids), dtype="int32")
     return TableMap(low, table, ids + low if low else ids)
@@ -228,16 +228,17 @@ def _unite_text(found: list[Any]) -> Any:
 
 
 def _text_map(ids: Any) -> TextMap:
-    _check_size(len(ids))
+    check_size(len(ids))
     return TextMap(ids.sort())
 
 
 def _sorted_map(ids: Array, backend: str) -> SortedMap:
-    _check_size(len(ids))
+    check_size(len(ids))
     return SortedMap(ids, backend)
 
 
-def _check_size(vertices: int) -> None:
+def check_size(vertices: int) -> None:
+    """Refuse more vertices than 32-bit columns can name."""
     if vertices > MAX_VERTICES:
         raise InputError(
             f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "

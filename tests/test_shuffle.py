@@ -1,0 +1,254 @@
+"""Keys and the shuffle: edges as sorted integers, cut into ranges of about equal size."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import multigraphs
+from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
+
+from dasktc import edges as edge_stage
+from dasktc import keys as keys_module
+from dasktc.backend import get_backend
+from dasktc.csr import OrientedCSR
+from dasktc.edges import canonical
+from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.options import Options
+from dasktc.stages import silent
+from dasktc.tasks import Direct, tree
+from dasktc.triangles import build
+from dasktc.vertices import MAX_VERTICES, vertex_map
+
+ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    ("vertices", "bits"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (MAX_VERTICES, 31)]
+)
+def test_bits_of_an_id(vertices, bits):
+    assert shift_of(vertices) == bits
+
+
+@given(st.integers(1, MAX_VERTICES), st.data())
+def test_keys_hold_both_ends(vertices, data):
+    ids = st.lists(st.tuples(*[st.integers(0, vertices - 1)] * 2), min_size=1, max_size=9)
+    high, low = np.array(data.draw(ids)).T
+    shift = shift_of(vertices)
+    for dtype in ("int32", "int64"):
+        keys = pack(high.astype(dtype), low.astype(dtype), shift)
+        assert keys.dtype == "int64"
+        assert keys.min() >= 0
+        assert [end.tolist() for end in unpack(keys, shift)] == [high.tolist(), low.tolist()]
+
+
+@given(st.lists(ARRAYS, min_size=1, max_size=5), st.sampled_from([1, 2, 3, 1 << 15]))
+def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces, chunk):
+    """In chunks of any size: a run of equal keys may end in the next one."""
+    copies = [piece.copy() for piece in pieces]
+    everything = np.concatenate(copies).tolist()
+    with mock.patch.object(keys_module, "get_backend", return_value=replace(get_backend("cpu"), chunk=chunk)):
+        for function, expected in ((merge, sorted(everything)), (distinct, sorted(set(everything)))):
+            given_up = list(pieces)
+            assert function(given_up, 100, "cpu").tolist() == expected
+            assert given_up == []
+    assert all((piece == copy).all() for piece, copy in zip(pieces, copies, strict=True))
+
+
+@given(ARRAYS, st.lists(st.integers(0, 120), max_size=6).map(sorted))
+def test_cut_makes_a_piece_of_every_range(keys, starts):
+    pieces, borders = cut(keys, starts, 100, "cpu"), [0, *starts, 10**9]
+    assert len(pieces) == len(starts) + 1
+    for piece, low, high in zip(pieces, borders, borders[1:], strict=False):
+        assert piece.tolist() == sorted({key for key in keys.tolist() if low <= key < high})
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_transform_goes_in_chunks_over_every_key(size):
+    keys = np.arange(size * get_backend("cpu").chunk + 3)
+    longest = []
+    found = transform(keys, lambda chunk: longest.append(len(chunk)) or chunk * 2, "cpu")
+    assert (found == keys * 2).all()
+    assert max(longest) <= get_backend("cpu").chunk
+
+
+@given(st.lists(st.integers(), min_size=1, max_size=100), st.integers(2, 9))
+def test_tree_takes_every_handle_once(handles, arity):
+    left, groups = list(handles), []
+    assert tree(Direct(), "sum", lambda group: groups.append(len(group)) or sum(group), left, arity) == sum(
+        handles
+    )
+    assert not left
+    assert sum(groups) == (len(handles) + len(groups) - 1 if groups else 0)
+    assert max(groups, default=0) <= arity
+
+
+# Ranges
+
+
+class Watched(Direct):
+    """Several workers' worth of partitions, and the arrays that came to the client."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.arrays = []
+
+    def gather(self, handles):
+        found = list(handles)
+        self.arrays += [value for value in found if isinstance(value, np.ndarray)]
+        return found
+
+
+@contextmanager
+def many_partitions(large=8):
+    """As if a handful of edges were a lot."""
+    with mock.patch.multiple(edge_stage, SMALL=1, MEDIUM=1, LARGE=large):
+        yield
+
+
+def ranges(sizes, workers):
+    """Lengths of the partitions that frames of these sizes are shuffled to, each frame over rows of its own."""
+    rng, frames = np.random.default_rng(1), []
+    for number, size in enumerate(sizes):
+        src = rng.integers(number * 10**6, (number + 1) * 10**6, size)
+        frames.append(pd.DataFrame({"src": src, "dst": 10**8 + rng.integers(0, 10**8, size)}))
+    tasks = Watched(workers)
+    vertices = vertex_map(tasks, frames, "int", "cpu")
+    found = canonical(tasks, list(frames), sum(sizes), vertices, vertices.size, "cpu")
+    return [len(partition) for partition in found.partitions], sum(map(len, tasks.arrays))
+
+
+@pytest.mark.parametrize("sizes", [[1 << 17] * 8, [1 << 20, (1 << 18) - 1], [1 << 19, 1_000, 0, 7]], ids=str)
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_ranges_are_about_equal_whatever_the_sizes_of_the_parts(sizes, workers):
+    held, _ = ranges(sizes, workers)
+    assert len(held) == workers
+    assert max(held) < 1.5 * sum(held) / workers
+
+
+@pytest.mark.parametrize("size", [1 << 15, 1 << 17])
+def test_samples_do_not_grow_with_the_edges(size):
+    """64 keys a part and a border come to the client, whatever the part's size."""
+    held, sampled = ranges([size] * 10, 4)
+    assert sum(held) > 9 * size
+    assert 0 < sampled <= 64 * 10 * 4
+
+
+def test_few_edges_stay_in_one_partition():
+    assert ranges([100, 200], 4) == ([300], 0)
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    "edges", [[(0, 1), (1, 2), (2, 3)], [(0, 1), (1, 1), (1, 2), (2, 3)]], ids=["no loop", "a loop"]
+)
+def test_frames_hold_their_two_columns_and_nothing_else(edges):
+    """An index of the rows that were kept would be as large as the ids, and travel with them."""
+    frames, rows, loops = edge_stage.read(Direct(), source_of(edges), "cpu")
+    assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
+    assert list(frames[0].columns) == ["src", "dst"]
+    assert isinstance(frames[0].index, pd.RangeIndex)
+
+
+# Any number of partitions
+
+
+@given(
+    multigraphs(),
+    st.integers(1, 5),
+    st.integers(1, 9),
+    st.sampled_from(EVERY_REORDER),
+    st.sampled_from([1, 2, 3]),
+)
+@settings(max_examples=60)
+def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder, n):
+    slow = orientation(edges)
+    with many_partitions():
+        options = Options(partition="hash2d", parts=n, splits=1, reorder=reorder)
+        graph = build(Watched(workers), source_of(edges, parts=parts), options, silent)
+        result = graph.triangle_count()
+    plain = build(Direct(), source_of(edges), Options(partition="hash2d", parts=n, splits=1, reorder=reorder))
+    assert int(result) == int(plain.triangle_count())
+    assert (result.edges, result.wedges) == (len(slow.edges), slow.wedges)
+    for place, block in graph.blocks.items():
+        assert block.offsets.tolist() == plain.blocks[place].offsets.tolist()
+        assert block.columns.tolist() == plain.blocks[place].columns.tolist()
+
+
+class Frozen(Watched):
+    """Results that nobody may write to: on a cluster a task's input is other tasks' input too."""
+
+    def submit(self, stage, function, *args):
+        return frozen(function(*args))
+
+    def map(self, stage, function, inputs, *shared):
+        return [frozen(result) for result in super().map(stage, function, inputs, *shared)]
+
+
+def frozen(result):
+    if isinstance(result, np.ndarray):
+        result.flags.writeable = False
+    elif isinstance(result, pd.DataFrame):
+        return result.apply(lambda column: pd.Series(frozen(column.to_numpy(copy=True)), copy=False))
+    elif isinstance(result, OrientedCSR):
+        frozen(result.columns)
+        frozen(result.offsets)
+    elif type(result) in (tuple, list):
+        return type(result)(frozen(item) for item in result)
+    return result
+
+
+def test_frozen_results_cannot_be_written_to():
+    results = [
+        *frozen([np.arange(3), (np.arange(3), 1)]),
+        frozen(pd.DataFrame({"src": [1, 2]}))["src"].values,
+    ]
+    for array in (results[0], results[1][0], results[2]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("scale", [1, 2**40], ids=["table", "sorted"])
+def test_tasks_never_change_their_inputs(reorder, scale):
+    edges = [(scale * u, scale * v) for u, v in skewed_edges(200, 4_000, 2)]
+    with many_partitions(large=300):
+        options = Options(partition="hash2d", parts=2, reorder=reorder)
+        graph = build(Frozen(9), source_of(edges, parts=4), options, silent)
+        result = graph.triangle_count(verify=1.0)
+    assert int(result) == int(build(Direct(), source_of(edges), Options()).triangle_count())
+
+
+def test_handles_are_given_up_once_they_are_used():
+    """Whoever kept them would keep their memory on the workers."""
+    handles = [[1, 2], [3, 4]]
+    assert Direct().pieces("stage", handles, 2) == [[1, 3], [2, 4]]
+    inputs = [1, 2, 3]
+    assert Direct().map("stage", lambda item, by: item * by, inputs, 2) == [2, 4, 6]
+    assert handles == inputs == []
+
+
+def test_partitions_hold_each_edge_once_in_ascending_order():
+    edges = skewed_edges(200, 4_000, 1)
+    with many_partitions(large=100):
+        tasks = Watched(3)
+        frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
+        vertices = vertex_map(tasks, frames, "int", "cpu")
+        proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
+        found = canonical(tasks, proper, sum(map(len, proper)), vertices, vertices.size, "cpu")
+    assert len(found.partitions) > 10
+    keys = np.concatenate(found.partitions)
+    assert (np.diff(keys) > 0).all()
+    assert len(keys) == found.edges == len(orientation(edges).edges)
+    assert not proper

@@ -6,13 +6,15 @@ client of any of them can be passed in.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-import os
 import socket
 import sys
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,8 +73,9 @@ def connect(
         with _local(workers) as found:
             yield _on(found)
     else:
-        found = client if client is not None else active_client()
-        yield Direct() if found is None else _on(found)
+        with _inside_a_task() as own:
+            found = client or own or active_client()
+            yield Direct() if found is None else _on(found)
 
 
 def active_client() -> Any:
@@ -90,15 +93,26 @@ def active_client() -> Any:
 def _on(client: Any) -> OnCluster:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
-    if not client.ncores():
-        try:
-            client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise ClusterError(
-                f"no worker joined {client.scheduler.address} in {WORKER_SECONDS} s: none was started, or they cannot "
-                "reach it; start one with `dask worker ADDRESS`"
-            ) from None
-    return OnCluster(client)
+    tasks = OnCluster(client, WORKER_SECONDS)
+    tasks.wait_for_workers()
+    return tasks
+
+
+@contextmanager
+def _inside_a_task() -> Iterator[Any]:
+    """The client of the task that this runs in, which then leaves its thread to others; else None."""
+    if "distributed" not in sys.modules:
+        yield None
+        return
+    from distributed import get_worker, worker_client
+
+    try:
+        get_worker()
+    except ValueError:
+        yield None
+        return
+    with worker_client() as found:
+        yield found
 
 
 @contextmanager
@@ -107,9 +121,9 @@ def _remote(address: str | None, file: str | None) -> Iterator[Any]:
 
     where = address or file
     try:
-        if file is not None:
-            _wait_for_file(file)
-        client = Client(address, scheduler_file=file, timeout=CONNECT_SECONDS, set_as_default=False)
+        address = address or _address(file)
+        _greet(address)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, or "
@@ -119,12 +133,33 @@ def _remote(address: str | None, file: str | None) -> Iterator[Any]:
         yield client
 
 
-def _wait_for_file(file: str) -> None:
-    """Give a scheduler that is just starting time to write its file; Client would wait for ever."""
+def _greet(address: str) -> None:
+    """Exchange greetings with a scheduler, in time: Client would wait for ever for one that says nothing."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async def greet() -> None:
+        comm = await connect(address, timeout=CONNECT_SECONDS, **Security().get_connection_args("client"))
+        await comm.close()
+
+    async def in_time() -> None:
+        await asyncio.wait_for(greet(), CONNECT_SECONDS)
+
+    with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has an event loop already
+        thread.submit(asyncio.run, in_time()).result()
+
+
+def _address(file: str | None) -> str:
+    """The address in a scheduler's file; one that is just starting is given time to write it."""
     ends = time.monotonic() + CONNECT_SECONDS
-    while not os.path.exists(file):
-        if time.monotonic() > ends:
-            raise TimeoutError
+    while True:
+        try:
+            with open(file or "") as text:
+                address: str = json.load(text)["address"]
+                return address
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            if time.monotonic() > ends:
+                raise TimeoutError from error
         time.sleep(0.1)
 
 

@@ -8,10 +8,15 @@ keeps two runs on one cluster apart: without it the second would be handed the f
 
 from __future__ import annotations
 
+import itertools
 import operator
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 from uuid import uuid4
+
+from dasktc.errors import ClusterError
 
 __all__ = ["Direct", "OnCluster", "Tasks", "tree"]
 
@@ -113,12 +118,15 @@ class OnCluster:
     Parameters
     ----------
     client : distributed.Client
+    patience : float
+        Seconds without any worker after which it gives up; Dask itself would wait for ever.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, patience: float = 60) -> None:
         self.client = client
+        self._patience = patience
         self._token = uuid4().hex[:8]
-        self._numbers: dict[str, int] = {}
+        self._numbers = itertools.count()
 
     @property
     def workers(self) -> int:
@@ -128,9 +136,27 @@ class OnCluster:
 
     def memory(self, budget: int | None = None) -> int:
         """The smallest share of a thread in its worker's budget, or memory limit."""
+        self.wait_for_workers()
         found = self.client.scheduler_info(n_workers=-1)["workers"].values()
         shares: list[int] = [int(budget or w["memory_limit"] or UNLIMITED) // w["nthreads"] for w in found]
         return min(shares)
+
+    def wait_for_workers(self) -> None:
+        """Return once there is a worker.
+
+        Raises
+        ------
+        ClusterError
+            None came in time.
+        """
+        began = time.monotonic()
+        while not self.client.ncores():
+            if time.monotonic() - began > self._patience:
+                raise ClusterError(
+                    f"no worker joined {self.client.scheduler.address} in {self._patience} s: none was started, they "
+                    "died, or they cannot reach it; start one with `dask worker ADDRESS`"
+                )
+            time.sleep(0.1)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute them on the cluster; their values stay there."""
@@ -141,10 +167,9 @@ class OnCluster:
 
     def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
-        number = self._numbers.get(stage, 0)
-        self._numbers[stage] = number + 1
+        key = (f"{stage}-{self._token}", next(self._numbers))
         where: dict[str, Any] = {} if prefer is None else {"workers": [prefer], "allow_other_workers": True}
-        return self.client.submit(function, *args, key=(f"{stage}-{self._token}", number), pure=False, **where)
+        return self.client.submit(function, *args, key=key, pure=False, **where)
 
     def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
@@ -159,8 +184,9 @@ class OnCluster:
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results to the client; the first error among them is raised here."""
-        results: list[Any] = self.client.gather(list(handles))
-        return results
+        futures = list(handles)
+        results = {future.key: result for future, result in self._ended(futures)}
+        return [results[future.key] for future in futures]
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
@@ -168,19 +194,56 @@ class OnCluster:
         The calls are dealt out evenly, neighbours together: left alone, Dask runs most of them where
         their input is. A preference is not a demand: the calls of a worker that dies go to others.
         """
-        from distributed import as_completed
-
         work = list(calls)
         slots = sorted(address for address, threads in self.client.ncores().items() for _ in range(threads))
         futures = [
             self.submit(stage, function, *call, prefer=slots[i * len(slots) // len(work)] if slots else None)
             for i, call in enumerate(work)
         ]
-        ended = as_completed(futures, loop=self.client.loop, with_results=True)
-        futures.clear()
-        for future, result in ended:
+        for future, result in self._ended(futures):
             future.release()
             yield result
+
+    def _ended(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield futures and results as they end; give up when tasks are cancelled or no worker is left."""
+        from distributed import as_completed
+
+        left, pause, checked = len(futures), 0.0005, time.monotonic()
+        with _one_line():
+            ended = as_completed(futures, loop=self.client.loop, with_results=True, raise_errors=False)
+            while not ended.is_empty():
+                batch = ended.next_batch(block=False)
+                left, pause = left - len(batch), 0.0005 if batch else min(2 * pause, 0.02)
+                for future, result in batch:
+                    if future.status != "finished":
+                        future.result()  # raises what went wrong, at once
+                    yield future, result
+                if not batch and time.monotonic() - checked > 1:
+                    self.wait_for_workers()
+                    checked = time.monotonic()
+                if not batch:
+                    time.sleep(pause)
+        if left:
+            raise ClusterError(f"{left:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Say Dask's own failures in one line."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterError(
+            f"task {error.task} ended its worker {error.allowed_failures + 1} times: it needs more memory than a "
+            "worker has, or crashes it; give workers more memory, or cut the input smaller"
+        ) from error
+    except CancelledError as error:
+        why = " ".join(str(error).split())
+        raise ClusterError(
+            f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
+        ) from error
 
 
 def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int = 8) -> Any:

@@ -210,11 +210,17 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     for split in range(m):
         task = BlockTask(block, block, block, split, m)
         cpu().count(task, kernel)
-        tracemalloc.start()
-        cpu().count(task, kernel)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+        peak = min(allocated(task, kernel) for _ in range(5))
         assert peak < planned + 4_000  # a few small Python objects
+
+
+def allocated(task, kernel):
+    """Bytes at the highest point; those of other threads, such as a cluster's, too."""
+    tracemalloc.start()
+    cpu().count(task, kernel)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
 
 
 @given(multigraphs(max_vertices=20), st.integers(1, 7), st.integers(1, 5), st.sampled_from(EVERY_REORDER))

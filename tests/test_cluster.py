@@ -1,0 +1,687 @@
+"""The same count on a Dask cluster: whose client, which tasks, and what travels."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, Future, LocalCluster, get_client
+from pipeline import random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import cluster as places
+from dasktc import generate
+from dasktc.cluster import active_client, connect
+from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.objects import from_object
+from dasktc.sources import ReadOptions, Source
+from dasktc.tasks import Direct, OnCluster
+
+KRONECKER_14 = 2_843_668
+"""Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
+
+PATIENCE = 20
+"""Seconds after which something that should have happened did not."""
+
+local_cluster = partial(
+    LocalCluster, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+)
+
+
+@pytest.fixture
+def threads():
+    """Two workers in this process: quick to start, easy to look into."""
+    with local_cluster(n_workers=2, processes=False) as found:
+        yield found
+
+
+@pytest.fixture
+def inner(threads):
+    with Client(threads, set_as_default=False) as found:
+        yield found
+
+
+def until(condition):
+    """Wait for something that the scheduler does in its own time."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def facts(result):
+    """Everything that has to be the same wherever it was counted."""
+    shown = result.to_dict()
+    for name in ("seconds", "workers", "time_imbalance", "edges_per_second"):
+        del shown[name]
+    return shown, [(record.job, record.count._replace(seconds=0.0)) for record in result.records]
+
+
+# The same result
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"partition": "whole", "splits": 3},
+        {"partition": "hash2d", "parts": 3, "splits": 2},
+        {"kernel": "trust", "partition": "hash2d", "parts": 2, "splits": 1},
+        {"reorder": "indegree", "splits": 4},
+        {"reorder": "none", "kernel": "merge", "splits": 1, "partition": "hash2d", "parts": 5},
+    ],
+    ids=str,
+)
+def test_direct_and_cluster_agree(client, options):
+    edges = skewed_edges(300, 3_000, 1)
+    named = [(f"v{u}", f"v{v}") for u, v in edges]
+    for source in (source_of(edges, parts=7), source_of(named, "text", parts=4), source_of([])):
+        chosen = {"memory": "1GB", "verify": 0.5, **options}
+        assert facts(dasktc.triangle_count(source, client, **chosen)) == facts(
+            dasktc.triangle_count(source, **chosen)
+        )
+
+
+@pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}], ids=str)
+def test_direct_and_cluster_agree_after_a_shuffle(client, options):
+    chosen = {"memory": "1GB", "splits": 2, "reorder": "collective", **options}
+    here, there = (
+        dasktc.triangle_count(generate.kronecker(14, parts=parts), where, **chosen)
+        for parts, where in ((1, None), (5, client))
+    )
+    assert int(there) == KRONECKER_14
+    assert facts(here) == facts(there)
+
+
+def test_two_counts_on_one_cluster_do_not_mix(client):
+    """Their tasks have the same names; without a token the second would get the first one's results."""
+    graphs = [dasktc.prepare(source_of(random_edges(50, 500, seed), parts=3), client) for seed in (1, 2)]
+    found = [int(graph.triangle_count()) for graph in (*graphs, *graphs)]
+    expected = [int(dasktc.triangle_count(source_of(random_edges(50, 500, seed)))) for seed in (1, 2)]
+    assert found == expected * 2
+    assert expected[0] != expected[1]
+
+
+def test_counts_from_several_threads(client):
+    expected, found = int(dasktc.triangle_count(source_of(random_edges(60, 600, 3)))), []
+
+    def count():
+        found.append(int(dasktc.triangle_count(source_of(random_edges(60, 600, 3), parts=3), client)))
+
+    running = [threading.Thread(target=count) for _ in range(3)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert found == [expected] * 3
+
+
+def test_an_error_in_a_task_is_the_user_s_own(client):
+    edges = pd.DataFrame({"a": [0.5, 1.0], "b": [1.0, 2.0]})
+    with pytest.raises(InputError, match="fraction") as here:
+        dasktc.triangle_count(edges)
+    with pytest.raises(InputError) as there:
+        dasktc.triangle_count(edges, client)
+    assert str(here.value) == str(there.value)
+
+
+@dataclass(frozen=True)
+class BrokenPart:
+    upstream: None = None
+
+    def read(self, backend: Any, upstream: Any = None) -> Any:
+        raise InputError("line 3 of x.txt holds nothing")
+
+
+@dataclass(frozen=True)
+class SlowPart:
+    """A part that is read until `stop` is there, and says so if that took too long."""
+
+    stop: Path
+    upstream: None = None
+
+    def read(self, backend: Any, upstream: Any = None) -> Any:
+        end = time.monotonic() + PATIENCE / 2
+        while not self.stop.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.stop.with_suffix(".done").touch()
+        return pd.DataFrame({"src": [0], "dst": [1]})
+
+
+def test_an_error_does_not_wait_for_the_other_tasks(client, tmp_path):
+    """A line that cannot be read is told at once, not after the last of a thousand files."""
+    slow = SlowPart(tmp_path / "stop")
+    with pytest.raises(InputError, match="line 3"):
+        dasktc.triangle_count(Source("slow", (slow, BrokenPart())), client)
+    assert not slow.stop.with_suffix(".done").exists()
+    slow.stop.touch()
+    until(slow.stop.with_suffix(".done").exists)
+
+
+def test_a_large_array_goes_in_pieces_that_dask_takes_without_a_warning(client):
+    edges = np.random.default_rng(1).integers(0, 40_000, (1_500_000, 2))
+    result = dasktc.triangle_count(edges, client)
+    assert result.edges + result.loops_dropped + result.duplicates_dropped == 1_500_000
+    assert (int(result), result.wedges) == (int(here := dasktc.triangle_count(edges)), here.wedges)
+
+
+def test_a_dask_dataframe_is_computed_on_the_cluster(client):
+    import dask.dataframe as dd
+
+    edges = pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"])
+    frame = dd.from_pandas(edges, npartitions=5)
+    expected = facts(dasktc.triangle_count(edges, splits=2, memory="1GB"))[0]
+    for where in (None, client):
+        assert facts(dasktc.triangle_count(frame, where, splits=2, memory="1GB"))[0] == expected
+
+
+# Whose client
+
+
+def ran_here(result):
+    return all(record.worker.endswith(f":{os.getpid()}") for record in result.records)
+
+
+TRIANGLE = ([0, 1, 2], [1, 2, 0])
+
+
+def test_without_a_client_everything_runs_here():
+    assert active_client() is None
+    result = dasktc.triangle_count(TRIANGLE)
+    assert (result.workers, ran_here(result)) == (1, True)
+
+
+def test_a_client_that_is_passed_is_used_and_left_open(client):
+    result = dasktc.triangle_count(TRIANGLE, client)
+    assert (int(result), result.workers, ran_here(result)) == (1, 2, False)
+    assert client.status == "running"
+    assert active_client() is None
+
+
+def test_an_active_client_is_used(cluster):
+    with Client(cluster) as active:
+        assert active_client() is active
+        result = dasktc.triangle_count(TRIANGLE)
+        assert (int(result), result.workers, ran_here(result)) == (1, 2, False)
+        assert active.status == "running"
+    assert ran_here(dasktc.triangle_count(TRIANGLE))
+
+
+def test_a_client_that_is_passed_goes_before_the_active_one(cluster, inner):
+    with Client(cluster):
+        assert ran_here(dasktc.triangle_count(TRIANGLE, inner))
+
+
+def test_the_address_of_a_scheduler(cluster, tmp_path):
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": cluster.scheduler_address}))
+    for place in ({"scheduler": cluster.scheduler_address}, {"scheduler_file": str(file)}):
+        result = dasktc.triangle_count(TRIANGLE, **place)
+        assert (int(result), result.workers, ran_here(result)) == (1, 2, False)
+        assert active_client() is None
+
+
+def test_local_workers_are_started_and_ended():
+    """Without a complaint about the dashboard's port, and without a default client left behind."""
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        except OSError:
+            pass  # somebody else has it: as good
+        result = dasktc.triangle_count(generate.kronecker(8), workers=2)
+    assert (result.workers, ran_here(result)) == (2, False)
+    assert int(result) == int(dasktc.triangle_count(generate.kronecker(8)))
+    with pytest.raises(ValueError, match="client"):
+        get_client()
+    pids = {int(record.worker.rpartition(":")[2]) for record in result.records}
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def count_in_a_task():
+    return int(dasktc.triangle_count(TRIANGLE))
+
+
+def test_a_task_may_count():
+    """Its worker's only thread waits for tasks of its own: the task has to step aside."""
+    with local_cluster(n_workers=1) as one, Client(one, set_as_default=False) as client:
+        future = client.submit(count_in_a_task)
+        assert future.result(timeout=PATIENCE) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"client": object(), "workers": 2},
+        {"workers": 2, "scheduler": "tcp://127.0.0.1:1"},
+        {"scheduler": "tcp://127.0.0.1:1", "scheduler_file": "x.json"},
+    ],
+    ids=" and ".join,
+)
+def test_two_places_at_a_time_are_refused(given):
+    with pytest.raises(InputError) as error:
+        dasktc.triangle_count(TRIANGLE, **given)
+    for name in given:
+        assert name.replace("_", "-") in str(error.value)
+
+
+@pytest.mark.parametrize("workers", [0, -3])
+def test_fewer_than_one_worker_is_refused(workers):
+    with pytest.raises(InputError, match=f"--workers {workers} is below 1"):
+        dasktc.triangle_count(TRIANGLE, workers=workers)
+
+
+def test_what_is_no_client_is_refused():
+    with pytest.raises(InputError, match=r"client is a str.*Client"):
+        dasktc.triangle_count(TRIANGLE, "tcp://127.0.0.1:8786")
+
+
+# Clusters that do not answer
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(places, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(places, "WORKER_SECONDS", 0.5)
+
+
+@pytest.fixture
+def silent_port():
+    """A port that takes connections and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.timeout(PATIENCE)
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense", "ftp://x:1", "tcp://a.invalid:1"]
+)
+def test_an_address_without_a_scheduler_is_refused(short, address):
+    with pytest.raises(ClusterError, match="scheduler") as error:
+        dasktc.triangle_count(TRIANGLE, scheduler=address)
+    assert address in str(error.value)
+    assert "\n" not in str(error.value)
+    assert active_client() is None
+
+
+@pytest.mark.timeout(PATIENCE)
+def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": f"tcp://127.0.0.1:{silent_port}"}))
+    for place in ({"scheduler": f"tcp://127.0.0.1:{silent_port}"}, {"scheduler_file": str(file)}):
+        with pytest.raises(ClusterError, match=r"no scheduler answered at .* in 1 s"):
+            dasktc.triangle_count(TRIANGLE, **place)
+
+
+FROM_FILES = """
+import sys, dasktc, dasktc.cluster
+dasktc.cluster.CONNECT_SECONDS = 1
+for file in sys.argv[1:]:
+    try:
+        dasktc.triangle_count(([0], [1]), scheduler_file=file)
+    except dasktc.ClusterError as error:
+        print(error)
+"""
+
+
+def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
+    """In a process of its own: waiting for a file that never comes could not be ended here."""
+    files = [tmp_path / "missing.json"]
+    for number, content in enumerate(["", "not json", '{"id": "x"}', "[]"]):
+        files.append(tmp_path / f"{number}.json")
+        files[-1].write_text(content)
+    command = [sys.executable, "-W", "error", "-c", FROM_FILES, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(files)
+    assert all(str(file) in line for file, line in zip(files, lines, strict=True))
+
+
+@pytest.mark.timeout(PATIENCE)
+def test_a_cluster_without_workers_is_refused(short):
+    with (
+        local_cluster(n_workers=0, processes=False) as empty,
+        Client(empty, set_as_default=False) as client,
+        pytest.raises(ClusterError, match="no worker joined"),
+    ):
+        dasktc.triangle_count(TRIANGLE, client)
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+def test_workers_may_come_late():
+    with local_cluster(n_workers=0, processes=False) as late, Client(late, set_as_default=False) as client:
+        later = threading.Timer(0.5, late.scale, [1])
+        later.start()
+        assert int(dasktc.triangle_count(TRIANGLE, client)) == 1
+        later.join()
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.parametrize("stage", ["orient", "count"])
+def test_a_cluster_whose_workers_go_for_good_is_refused(short, threads, inner, stage):
+    """Dask itself would wait for ever."""
+
+    def leave(now, done, total):
+        if now == stage and not done:
+            threads.scale(0)
+            until(lambda: not threads.scheduler.workers)
+
+    with pytest.raises(ClusterError, match="worker"):
+        dasktc.triangle_count(
+            source_of(random_edges(50, 400, 5), parts=3), inner, progress=leave, memory="1GB"
+        )
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+def test_a_cancelled_task_is_an_error_not_a_result(inner):
+    """Somebody restarts the cluster or cancels the futures during the count."""
+    tasks = OnCluster(inner)
+    results = tasks.each("count", slowly, [(0.01,), (60,)])
+    assert next(results) == 0.01
+    inner.cancel([Future(key, inner) for key in list(inner.futures)], force=True)
+    with pytest.raises(ClusterError):
+        next(results)
+
+
+def slowly(seconds):
+    time.sleep(seconds if seconds < 1 else 0.5)
+    return seconds
+
+
+# What the scheduler sees
+
+
+def test_handles_are_given_up_once_they_are_used(threads, inner):
+    """A future that is kept keeps its result on a worker."""
+    tasks = OnCluster(inner)
+    made = tasks.map("make", range, [4, 5])
+    columns = tasks.pieces("cut", made, 2)
+    assert made == []
+    assert [tasks.gather(column) for column in columns] == [[0, 0], [1, 1]]
+    inputs = columns.pop()
+    results = tasks.map("double", slowly, inputs)
+    assert inputs == []
+    del columns
+    assert tasks.gather(results) == [1, 1]
+    until(lambda: in_memory(threads) == {"double"})
+
+
+def in_memory(found):
+    """Stages whose results some worker holds."""
+    return {key[0].partition("-")[0] for key, task in found.scheduler.tasks.items() if task.who_has}
+
+
+def prefixes(found):
+    return {name for name in found.scheduler.task_prefixes if not name.startswith("from-")}
+
+
+STAGES = {"read", "vertices", "canonical", "orient", "plan", "blocks", "count"}
+
+
+def test_every_stage_is_a_task_group(threads, inner):
+    """And nothing else is: no shuffle of dask.dataframe either."""
+    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2)
+    assert prefixes(threads) == STAGES
+    dasktc.triangle_count(generate.kronecker(8), inner, reorder="collective", verify=1.0)
+    assert prefixes(threads) == STAGES | {"reorder", "verify"}
+
+
+def test_a_dask_dataframe_brings_no_shuffle(threads, inner):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
+    dasktc.triangle_count(frame, inner)
+    assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
+    assert prefixes(threads) >= STAGES
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str
+)
+def test_nothing_stays_on_the_cluster(threads, inner, options):
+    result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **options)
+    until(lambda: not threads.scheduler.tasks)
+    graph = dasktc.prepare(generate.kronecker(10, parts=4), inner, **options)
+    assert int(graph.triangle_count(verify=0.5)) == int(result)
+    assert threads.scheduler.tasks
+    del graph
+    until(lambda: not threads.scheduler.tasks)
+    assert not inner.futures
+
+
+def test_a_count_that_failed_leaves_nothing_either(threads, inner):
+    source = source_of([(0, 1), (1, 2), (2, 0)], triangles=7)
+    with pytest.raises(DasktcError):
+        dasktc.triangle_count(source, inner)
+    until(lambda: not threads.scheduler.tasks)
+
+
+def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
+    """Of the stages before, nothing of the size of the edge list stays in memory."""
+    graph = dasktc.prepare(generate.kronecker(14, parts=5), inner, partition="whole")
+
+    def held():
+        return sum(task.nbytes for task in threads.scheduler.tasks.values() if task.who_has)
+
+    vectors = 80 * graph.vertices
+    until(lambda: held() < graph.plan.bytes_total + vectors)
+    assert int(graph.triangle_count()) == KRONECKER_14
+
+
+# What travels through the client
+
+
+class Sizer(pickle.Pickler):
+    """Pickles without the futures: what a call's arguments weigh by themselves."""
+
+    def persistent_id(self, obj):
+        return "future" if isinstance(obj, Future) else None
+
+
+def weight(obj):
+    import io
+
+    out = io.BytesIO()
+    Sizer(out, protocol=5).dump(obj)
+    return len(out.getvalue())
+
+
+@pytest.fixture
+def meter(monkeypatch):
+    """Bytes of every submitted call's arguments, and of every result that came to a client."""
+    sent, brought = [], []
+    submit, gather = Client.submit, Client._gather
+
+    def metered_submit(self, function, *args, **kwargs):
+        sent.append(weight(args))
+        return submit(self, function, *args, **kwargs)
+
+    async def metered_gather(self, *args, **kwargs):
+        found = await gather(self, *args, **kwargs)
+        brought.append(weight(found))
+        return found
+
+    monkeypatch.setattr(Client, "submit", metered_submit)
+    monkeypatch.setattr(Client, "_gather", metered_gather)
+    return SimpleNamespace(sent=sent, brought=brought)
+
+
+def test_the_meter_sees_what_travels(inner, meter):
+    assert len(inner.gather(inner.submit(np.arange, 1_000))) == 1_000
+    assert 8_000 < meter.brought[-1] < 9_000
+    inner.submit(len, np.arange(2_000)).result()
+    assert meter.sent[-1] > 16_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"partition": "hash2d", "parts": 4, "splits": 2, "verify": 1.0}, {"reorder": "collective"}],
+    ids=str,
+)
+def test_no_edge_list_reaches_the_client(client, meter, options):
+    """213,100 edges weigh 1.7 MB as keys: the client sees samples of them and numbers."""
+    result = dasktc.triangle_count(generate.kronecker(14, parts=5), client, **options)
+    assert (int(result), result.edges) == (KRONECKER_14, 213_100)
+    assert max(meter.brought) < 40_000
+    assert max(meter.sent) < 4_000
+    assert sum(meter.brought) < 150_000
+
+
+# Memory of the workers
+
+
+class FakeClient:
+    """What OnCluster asks a client for."""
+
+    def __init__(self, *workers):
+        self.workers = {str(i): {"memory_limit": m, "nthreads": n} for i, (m, n) in enumerate(workers)}
+
+    def scheduler_info(self, n_workers):
+        return {"workers": self.workers}
+
+    def ncores(self):
+        return {name: worker["nthreads"] for name, worker in self.workers.items()}
+
+    def wait_for_workers(self, n_workers, timeout):
+        if len(self.workers) < n_workers:
+            raise TimeoutError
+
+    @property
+    def scheduler(self):
+        return SimpleNamespace(address="tcp://nobody")
+
+
+@pytest.mark.parametrize(
+    ("workers", "at_a_time", "memory"),
+    [
+        ([(8 << 30, 1)], 1, 8 << 30),
+        ([(8 << 30, 4), (4 << 30, 1)], 5, 2 << 30),
+        ([(1 << 30, 1), (0, 1)], 2, 1 << 30),
+    ],
+)
+def test_the_smallest_share_of_a_thread(workers, at_a_time, memory):
+    tasks = OnCluster(FakeClient(*workers))
+    assert (tasks.workers, tasks.memory()) == (at_a_time, memory)
+
+
+def test_a_budget_of_a_worker_is_shared_by_its_threads():
+    assert OnCluster(FakeClient((8 << 30, 4), (4 << 30, 1))).memory(2 << 30) == 1 << 29
+    assert Direct().memory(2 << 30) == 2 << 30
+
+
+def test_without_any_worker_left_memory_is_an_error_of_the_cluster():
+    """All of them may have died just now."""
+    with pytest.raises(ClusterError):
+        OnCluster(FakeClient(), patience=0.2).memory()
+
+
+def test_keys_are_unique_in_several_threads():
+    """Two tasks of one key would be one task: its result would stand for both."""
+    keys, interval = [], sys.getswitchinterval()
+    client = FakeClient((1, 1))
+    client.submit = lambda function, *args, key, **kwargs: keys.append(key)
+    tasks = OnCluster(client)
+
+    def submit():
+        for _ in range(2_000):
+            tasks.submit("count", len, ())
+
+    running = [threading.Thread(target=submit) for _ in range(8)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(keys)) == 16_000
+
+
+def test_the_plan_is_for_the_cluster(client):
+    plan = dasktc.prepare(TRIANGLE, client).plan
+    assert (plan.workers, plan.splits) == (2, 8)
+    limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+    assert plan.memory <= min(limits)
+    assert dasktc.prepare(TRIANGLE, client, memory="3MB").plan.memory == 3_000_000
+
+
+def test_connect_closes_what_it_opened_and_nothing_else(cluster, client):
+    with connect(client) as tasks:
+        assert tasks.client is client
+    assert client.status == "running"
+    with connect(scheduler=cluster.scheduler_address) as tasks:
+        opened = tasks.client
+    assert opened.status == "closed"
+    with connect() as tasks:
+        assert isinstance(tasks, Direct)
+
+
+# Imports, and sources that compute nothing
+
+
+def test_import_brings_no_heavy_library():
+    heavy = {
+        "cupy",
+        "cudf",
+        "dask_cuda",
+        "distributed",
+        "pandas",
+        "numba",
+        "scipy",
+        "pyarrow",
+        "psutil",
+        "dask",
+    }
+    code = "import sys, dasktc; print(*(name for name in sys.modules if '.' not in name))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not heavy & set(done.stdout.split())
+
+
+def test_a_count_without_a_client_does_not_import_distributed():
+    code = "import sys, dasktc; print(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]))), 'distributed' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "False"]
+
+
+def test_building_a_source_computes_nothing(inner, threads):
+    import dask.dataframe as dd
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("computed")
+
+    frame = dd.from_pandas(pd.DataFrame(random_edges(100, 500, 6), columns=["a", "b"]), npartitions=4)
+    with dask.config.set(scheduler=refuse), inner.as_current():
+        assert len(from_object(frame, ReadOptions()).parts) == 4
+        generate.kronecker(30)
+    assert not threads.scheduler.task_prefixes

@@ -1,0 +1,141 @@
+"""Workers that die while they count: SIGKILL to real processes, and the same exact number after all."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+import dasktc
+from dasktc import generate
+from dasktc.errors import ClusterError
+from dasktc.sources import Source
+
+PATIENCE = 30
+"""Seconds after which something that should have happened did not."""
+
+GRAPH, TRIANGLES, EDGES = generate.kronecker(14, parts=6), 2_843_668, 213_100
+
+
+@pytest.fixture(scope="module")
+def mortal():
+    """Two worker processes with nannies. Dask's own cluster gives up a worker that comes and goes in 15 s."""
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield SimpleNamespace(cluster=cluster, client=client)
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def pids(mortal):
+    return [nanny.pid for nanny in mortal.cluster.workers.values() if nanny.pid]
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def kill_all(mortal):
+    """Kill every worker, and return when the scheduler knows."""
+    known = set(mortal.client.ncores())
+    for pid in pids(mortal):
+        kill(pid)
+    until(lambda: not known & set(mortal.client.ncores()))
+
+
+@contextmanager
+def killing(mortal, seed, kills):
+    """Kill a random worker at random times, `kills` times in all."""
+    rng, over, killed = random.Random(seed), threading.Event(), []
+
+    def strike():
+        for _ in range(kills):
+            if over.wait(rng.uniform(0, 0.3)):
+                return
+            until(lambda: pids(mortal))
+            killed.append(rng.choice(pids(mortal)))
+            kill(killed[-1])
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_count_is_exact_while_workers_die(mortal, seed):
+    """Three times: at the fourth death under a task Dask gives the task up."""
+    mortal.client.wait_for_workers(1, timeout=PATIENCE)
+    options = {"partition": "hash2d", "parts": 3, "splits": 1, "memory": "1GB", "verify": 0.1, "seed": seed}
+    with killing(mortal, seed, kills=3) as killed:
+        result = dasktc.triangle_count(GRAPH, mortal.client, **options)
+    assert killed
+    assert (int(result), result.edges, result.plan.tasks) == (TRIANGLES, EDGES, 27)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.parametrize("stage", ["plan", "count"])
+def test_all_workers_die_at_once(mortal, stage):
+    """Whatever they held is made again, from the source on."""
+
+    def strike(now, done, total):
+        if now == stage and done == 0:
+            kill_all(mortal)
+
+    assert int(dasktc.triangle_count(GRAPH, mortal.client, progress=strike)) == TRIANGLES
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_workers_die_between_prepare_and_count(mortal):
+    mortal.client.wait_for_workers(2, timeout=PATIENCE)
+    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=2, memory="1GB")
+    kill(pids(mortal)[0])
+    assert int(graph.triangle_count()) == TRIANGLES
+    kill_all(mortal)
+    assert int(graph.triangle_count(verify=0.5)) == TRIANGLES
+
+
+@dataclass(frozen=True)
+class DeadlyPart:
+    """A part that ends its worker, as one does that is larger than memory."""
+
+    upstream: None = None
+
+    def read(self, backend: Any, upstream: Any = None) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_part_that_kills_every_worker_is_refused_in_one_line(mortal):
+    with pytest.raises(ClusterError) as error:
+        dasktc.triangle_count(Source("deadly", (DeadlyPart(),)), mortal.client)
+    assert "\n" not in str(error.value)
+    assert "read" in str(error.value)

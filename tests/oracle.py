@@ -58,9 +58,7 @@ def multigraphs(max_vertices: int = 12, max_edges: int = 60):
 
 def text_multigraphs(max_vertices: int = 12, max_edges: int = 60):
     """Edge lists over string ids, the empty string and strings of digits included."""
-    ids = st.one_of(
-        st.integers(0, 99).map(str), st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
-    )
+    ids = st.one_of(st.integers(0, 99).map(str), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
     return _multigraphs(ids, max_vertices, max_edges)
 
 

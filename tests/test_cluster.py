@@ -92,9 +92,7 @@ def test_direct_and_cluster_agree(client, options):
     named = [(f"v{u}", f"v{v}") for u, v in edges]
     for source in (source_of(edges, parts=7), source_of(named, "text", parts=4), source_of([])):
         chosen = {"memory": "1GB", "verify": 0.5, **options}
-        assert facts(dasktc.triangle_count(source, client, **chosen)) == facts(
-            dasktc.triangle_count(source, **chosen)
-        )
+        assert facts(dasktc.triangle_count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **chosen))
 
 
 @pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}], ids=str)
@@ -318,9 +316,7 @@ def silent_port():
 
 
 @pytest.mark.timeout(PATIENCE)
-@pytest.mark.parametrize(
-    "address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense", "ftp://x:1", "tcp://a.invalid:1"]
-)
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense", "ftp://x:1", "tcp://a.invalid:1"])
 def test_an_address_without_a_scheduler_is_refused(short, address):
     with pytest.raises(ClusterError, match="scheduler") as error:
         dasktc.triangle_count(TRIANGLE, scheduler=address)
@@ -393,9 +389,7 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(short, threads, inner, s
             until(lambda: not threads.scheduler.workers)
 
     with pytest.raises(ClusterError, match="worker"):
-        dasktc.triangle_count(
-            source_of(random_edges(50, 400, 5), parts=3), inner, progress=leave, memory="1GB"
-        )
+        dasktc.triangle_count(source_of(random_edges(50, 400, 5), parts=3), inner, progress=leave, memory="1GB")
 
 
 @pytest.mark.timeout(2 * PATIENCE)
@@ -461,9 +455,7 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner):
     assert prefixes(threads) >= STAGES
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str)
 def test_nothing_stays_on_the_cluster(threads, inner, options):
     result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **options)
     until(lambda: not threads.scheduler.tasks)
@@ -660,17 +652,13 @@ def test_import_brings_no_heavy_library():
         "dask",
     }
     code = "import sys, dasktc; print(*(name for name in sys.modules if '.' not in name))"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & set(done.stdout.split())
 
 
 def test_a_count_without_a_client_does_not_import_distributed():
     code = "import sys, dasktc; print(int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]))), 'distributed' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
 
 

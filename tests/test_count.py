@@ -51,11 +51,7 @@ def only(kernel, **wrong):
     """Change the answers of one kernel alone."""
 
     def change(task, name, count):
-        return (
-            count._replace(**{f: getattr(count, f) + d for f, d in wrong.items()})
-            if name == kernel
-            else count
-        )
+        return count._replace(**{f: getattr(count, f) + d for f, d in wrong.items()}) if name == kernel else count
 
     return change
 
@@ -71,16 +67,12 @@ def test_check_passes_what_is_right(graph, records):
 @pytest.mark.parametrize("which", [0, 7, -1])
 def test_a_lost_record_is_refused(graph, records, which):
     left = [record for record in records if record is not records[which]]
-    with pytest.raises(
-        CountError, match=r"15 counting tasks reported, 15 of them different, 16 were planned"
-    ):
+    with pytest.raises(CountError, match=r"15 counting tasks reported, 15 of them different, 16 were planned"):
         check(left, graph.plan, graph.prepared.graph.wedges)
 
 
 def test_a_repeated_record_is_refused(graph, records):
-    with pytest.raises(
-        CountError, match=r"17 counting tasks reported, 16 of them different, 16 were planned"
-    ):
+    with pytest.raises(CountError, match=r"17 counting tasks reported, 16 of them different, 16 were planned"):
         check([*records, records[3]], graph.plan, graph.prepared.graph.wedges)
 
 
@@ -95,9 +87,7 @@ def test_a_record_in_another_s_place_is_refused(graph, records):
 def test_wrong_wedges_are_refused_with_both_figures(graph, records, difference):
     wedges = graph.prepared.graph.wedges
     found = [*records[1:], replace(records[0], count=wrong(records[0].count, wedges=difference))]
-    with pytest.raises(
-        CountError, match=rf"handled {wedges + difference:,} wedges, the degrees say {wedges:,}"
-    ):
+    with pytest.raises(CountError, match=rf"handled {wedges + difference:,} wedges, the degrees say {wedges:,}"):
         check(found, graph.plan, wedges)
 
 
@@ -114,9 +104,7 @@ def test_a_wrong_known_answer_is_refused_with_both_figures():
 def test_every_job_of_the_plan_is_run_once(graph):
     work = jobs(graph.plan, "hub", "cpu")
     assert len(work) == len(set(work)) == graph.plan.tasks
-    assert {(job.triple, job.split) for job in work} == {
-        (t, s) for t in graph.plan.triples() for s in range(2)
-    }
+    assert {(job.triple, job.split) for job in work} == {(t, s) for t in graph.plan.triples() for s in range(2)}
     assert {(job.splits, job.kernel, job.backend) for job in work} == {(2, "hub", "cpu")}
 
 
@@ -410,10 +398,7 @@ def test_a_task_by_hand():
     block = block_of([[], [0], [0, 1], [0, 1, 2]])
     for kernel in EVERY_KERNEL:
         for splits in (1, 2, 5):
-            found = [
-                counting._count(Job(WHOLE, s, splits, kernel, "cpu"), block, block, block)
-                for s in range(splits)
-            ]
+            found = [counting._count(Job(WHOLE, s, splits, kernel, "cpu"), block, block, block) for s in range(splits)]
             assert (sum(r.count.triangles for r in found), sum(r.count.wedges for r in found)) == (4, 4)
             assert isinstance(found[0].count, TaskCount)
             assert all(r.count.seconds >= 0 for r in found)

@@ -387,9 +387,7 @@ def test_adjacency_lists_are_refused_by_their_name():
     refused(detect, "g.adjlist", b"1 2 3 4\n", says=["adjacency list", "--format"])
 
 
-@pytest.mark.parametrize(
-    "word", ["graph theory\n", "graph theory {}\n", "creator admin\n", "digraph a\n", "BZh 1\n"]
-)
+@pytest.mark.parametrize("word", ["graph theory\n", "graph theory {}\n", "creator admin\n", "digraph a\n", "BZh 1\n"])
 def test_names_that_are_words_of_other_formats_are_names(word):
     assert detect("g.txt", word.encode()) == "text"
 
@@ -471,9 +469,7 @@ def test_an_option_is_honoured_or_refused(sample, format, option, value, given, 
     if option in SAMPLES[format][2]:
         assert edges(path, **options) == change(ARCS)
     else:
-        refused(
-            open_source, path, ReadOptions(**options), says=[given, path, f"format {format}:", "--format"]
-        )
+        refused(open_source, path, ReadOptions(**options), says=[given, path, f"format {format}:", "--format"])
 
 
 @pytest.mark.parametrize("format", SAMPLES)

@@ -44,9 +44,7 @@ def frames(module, path, **options):
 
 def read(module, path, **options):
     """The edges of a file, in its order."""
-    return [
-        edge for frame in frames(module, path, **options) for edge in frame.itertuples(index=False, name=None)
-    ]
+    return [edge for frame in frames(module, path, **options) for edge in frame.itertuples(index=False, name=None)]
 
 
 def refused(module, path, *says, **options):
@@ -188,9 +186,7 @@ def test_matrix_market_parts_cover_the_file(write, blocksize):
     )
 
 
-@pytest.mark.parametrize(
-    "packed", [gzip.compress, bz2.compress, lambda text: gzip.compress(gzip.compress(text))]
-)
+@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lambda text: gzip.compress(gzip.compress(text))])
 def test_matrix_market_compressed(write, mtx_library, packed):
     text, edges = MTX_READ["general"]
     assert read(matrixmarket, write("g.mtx", packed(text.encode())), blocksize=4) == edges
@@ -420,9 +416,7 @@ def entries_slowly(rows, entries, body):
     format_=st.sampled_from(["metis", "smat", "mtx"]),
     size=st.integers(1, 4),
     count=st.integers(0, 3),
-    body=st.lists(
-        st.sampled_from(["1", "2", "3", "1 2", "2 1 1", "1 1 0", "\n", "\n", "\n", " ", "%", "4", "-"])
-    ),
+    body=st.lists(st.sampled_from(["1", "2", "3", "1 2", "2 1 1", "1 1 0", "\n", "\n", "\n", " ", "%", "4", "-"])),
     blocksize=st.sampled_from([1, 3, 30, 1 << 26]),
 )
 def test_any_text(tmp_path_factory, format_, size, count, body, blocksize):
@@ -509,9 +503,7 @@ def test_parquet_without_rows(tmp_path):
 def test_parquet_columns(tmp_path, names, columns, expected):
     table = {name: [10 * place, 10 * place + 1] for place, name in enumerate(names)}
     path = parquet(tmp_path / "g.parquet", **table)
-    assert read(columnar, path, columns=columns) == list(
-        zip(*(table[name] for name in expected), strict=True)
-    )
+    assert read(columnar, path, columns=columns) == list(zip(*(table[name] for name in expected), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -639,9 +631,7 @@ STORED = sp.coo_array((np.array([1.0, 0.0, 2.0, 3.0]), (SRC, DST)), shape=(8, 8)
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-@pytest.mark.parametrize(
-    "container", [sp.coo_array, sp.coo_matrix, sp.csr_array, sp.csr_matrix, sp.csc_matrix]
-)
+@pytest.mark.parametrize("container", [sp.coo_array, sp.coo_matrix, sp.csr_array, sp.csr_matrix, sp.csc_matrix])
 def test_sparse_stored_zeros_are_edges(tmp_path, container, compressed):
     matrix = container(STORED)
     assert matrix.nnz == 4
@@ -719,9 +709,7 @@ def encoded(lists, window, min_interval, codes, draw):
                 source = lists[x - reference]
                 runs = [(kept, len(list(run))) for kept, run in itertools.groupby(s in rest for s in source)]
                 blocks = [0] if runs and not runs[0][0] else []
-                blocks = [*blocks, *(length for _, length in runs)][
-                    :-1
-                ]  # the last one follows from the others
+                blocks = [*blocks, *(length for _, length in runs)][:-1]  # the last one follows from the others
                 bits += codes["BLOCK_COUNT"](len(blocks))
                 bits += "".join(codes["BLOCKS"](n - bool(i)) for i, n in enumerate(blocks))
                 rest = [s for s in rest if s not in source]
@@ -744,9 +732,7 @@ def intervals(rest, shortest):
 
 
 def bvgraph_file(folder, lists, window=3, min_interval=2, k=3, names=None, draw=max, **properties):
-    names = {"OUTDEGREES": "GAMMA", "BLOCKS": "GAMMA", "RESIDUALS": "ZETA", "REFERENCES": "UNARY"} | (
-        names or {}
-    )
+    names = {"OUTDEGREES": "GAMMA", "BLOCKS": "GAMMA", "RESIDUALS": "ZETA", "REFERENCES": "UNARY"} | (names or {})
     functions = {"GAMMA": gamma, "DELTA": delta, "UNARY": unary, "ZETA": zeta(k)}
     codes = {"BLOCK_COUNT": gamma} | {field: functions[name] for field, name in names.items()}
     bits = encoded(lists, window, min_interval, codes, draw)
@@ -761,9 +747,7 @@ def bvgraph_file(folder, lists, window=3, min_interval=2, k=3, names=None, draw=
         "zetak": k,
         "compressionflags": "|".join(f"{field}_{name}" for field, name in names.items()),
     }
-    text = "#BVGraph properties\n" + "".join(
-        f"{key}={value}\n" for key, value in (values | properties).items()
-    )
+    text = "#BVGraph properties\n" + "".join(f"{key}={value}\n" for key, value in (values | properties).items())
     (folder / "g.properties").write_text(text)
     return folder / "g.graph"
 

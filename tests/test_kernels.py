@@ -143,9 +143,7 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
 @pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
-    edges = sorted(
-        set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120))
-    )
+    edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
     monkeypatch.setattr(hub, "HUBS", hubs)
     check(edges, 1400, parts, splits, kernels=("hub",))
 

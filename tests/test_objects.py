@@ -73,9 +73,7 @@ SOURCES = {
     "pair of arrow": lambda: (pa.array(SRC), pa.chunked_array([DST[:2], DST[2:]])),
     "pair of array.array": lambda: (array("q", SRC), array("i", DST)),
     "arrow": lambda: pa.table({"src": SRC, "dst": DST}),
-    "arrow chunked": lambda: pa.concat_tables(
-        [pa.table({"src": SRC[i:], "dst": DST[i:]})[:3] for i in (0, 3)]
-    ),
+    "arrow chunked": lambda: pa.concat_tables([pa.table({"src": SRC[i:], "dst": DST[i:]})[:3] for i in (0, 3)]),
     "arrow capsule": lambda: Capsule(pa.table({"src": SRC, "dst": DST})),
 }
 
@@ -145,9 +143,7 @@ def test_text_types(dtype, lazy):
         np.array([["a", "bc"], ["bc", "d"]]),
         np.array([["a", "bc"], ["bc", "d"]], dtype=np.dtypes.StringDType()),
         (["a", "bc"], np.array(["bc", "d"], dtype=object)),
-        pa.table(
-            {"u": pa.array(["a", "bc"], pa.string_view()), "v": pa.array(["bc", "d"]).dictionary_encode()}
-        ),
+        pa.table({"u": pa.array(["a", "bc"], pa.string_view()), "v": pa.array(["bc", "d"]).dictionary_encode()}),
     ],
     ids=["fixed width", "StringDType", "pair", "arrow"],
 )
@@ -162,9 +158,7 @@ def test_any_multigraph_comes_back(numbers, texts):
         src, dst = zip(*edges, strict=True) if edges else ((), ())
         source = open_object((src, dst), ids=ids)
         assert (pairs(source), source.ids) == (edges, ids)
-        assert pairs(open_object(table(src, dst, dtype=object), ids="text")) == [
-            (str(u), str(v)) for u, v in edges
-        ]
+        assert pairs(open_object(table(src, dst, dtype=object), ids="text")) == [(str(u), str(v)) for u, v in edges]
 
 
 @pytest.mark.parametrize(
@@ -180,9 +174,7 @@ def test_any_multigraph_comes_back(numbers, texts):
 @pytest.mark.parametrize("lazy", [False, True])
 def test_numbers_as_text(frame, lazy):
     obj = dask_frame(frame, 1, convert=False) if lazy else frame
-    whole = [
-        [str(int(v)) if isinstance(v, float) else str(v) for v in frame[side].tolist()] for side in frame
-    ]
+    whole = [[str(int(v)) if isinstance(v, float) else str(v) for v in frame[side].tolist()] for side in frame]
     assert pairs(open_object(obj, ids="text")) == list(zip(*whole, strict=True))
 
 
@@ -313,9 +305,7 @@ def test_refused_objects(obj, message):
     ("columns", "expected"),
     [(None, (1, 2)), (("c", "a"), (3, 1)), (("1", "0"), (2, 1)), (("2", "b"), (4, 2))],
 )
-@pytest.mark.parametrize(
-    "make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"]
-)
+@pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
 def test_columns(make, columns, expected):
     frame = pd.DataFrame({"a": [1], "b": [2], "c": [3], "2": [4]})
     assert pairs(open_object(make(frame), columns=columns)) == [expected]
@@ -391,9 +381,7 @@ def test_networkx_with_names(graph_type, edges):
     assert source.ids == ("text" if edges else "int")
 
 
-@pytest.mark.parametrize(
-    "nodes", [[(0, 0), (0, 1), (1, 1)], [1, "1", 2.5], [float("inf"), float("nan"), True]]
-)
+@pytest.mark.parametrize("nodes", [[(0, 0), (0, 1), (1, 1)], [1, "1", 2.5], [float("inf"), float("nan"), True]])
 def test_networkx_numbers_other_nodes(nodes):
     graph = nx.DiGraph([(nodes[2], nodes[0]), (nodes[0], nodes[1])])
     labels = node_labels(graph)
@@ -461,9 +449,7 @@ def test_a_dask_partition_may_be_empty(ids, dtype):
     part = open_object(dask_frame(table(["a"], ["b"]), 1), ids=ids).parts[0]
     frame = part.read(CPU, table([], [], dtype=dtype))
     assert len(frame) == 0
-    assert set(map(str, frame.dtypes)) == (
-        {"str"} if ids == "text" else {"int32" if dtype == "int8" else "int64"}
-    )
+    assert set(map(str, frame.dtypes)) == ({"str"} if ids == "text" else {"int32" if dtype == "int8" else "int64"})
 
 
 def test_a_meta_that_lies_is_found_when_read():
@@ -560,12 +546,8 @@ def test_workers_read_parts_without_a_warning():
     frame = pd.DataFrame(np.arange(4_000_000).reshape(-1, 2), columns=["src", "dst"])
     with Client(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", processes=True) as client:
         for source in open_object(frame), open_object(dask_frame(frame[:1000])):
-            upstream = [
-                None if part.upstream is None else client.compute(part.upstream) for part in source.parts
-            ]
-            pairs_of = [
-                client.submit(_total, part, above) for part, above in zip(source.parts, upstream, strict=True)
-            ]
+            upstream = [None if part.upstream is None else client.compute(part.upstream) for part in source.parts]
+            pairs_of = [client.submit(_total, part, above) for part, above in zip(source.parts, upstream, strict=True)]
             total = frame.to_numpy().sum() if upstream[0] is None else frame[:1000].to_numpy().sum()
             assert sum(client.gather(pairs_of)) == total
 
@@ -585,7 +567,5 @@ print(*sorted({"dask", "distributed", "networkx", "igraph", "scipy", "cudf", "cu
 
 
 def test_detection_imports_no_library():
-    done = subprocess.run(
-        [sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True, env={**os.environ}
-    )
+    done = subprocess.run([sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout.split() == []

@@ -94,13 +94,9 @@ def test_larger_graphs_pairwise(name):
 @given(multigraphs(), st.randoms(use_true_random=False), st.integers(1, 9))
 @settings(max_examples=40)
 def test_order_direction_repetition_and_parts_change_nothing(edges, rng, parts):
-    repeated = [
-        (v, u) if rng.random() < 0.5 else (u, v) for u, v in edges + rng.choices(edges or [(0, 0)], k=7)
-    ]
+    repeated = [(v, u) if rng.random() < 0.5 else (u, v) for u, v in edges + rng.choices(edges or [(0, 0)], k=7)]
     rng.shuffle(repeated)
-    plain, other = (
-        facts(dasktc.triangle_count(s)) for s in (source_of(edges), source_of(repeated, parts=parts))
-    )
+    plain, other = (facts(dasktc.triangle_count(s)) for s in (source_of(edges), source_of(repeated, parts=parts)))
     assert plain[:3] == other[:3]
     assert plain[5] == other[5]
     assert sum(other[2:5]) == len(repeated)
@@ -150,8 +146,7 @@ def test_the_answer_does_not_depend_on_the_width_of_ids():
     edges = random_edges(200, 3_000, 6)
     wide = np.array(edges, dtype="int64")
     results = [
-        dasktc.triangle_count(array)
-        for array in (wide, wide.astype("int32"), wide.astype("uint8"), wide + 2**62)
+        dasktc.triangle_count(array) for array in (wide, wide.astype("int32"), wide.astype("uint8"), wide + 2**62)
     ]
     assert len({facts(result) for result in results}) == 1
 

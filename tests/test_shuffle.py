@@ -32,9 +32,7 @@ ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(v
 # Keys
 
 
-@pytest.mark.parametrize(
-    ("vertices", "bits"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (MAX_VERTICES, 31)]
-)
+@pytest.mark.parametrize(("vertices", "bits"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (MAX_VERTICES, 31)])
 def test_bits_of_an_id(vertices, bits):
     assert shift_of(vertices) == bits
 
@@ -84,9 +82,7 @@ def test_transform_goes_in_chunks_over_every_key(size):
 @given(st.lists(st.integers(), min_size=1, max_size=100), st.integers(2, 9))
 def test_tree_takes_every_handle_once(handles, arity):
     left, groups = list(handles), []
-    assert tree(Direct(), "sum", lambda group: groups.append(len(group)) or sum(group), left, arity) == sum(
-        handles
-    )
+    assert tree(Direct(), "sum", lambda group: groups.append(len(group)) or sum(group), left, arity) == sum(handles)
     assert not left
     assert sum(groups) == (len(handles) + len(groups) - 1 if groups else 0)
     assert max(groups, default=0) <= arity

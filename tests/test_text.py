@@ -423,9 +423,7 @@ def test_plain_rows_are_left_to_the_csv_reader(path, monkeypatch):
 
 def test_a_few_rows_are_enough_to_tell(path, monkeypatch):
     heads = []
-    monkeypatch.setattr(
-        files, "head", lambda url, n=1 << 16, head=files.head: heads.append(n) or head(url, n)
-    )
+    monkeypatch.setattr(files, "head", lambda url, n=1 << 16, head=files.head: heads.append(n) or head(url, n))
     data = b"0 1\n" * 100_000
     path.write_bytes(data)
     sniff.sniff(str(path), ReadOptions())
@@ -451,9 +449,7 @@ def cells(line, separator):
             line = line[closed.end() :].lstrip(blanks) if closed else "x"
             field = None if line[:1] not in ("", separator) else closed[1].replace('""', '"')
         cell, _, rest = line.partition(separator)
-        found.append(
-            ((field if quoted else cell.strip(blanks)), quoted) if not quoted or field is not None else None
-        )
+        found.append(((field if quoted else cell.strip(blanks)), quoted) if not quoted or field is not None else None)
         if separator not in line or found[-1] is None:
             return found
         line = rest
@@ -545,9 +541,7 @@ def test_blocks_are_read_as_their_lines_are(document):
         assert expected[caught.value.place] is None
         return
     source, target, count = parse(data.encode(), dialect)
-    assert list(zip(source.tolist(), target.tolist(), strict=True)) == [
-        row for row in expected if len(row) == 2
-    ]
+    assert list(zip(source.tolist(), target.tolist(), strict=True)) == [row for row in expected if len(row) == 2]
     assert count == sum(row != "" for row in expected)
 
 

@@ -139,9 +139,7 @@ def test_a_source_without_parts(ids):
 @pytest.mark.parametrize(("ids", "dtype"), [("int", "int64"), ("int", "int32"), ("text", "str")])
 def test_parts_without_rows_or_with_loops_alone(ids, dtype):
     empty, one, two, three = (pd.Series(list(v), dtype=dtype) for v in ("", "1", "2", "3"))
-    source = frames(
-        (empty, empty), (one, two), (two, two), (two, three), (empty, empty), (three, one), ids=ids
-    )
+    source = frames((empty, empty), (one, two), (two, two), (two, three), (empty, empty), (three, one), ids=ids)
     result = dasktc.triangle_count(source)
     assert (int(result), result.vertices, result.loops_dropped) == (1, 3, 1)
     assert dasktc.triangle_count(frames((empty, empty), (one, one), ids=ids)).vertices == 0

@@ -72,9 +72,7 @@ def test_parquet(tmp_path, tasks, parts):
 
 
 @pytest.mark.parametrize("name", ["g.txt", "g.parquet"])
-@pytest.mark.parametrize(
-    "source", [Source("none", ()), kronecker(6, edge_factor=0)], ids=lambda source: source.name
-)
+@pytest.mark.parametrize("source", [Source("none", ()), kronecker(6, edge_factor=0)], ids=lambda source: source.name)
 def test_no_edges(tmp_path, source, name):
     out = tmp_path / name
     assert write_edges(source, str(out), Direct()) == 0

@@ -1,0 +1,210 @@
+"""The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
+
+Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, CuPy and cuDF.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from dasktc.backend import Backend, launch
+from dasktc.backend.launch import scratch_bytes
+from dasktc.backend.nvrtc import KERNELS, OPTIONS, Defines, source
+from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
+from dasktc.errors import InputError
+
+try:
+    import cupy as cp
+except ImportError as missing:
+    raise InputError(
+        f"CuPy cannot be imported ({missing}): the cuda backend is not installed; install dasktc[cuda13] or "
+        "dasktc[cuda12] to match the driver, or count with --backend cpu"
+    ) from missing
+
+__all__ = ["KERNELS", "CudaDevice", "count", "device", "expected_probes", "scratch_bytes", "sort", "warm"]
+
+CHUNK = 1 << 26
+"""Elements at a time of elementwise arithmetic: 0.5 GB, far above what a launch costs."""
+
+
+class CudaDevice:
+    """The current GPU, as `launch` sees it."""
+
+    array: ModuleType = cp
+
+    def __init__(self) -> None:
+        self.processors = int(cp.cuda.Device().attributes["MultiProcessorCount"])
+
+    def pointer(self, array: Array) -> int:
+        """Address of an array's first element."""
+        return int(array.data.ptr)
+
+    def launch(
+        self,
+        kernel: str,
+        entry: str,
+        defines: Defines,
+        grid: int,
+        block: int,
+        values: tuple[Any, ...],
+        shared: int = 0,
+    ) -> None:
+        """Run an entry point on the current stream; CuPy raises when the launch fails."""
+        _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def device() -> CudaDevice:
+    """Describe the current GPU, once for each."""
+    return CudaDevice()
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _module(kernel: str, defines: Defines) -> Any:
+    module = cp.RawModule(code=source(kernel, defines), options=OPTIONS)
+    module.compile()
+    return module
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
+    function = _module(kernel, defines).get_function(entry)
+    if shared > 48 << 10:
+        function.max_dynamic_shared_size_bytes = shared
+    return function
+
+
+def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> TaskCount:
+    """Evaluate one block triple on the current GPU.
+
+    Parameters
+    ----------
+    task : BlockTask
+        Its blocks are CuPy arrays on the current GPU.
+    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    macros : dict of str to int, optional
+        Compile-time settings of the kernel, such as {"VC": 0} of `trust`.
+
+    Returns
+    -------
+    TaskCount
+        Exact; `seconds` is between two events around the launches, compiling excluded.
+
+    Raises
+    ------
+    InputError
+        No kernel has that name.
+    """
+    if kernel not in KERNELS:
+        raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
+    _compile(kernel, macros)
+    begin, end = cp.cuda.Event(), cp.cuda.Event()
+    begin.record()
+    counts = launch.count(device(), _typed(task), kernel, macros)
+    end.record()
+    end.synchronize()
+    return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)
+
+
+def _compile(kernel: str, macros: dict[str, int] | None) -> None:
+    _module("hub" if kernel == "bitmap" else kernel, launch.defines(kernel, macros))
+
+
+def _typed(task: BlockTask) -> BlockTask:
+    """The task with arrays of the kernels' types; blocks that are one stay one."""
+    blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
+    index, table, stream = (blocks[id(block)] for block in (task.index, task.table, task.stream))
+    return BlockTask(index, table, stream, task.split, task.splits)
+
+
+def _block(block: OrientedCSR) -> OrientedCSR:
+    offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
+    columns = cp.ascontiguousarray(block.columns, dtype="int32")
+    return OrientedCSR(offsets, columns, block.parts, block.row_part, block.column_part, block.ordered)
+
+
+def expected_probes(task: BlockTask, kernel: str) -> int:
+    """Add up the probes that a kernel must report, from row lengths and positions alone.
+
+    Parameters
+    ----------
+    task : BlockTask
+        Its blocks are CuPy arrays.
+    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    """
+    return launch.expected_probes(cp, task, kernel)
+
+
+def sort(keys: Array, bound: int) -> Array:
+    """Sort non-negative int64 keys in place.
+
+    Parameters
+    ----------
+    keys : cupy.ndarray of int64
+        0 <= key < bound. Overwritten.
+    bound : int
+
+    Returns
+    -------
+    cupy.ndarray of int64
+        `keys`, ascending.
+    """
+    keys.sort()
+    return keys
+
+
+def warm() -> None:
+    """Compile, or load from CuPy's cache, every kernel."""
+    for kernel in KERNELS:
+        _compile(kernel, None)
+
+
+@cache
+def _frames() -> ModuleType:
+    try:
+        import cudf
+    except ImportError as missing:
+        raise InputError(
+            f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; install dasktc[cuda13] or "
+            "dasktc[cuda12] with pip's --extra-index-url https://pypi.nvidia.com, or take RAPIDS from conda"
+        ) from missing
+    found: ModuleType = cudf
+    return found
+
+
+def backend() -> Backend:
+    """Build the backend; needs cuDF and a GPU.
+
+    Raises
+    ------
+    InputError
+        cuDF, the driver or a GPU is missing.
+    """
+    frames = _frames()
+    try:
+        found = cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError as failed:
+        raise InputError(
+            f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with --backend cpu"
+        ) from failed
+    if found == 0:
+        raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
+    return Backend(
+        name="cuda",
+        frame=frames,
+        array=cp,
+        sort=sort,
+        count=count,
+        scratch_bytes=scratch_bytes,
+        expected_probes=expected_probes,
+        chunk=CHUNK,
+    )
+
+
+def __getattr__(name: str) -> Backend:
+    """BACKEND is built when it is asked for, so that kernels work without cuDF."""
+    if name == "BACKEND":
+        return backend()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,182 @@
+// Shared by all kernels; prepended to each as text, so that a compiled kernel's cache key holds it.
+//
+// A task is a block triple: the sum, over the edges (u, v) of `index` with u % splits = split, of
+// |table.row(u) ∩ stream.row(v)|. Offsets are 64-bit, columns 32-bit and ascending in each row.
+
+using int32 = int;
+using int64 = long long;
+using uint32 = unsigned int;
+using uint64 = unsigned long long;
+
+constexpr uint32 ALL = 0xffffffffu;
+constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column stands before v
+
+struct Block {
+  const int64* offsets;
+  const int32* columns;
+
+  __device__ int64 length(int64 row) const { return offsets[row + 1] - offsets[row]; }
+};
+
+// As the host's structured array describes it, field by field.
+struct Task {
+  Block index, table, stream;
+  int64 rows;    // index rows of this split
+  int64 split, splits;
+  int64 shift;   // table entries before v in row u are those below v + shift
+  int64 same;    // index and table are one block
+  int64 hubs;    // hub kernel: stream rows with a bitmap
+  int64 near;    // hub kernel: of these, the ones whose bitmaps long rows meet
+  int64 tables;  // hub kernel: key of table row 0; stream row 0 has key 0
+};
+
+// Sums over the whole grid, 64-bit.
+struct Totals {
+  uint64 triangles, wedges, probes, collision;
+};
+
+__device__ __forceinline__ int64 row_of(const Task& t, int64 k) { return t.split + k * t.splits; }
+
+// First position from `at` on, below `end`, whose column is not below `bound`; else `end`.
+__device__ __forceinline__ int64 lower_bound(const int32* columns, int64 at, int64 end, int64 bound) {
+  while (at < end) {
+    int64 middle = at + ((end - at) >> 1);
+    bool below = columns[middle] < bound;
+    at = below ? middle + 1 : at;
+    end = below ? end : middle;
+  }
+  return at;
+}
+
+__device__ __forceinline__ bool contains(const int32* columns, int64 at, int64 end, int32 x) {
+  int64 place = lower_bound(columns, at, end, x);
+  return place < end && columns[place] == x;
+}
+
+// Entries of table.row(u) = [first, last) that stand before v; p is the place of v in the index row.
+__device__ __forceinline__ int64 before(const Task& t, int64 p, int64 first, int64 last, int64 v) {
+  if (t.shift == BEHIND) { return last - first; }
+  if (t.same && t.shift == 0) { return p - first; }
+  return lower_bound(t.table.columns, first, last, v + t.shift) - first;
+}
+
+__device__ __forceinline__ uint64 warp_sum(uint64 x) {
+  for (int delta = 16; delta > 0; delta >>= 1) { x += __shfl_down_sync(ALL, x, delta); }
+  return x;
+}
+
+__device__ __forceinline__ uint32 warp_max(uint32 x) {
+  for (int delta = 16; delta > 0; delta >>= 1) { x = max(x, __shfl_down_sync(ALL, x, delta)); }
+  return x;
+}
+
+// Every thread of the warp calls it.
+__device__ __forceinline__ void add_to(uint64* total, uint64 x) {
+  x = warp_sum(x);
+  if (threadIdx.x % 32 == 0 && x) { atomicAdd(total, x); }
+}
+
+struct Sums {
+  uint64 triangles = 0, wedges = 0, probes = 0;
+
+  __device__ void add_up(Totals* totals) const {
+    add_to(&totals->triangles, triangles);
+    add_to(&totals->wedges, wedges);
+    add_to(&totals->probes, probes);
+  }
+};
+
+// Places for `mine` more of something that ends at *end; one atomic for the warp, whose lanes all call it.
+__device__ __forceinline__ uint32 reserve(uint32* end, uint32 mine) {
+  uint32 lane = threadIdx.x % 32, sum = mine;
+  for (int delta = 1; delta < 32; delta <<= 1) {
+    uint32 left = __shfl_up_sync(ALL, sum, delta);
+    sum += lane >= delta ? left : 0;
+  }
+  uint32 all = __shfl_sync(ALL, sum, 31), first = 0;
+  if (all == 0) { return 0; }
+  if (lane == 0) { first = atomicAdd(end, all); }
+  return __shfl_sync(ALL, first, 0) + sum - mine;
+}
+
+// The row, of a warp's 32, that holds edge e of all their edges together: `ends` are running sums.
+__device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
+  uint32 row = 0;
+  for (uint32 step = 16; step > 0; step >>= 1) {
+    uint32 end = __shfl_sync(ALL, ends, row + step - 1);
+    row += end <= e ? step : 0;
+  }
+  return row;
+}
+
+// The edges of a warp's 32 rows, dealt to its lanes one after the other; `left` edges are a lane's,
+// from place `begin` on, to be met with `size` table entries from `first` on.
+template <class Visit>
+__device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, uint32 edges, int64 first,
+    int64 size, const Visit& visit) {
+  uint32 lane = threadIdx.x % 32, ends = edges;
+  for (int delta = 1; delta < 32; delta <<= 1) {
+    uint32 left = __shfl_up_sync(ALL, ends, delta);
+    ends += lane >= delta ? left : 0;
+  }
+  uint32 all = __shfl_sync(ALL, ends, 31);
+  for (uint32 e = lane; e - lane < all; e += 32) {
+    uint32 row = owner_of(ends, e);
+    int64 p = __shfl_sync(ALL, begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
+    int64 row_first = __shfl_sync(ALL, first, row);
+    uint32 row_size = __shfl_sync(ALL, uint32(size), row);
+    if (e < all) { visit(row_of(t, k + row), p, row_first, row_first + row_size); }
+  }
+}
+
+// A thread an edge: each warp takes 32 rows at a time. `keep(u, edges, size)` says of a row, or of
+// none where edges is 0, whether it is visited; all lanes call it. `visit(u, p, first, last)` gets
+// an edge's place in the index and its table row.
+template <class Keep, class Visit>
+__device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
+  constexpr int64 MOST = 1 << 26;  // edges of a row at a time, so that 32 bits hold the sums
+  uint32 lane = threadIdx.x % 32;
+  int64 warps = int64(gridDim.x) * blockDim.x / 32;
+  for (int64 k = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32 * 32; k < t.rows; k += 32 * warps) {
+    int64 begin = 0, edges = 0, first = 0, size = 0, u = row_of(t, k + lane);
+    if (k + lane < t.rows) {
+      begin = t.index.offsets[u];
+      edges = t.index.offsets[u + 1] - begin;
+      first = t.same ? begin : t.table.offsets[u];
+      size = t.same ? edges : t.table.offsets[u + 1] - first;
+    }
+    if (!keep(u, edges, size)) { edges = 0; }
+    do {
+      uint32 now = uint32(min(edges, MOST));
+      deal_edges(t, k, begin, now, first, size, visit);
+      begin += now;
+      edges -= now;
+    } while (__any_sync(ALL, edges > 0));
+  }
+}
+
+// Count what two lists, neither empty, have in common: walked in step.
+__device__ __forceinline__ uint32 merged(const int32* a, int64 a_size, const int32* b, int64 b_size) {
+  uint32 found = 0;
+  int32 x = a[0], y = b[0];
+  for (int64 i = 0, j = 0;;) {
+    bool up = x <= y, down = y <= x;
+    found += up && down;
+    if (up) {
+      if (++i == a_size) { break; }
+      x = a[i];
+    }
+    if (down) {
+      if (++j == b_size) { break; }
+      y = b[j];
+    }
+  }
+  return found;
+}
+
+// Count the entries of `few` found in `many` by bisection.
+__device__ __forceinline__ uint32 searched(const int32* few, int64 few_size, const int32* many, int64 many_size) {
+  uint32 found = 0;
+  for (int64 i = 0; i < few_size; i++) { found += contains(many, 0, many_size, few[i]); }
+  return found;
+}

@@ -1,0 +1,540 @@
+// hub: near hubs as bitmaps in the second level cache, all else as 16-bit lists. The default.
+// bitmap: the same with the macro PLAIN, no lists: scratch is the bitmaps and work items alone.
+//
+// For an index edge (u, v) let A be the entries of table.row(u) before v (all of them if the
+// blocks are unordered) and B = stream.row(v). In `degree` order most edges point to hubs, the
+// first rows, and entries crowd into few words. So, each edge by the first rule that fits:
+//
+// * A table row of at most SMALL entries: a thread an edge. A is looked up in hub v's bitmap in
+//   global memory, or A and B are merged.
+// * A near hub, v < NEAR: row u is compressed to its words with a bit set; a lane keeps one word
+//   in a register and meets the bitmaps of all near hubs of the row: 2 to 3 entries at a time, from
+//   bitmaps that fit in the second level cache. No cut at v is needed, B ends there.
+// * The shorter of A and B is streamed against a table of the longer. A counting sort brings all
+//   lists against one table together, as (start, length); the table is a bitmap of 64K ids in shared
+//   memory. Entries behind it, few, meet a filter, and those that pass are searched for.
+// * bitmap: v < hubs like near hubs; else B is streamed against row u, without lists.
+//
+//   hub     probes(u, v) = 0 if |A| = 0 or |B| = 0
+//                          |A| if |table.row(u)| <= SMALL or v < min(hubs, NEAR); min(|A|, |B|) otherwise
+//   bitmap  probes(u, v) = 0 if |A| = 0 or |B| = 0
+//                          |A| if |table.row(u)| <= SMALL or v < hubs or |B| > LONG |A|; |B| otherwise
+//
+// One H200, ms of all kernels (allocation and sums included), medians of 3 to 5 after a warm-up.
+// Kronecker, edge factor 16, scales 20, 22, 24: 1.2, 7.2 and 41.6 G probes; uniform random graph of
+// 20 M vertices and 100 M edges; torus of 300^3.
+//
+//   version                            K20   K22   K24  uniform  torus
+//   1 predicted                          -  10.0    55      4.8    0.5   1,057 M sectors at K22 by 113 G/s
+//     all hubs' bitmaps in L2, measured 2.1  14.7   104      4.9    1.2   now `bitmap`
+//     learnt: at K24 1.06e10 sectors, L2 hit rate 23 %: 256 MB of bitmaps do not fit, and for the
+//     edges behind the hubs streaming all of B costs 3 times the probes of the shorter list
+//   2 predicted                          -     9    40        -      -   K24: 83 GB, 25 ms; lists 15 ms
+//     NEAR 8192, lists, measured       3.2  16.0    94      5.5    1.9
+//     learnt: 83 instructions a list of 110 entries, compute 82 % busy, not the memory;
+//     near hubs cost a third of that a probe: more of them; an empty sort costs the torus 0.7
+//   3 predicted                          -     -    65        -      -   half the instructions a list
+//     NEAR 16384, lists decoded by lanes 2.4  11.1  63      5.0    1.4   K24: edges 8, near 11.5, lists 8.3, tables 32
+//
+// Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle; edges and
+// lists: random reads of offsets. Uniform: L2 79 % busy with random sectors, torus: instructions.
+// Tried without gain: 1 or 4 warps a table, 2 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs.
+
+#ifndef SMALL
+#define SMALL 16  // longest table row that gets no table
+#endif
+#ifndef LONG
+#define LONG 8  // plain: B so many times as long as A is searched, not streamed
+#endif
+#ifndef BLOCK
+#define BLOCK 256  // threads in a block of the kernels that take a thread an edge or a row
+#endif
+#ifndef PIECE
+#define PIECE 16777216  // most entries of a record; a longer list is cut
+#endif
+#ifndef ITEM_EDGES
+#define ITEM_EDGES 1024  // a row is cut into work items of so many index edges
+#endif
+#ifndef ITEM_LISTS
+#define ITEM_LISTS 1024  // a table's lists are cut into work items of so many
+#endif
+#ifndef TABLE_WARPS
+#define TABLE_WARPS 2
+#endif
+#ifndef AHEAD
+#define AHEAD 4  // lists whose loads are under way together
+#endif
+#ifndef PLAIN_WARPS
+#define PLAIN_WARPS 8
+#endif
+#ifndef NEAR_WARPS
+#define NEAR_WARPS 2
+#endif
+#ifndef NEAR
+#define NEAR 16384  // most near hubs
+#endif
+#ifndef BITMAP
+#define BITMAP 65536  // ids in a row's own bitmap, and most hubs
+#endif
+#ifndef FILTER
+#define FILTER 8192  // bits of the filter behind it
+#endif
+
+constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
+constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, by words: id x has its word at x >> 3 & BYTES
+
+// First word of hub v's bitmap. Row v has no bit behind v, so it takes v / 32 + 1 words.
+__device__ __forceinline__ uint32 bitmap_of(uint32 v) {
+  uint32 group = v >> 5;
+  return (group + 1) * ((group << 4) + (v & 31));
+}
+
+__device__ __forceinline__ uint32 filter_bit(uint32 x) { return (x * 2654435769u) >> 7 & (FILTER - 1); }
+
+// 1. The hubs' bitmaps, a warp a hub; they come zeroed.
+extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warps = int64(gridDim.x) * blockDim.x / 32;
+  for (int64 v = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32; v < t.hubs; v += warps) {
+    int64 last = t.stream.offsets[v + 1];
+    for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
+      uint32 w = t.stream.columns[q];
+      atomicOr(bitmaps + bitmap_of(uint32(v)) + (w >> 5), 1u << (w & 31));
+    }
+  }
+}
+
+// Count A's entries found in hub v's bitmap.
+__device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const uint32* bitmap) {
+  uint32 found = 0;
+#pragma unroll 4
+  for (int64 i = 0; i < size; i++) {
+    uint32 w = a[i];
+    found += __ldg(bitmap + (w >> 5)) >> (w & 31) & 1;
+  }
+  return found;
+}
+
+// One edge (u, v) of a short table row [first, last), by one thread.
+__device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last,
+    Sums& sums) {
+  int64 v = t.index.columns[p];
+  int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+  sums.wedges += b;
+  if (first == last || b == 0) { return; }
+  int64 a = before(t, p, first, last, v);
+  if (a == 0) { return; }
+  sums.probes += a;
+  const int32* list = t.table.columns + first;
+  if (v < t.hubs) {
+    sums.triangles += in_bitmap(list, a, bitmaps + bitmap_of(uint32(v)));
+  } else if (b <= 4 * SMALL) {
+    sums.triangles += merged(list, a, t.stream.columns + begin, b);
+  } else {
+    sums.triangles += searched(list, a, t.stream.columns + begin, b);
+  }
+}
+
+// Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table
+// of the longer one. All lists against one table lie together, as records: place of the first
+// entry in its block, entries, and whether they stand behind the bitmap. A table's key is its row:
+// of the stream block for v, which A is streamed against, of the table block for u.
+
+// A list as it is streamed: four ids are read together, the first list entry is entry `skip` of
+// the first four. `behind` is the list's place among the ids behind the bitmap.
+__device__ __forceinline__ uint64 record(int64 start, int64 size, bool behind) {
+  uint64 skip = start & 3;
+  return uint64(start >> 2) << 32 | uint64(behind) << 31 | (skip + size) << 2 | skip;
+}
+
+constexpr int64 MOST = PIECE;
+
+struct List {
+  int64 key, start, front, size;  // the first `front` entries are below BITMAP
+
+  __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
+};
+
+__device__ __forceinline__ List shorter_list(const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin,
+    int64 b) {
+  List list = a < b ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
+  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
+  if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
+  return list;
+}
+
+// 2. All edges. Short table rows are counted. Edges of longer ones meet the near hubs' bitmaps in
+// work items, and the rest are counted by table; plain, all is left to the work items.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64* lists,
+                                     uint64* all_lists, uint32 plain, Totals* totals) {
+  Sums sums;
+  uint64 found = 0;
+  auto keep = [&](int64 u, int64 edges, int64 size) {
+    bool cut = size > SMALL && edges && (plain || t.index.columns[t.index.offsets[u]] < t.near);
+    uint32 count = cut ? uint32((edges + ITEM_EDGES - 1) / ITEM_EDGES) : 0;
+    uint32 place = reserve(items_end, count);
+    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(u), i); }
+    return size <= SMALL || !plain;
+  };
+  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+    if (last - first <= SMALL) { return short_edge(t, bitmaps, p, first, last, sums); }
+    int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+    int64 a = before(t, p, first, last, v);
+    sums.wedges += b;
+    if (a == 0 || b == 0) { return; }
+    sums.probes += v < t.near ? a : min(a, b);
+    if (v < t.near) { return; }
+    List list = shorter_list(t, u, v, first, a, begin, b);
+    found += list.records();
+    atomicAdd(lists + list.key, uint64(list.records()));
+  });
+  sums.add_up(totals);
+  add_to(all_lists, found);
+}
+
+// 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_lists(Task t, uint64* ends, uint64* records) {
+  auto keep = [&](int64, int64, int64 size) { return size > SMALL; };
+  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+    int64 v = t.index.columns[p];
+    if (v < t.near) { return; }
+    int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+    int64 a = before(t, p, first, last, v);
+    if (a == 0 || b == 0) { return; }
+    List list = shorter_list(t, u, v, first, a, begin, b);
+    int64 count = list.records();
+    uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
+    for (int64 i = 0; i < list.front; i += MOST) { *place++ = record(list.start + i, min(MOST, list.front - i),
+        false); }
+    for (int64 i = list.front; i < list.size; i += MOST) { *place++ = record(list.start + i, min(MOST,
+        list.size - i), true); }
+  });
+}
+
+// 4. Tables with lists, cut into work items.
+extern "C" __global__ void hub_items(Task, const uint64* begins, int64 keys, uint2* items, uint32* items_end) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k - threadIdx.x % 32 < keys; k += threads) {
+    uint64 size = k < keys ? begins[k + 1] - begins[k] : 0;
+    uint32 count = uint32((size + ITEM_LISTS - 1) / ITEM_LISTS);
+    uint32 place = reserve(items_end, count);
+    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(k), i); }
+  }
+}
+
+// A table row in shared memory, and lists streamed against it.
+struct Streamed {
+  static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
+  uint32 bits[BITMAP_WORDS];
+  uint32 filter[FILTER_WORDS];
+  uint32 item;
+};
+
+template <class Row> __device__ void set_entries(Row& row, const int32* columns, int64 size) {
+  for (int64 i = threadIdx.x; i < size; i += Row::THREADS) {
+    uint32 w = columns[i];
+    if (w < BITMAP) {
+      atomicOr(row.bits + (w >> 5), 1u << (w & 31));
+    } else {
+      uint32 bit = filter_bit(w);
+      atomicOr(row.filter + (bit >> 5), 1u << (bit & 31));
+    }
+  }
+}
+
+template <class Row> __device__ void clear_entries(Row& row, const int32* columns, int64 size) {
+  for (int64 i = threadIdx.x; i < size; i += Row::THREADS) {
+    uint32 w = columns[i];
+    if (w < BITMAP) {
+      row.bits[w >> 5] = 0;
+    } else {
+      row.filter[filter_bit(w) >> 5] = 0;
+    }
+  }
+}
+
+template <class Row> __device__ void clear_all(Row& row) {
+  for (uint32 k = threadIdx.x; k < Row::WORDS; k += Row::THREADS) { row.bits[k] = 0; }
+  for (uint32 k = threadIdx.x; k < Row::FILTERS; k += Row::THREADS) { row.filter[k] = 0; }
+}
+
+__device__ __forceinline__ uint32 bit_of(const uint32* bits, uint32 byte, uint32 shift) {
+  return *reinterpret_cast<const uint32*>(reinterpret_cast<const char*>(bits) + byte) >> (shift & 31) & 1;
+}
+
+// Which of four 16-bit ids have their bit set, the first one lowest.
+__device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
+  uint32 found = bit_of(bits, ids.y >> 19 & BYTES, ids.y >> 16);
+  found = found * 2 + bit_of(bits, ids.y >> 3 & BYTES, ids.y);
+  found = found * 2 + bit_of(bits, ids.x >> 19 & BYTES, ids.x >> 16);
+  return found * 2 + bit_of(bits, ids.x >> 3 & BYTES, ids.x);
+}
+
+// Lists of the warp, a record a lane, `count` of them. `narrow` holds the low halves of `columns`,
+// four by four.
+__device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine, uint32 count, const uint2* narrow,
+                                               const int32* columns, const int32* table, int64 size) {
+  uint32 lane = threadIdx.x % 32, found = 0;
+  uint32 fours = uint32(mine >> 32), about = lane < count ? uint32(mine) : 0;
+  bool behind = about >> 31;
+  if (behind) { about = 0; }
+  for (uint32 j = 0; j < count; j += AHEAD) {
+    uint32 kind[AHEAD];
+    const uint2* list[AHEAD];
+    uint2 ids[AHEAD];
+#pragma unroll
+    for (uint32 i = 0; i < AHEAD; i++) {
+      kind[i] = __shfl_sync(ALL, about, min(j + i, 31u));
+      list[i] = narrow + __shfl_sync(ALL, fours, min(j + i, 31u)) + lane;
+      ids[i] = make_uint2(0, 0);
+      if (AHEAD > 1 && j + i > 31) { kind[i] = 0; }
+      if (4 * lane < kind[i] >> 2) { ids[i] = __ldg(list[i]); }
+    }
+#pragma unroll
+    for (uint32 i = 0; i < AHEAD; i++) {
+      int32 left = int32(kind[i] >> 2) - int32(4 * lane);
+      uint32 valid = lane == 0 ? 15u << (kind[i] & 3) : 15u;
+      while (left > 0) {
+        if (left < 4) { valid &= (1u << left) - 1; }
+        found += __popc(four(row.bits, ids[i]) & valid & 15u);
+        left -= 128;
+        valid = 15u;
+        list[i] += 32;
+        if (left > 0) { ids[i] = __ldg(list[i]); }
+      }
+    }
+  }
+  for (uint32 left = __ballot_sync(ALL, behind); left; left &= left - 1) {
+    uint64 list = __shfl_sync(ALL, mine, __ffs(int(left)) - 1);
+    const int32* entries = columns + (list >> 32) * 4;
+    for (uint32 q = uint32(list & 3) + lane; q < uint32(list) << 1 >> 3; q += 32) {
+      uint32 w = entries[q], bit = filter_bit(w);
+      if (row.filter[bit >> 5] >> (bit & 31) & 1) { found += contains(table, 0, size, w); }
+    }
+  }
+  return found;
+}
+
+// The low halves of columns; threads take four at a time.
+extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, uint2* narrow) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size; k += threads) {
+    uint32 ids[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) { ids[i] = 4 * k + i < size ? columns[4 * k + i] & 0xffff : 0; }
+    narrow[k] = make_uint2(ids[0] | ids[1] << 16, ids[2] | ids[3] << 16);
+  }
+}
+
+// 5. A block takes a work item at a time: a table, and up to ITEM_LISTS lists streamed against it.
+extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
+hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
+           const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+  __shared__ Streamed row;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
+  clear_all(row);
+  uint64 triangles = 0;
+  for (;;) {
+    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
+    __syncthreads();
+    if (row.item >= count) { break; }
+    uint2 item = items[row.item];
+    bool of_table = t.tables && item.x >= t.tables;
+    const Block& block = of_table ? t.table : t.stream;
+    int64 x = of_table ? item.x - t.tables : item.x, size = block.length(x);
+    const int32* table = block.columns + block.offsets[x];
+    const int32* columns = of_table ? t.stream.columns : t.table.columns;
+    const uint2* narrow = of_table ? stream_narrow : table_narrow;
+    set_entries(row, table, size);
+    uint64 begin = begins[item.x] + uint64(item.y) * ITEM_LISTS, end = min(begin + ITEM_LISTS, begins[item.x + 1]);
+    __syncthreads();
+    for (uint64 k = begin + 32 * warp; k < end; k += Streamed::THREADS) {
+      uint64 mine = k + lane < end ? records[k + lane] : 0;
+      triangles += stream_lists(row, mine, uint32(min(end - k, uint64(32))), narrow, columns, table, size);
+    }
+    __syncthreads();
+    clear_entries(row, table, size);
+  }
+  add_to(&totals->triangles, triangles);
+}
+
+// A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
+template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
+  static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
+  uint32 bits[WORDS];
+  uint32 filter[FILTERS];
+  unsigned short words[WORDS];
+  uint32 sums[WARPS];
+  uint32 used;
+  uint32 item;
+};
+
+using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
+using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
+
+// List the words below `most` that have a bit set. A warp takes a quarter of them, twice over.
+template <class Row> __device__ void list_words(Row& row, uint32 most) {
+  constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32 share = (most + THREADS - 1) / THREADS * 32, begin = warp * share;
+  uint32 end = min(begin + share, most), mine = 0;
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    mine += __popc(__ballot_sync(ALL, set));
+  }
+  if (lane == 0) { row.sums[warp] = mine; }
+  __syncthreads();
+  uint32 place = 0, all = 0;
+  for (uint32 i = 0; i < WARPS; i++) {
+    place += i < warp ? row.sums[i] : 0;
+    all += row.sums[i];
+  }
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    uint32 votes = __ballot_sync(ALL, set);
+    if (set) { row.words[place + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(k + lane); }
+    place += __popc(votes);
+  }
+  if (threadIdx.x == 0) { row.used = all; }
+  __syncthreads();
+}
+
+// The row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
+// `hubs` lanes hold one, `top` is v / 32 there.
+template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, uint32 hubs,
+    uint32 base, uint32 top) {
+  uint32 lane = threadIdx.x % 32, used = row.used, found = 0;
+  for (uint32 k = 0; k < used; k += 32) {
+    uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
+    uint32 bits = k + lane < used ? row.bits[word] : 0;
+    uint32 lowest = row.words[k];
+    uint32 j = __popc(__ballot_sync(ALL, lane < hubs && top < lowest));
+    if (j == hubs) { break; }
+    for (; j < hubs; j += 8) {
+      uint32 seen[8];
+#pragma unroll
+      for (uint32 i = 0; i < 8; i++) {
+        uint32 from = min(j + i, 31u);
+        uint32 hub_base = __shfl_sync(ALL, base, from);
+        uint32 hub_top = __shfl_sync(ALL, top, from);
+        seen[i] = j + i < hubs && word <= hub_top ? __ldg(bitmaps + hub_base + word) : 0;
+      }
+#pragma unroll
+      for (uint32 i = 0; i < 8; i++) { found += __popc(seen[i] & bits); }
+    }
+  }
+  return found;
+}
+
+// B, [begin, begin + b), streamed against the row by a warp.
+__device__ __forceinline__ uint32 stream_list(const FullRow& row, const Task& t, int64 begin, int64 b, int64 first,
+    int64 last) {
+  uint32 lane = threadIdx.x % 32, found = 0;
+#pragma unroll 2
+  for (int64 q = lane; q < b; q += 32) {
+    uint32 w = t.stream.columns[begin + q];
+    if (w < BITMAP) {
+      found += row.bits[w >> 5] >> (w & 31) & 1;
+    } else {
+      uint32 bit = filter_bit(w);
+      if (row.filter[bit >> 5] >> (bit & 31) & 1) { found += contains(t.table.columns, first, last, w); }
+    }
+  }
+  return found;
+}
+
+// Take work items until none is left: `work(row, u, first, last, begin, end)` gets a long table
+// row and some of its index row's edges, with nothing set in `row`.
+template <class Row, class Work>
+__device__ __forceinline__ void each_item(Row& row, const Task& t, const uint2* items, const uint32* items_end,
+    uint32* next, const Work& work) {
+  uint32 count = *items_end;
+  clear_all(row);
+  for (;;) {
+    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
+    __syncthreads();
+    uint32 k = row.item;
+    if (k >= count) { break; }
+    int64 u = items[k].x;
+    int64 begin = t.index.offsets[u] + int64(items[k].y) * ITEM_EDGES;
+    work(t.table.offsets[u], t.table.offsets[u + 1], begin, min(begin + ITEM_EDGES, t.index.offsets[u + 1]));
+  }
+}
+
+// 6. Long table rows and near hubs: a block takes a work item at a time, its warps every
+// NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
+extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
+hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+  __shared__ NearRow row;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
+  uint64 triangles = 0;
+  each_item(row, t, items, items_end, next, [&](int64 first, int64 last, int64 begin, int64 end) {
+    const int32* columns = t.table.columns + first;
+    int64 size = lower_bound(columns, 0, last - first, 32 * words);
+    end = lower_bound(t.index.columns, begin, end, t.near);
+    for (int64 i = threadIdx.x; i < size; i += NearRow::THREADS) {
+      atomicOr(row.bits + (columns[i] >> 5), 1u << (columns[i] & 31));
+    }
+    __syncthreads();
+    list_words(row, words);
+    for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {
+      int64 place = p + lane * NearRow::WARPS;
+      uint32 v = place < end ? t.index.columns[place] : 0;
+      uint32 hubs = __popc(__ballot_sync(ALL, place < end));
+      triangles += meet_hubs(row, bitmaps, hubs, bitmap_of(v), v >> 5);
+    }
+    __syncthreads();
+    for (uint32 i = threadIdx.x; i < row.used; i += NearRow::THREADS) { row.bits[row.words[i]] = 0; }
+  });
+  add_to(&totals->triangles, triangles);
+}
+
+// The warp's 32 edges (u, v), one a lane.
+__device__ __forceinline__ void meet_edges(const FullRow& row, const Task& t, const uint32* bitmaps, int64 p, int64 end,
+                                           int64 first, int64 last, Sums& sums) {
+  uint32 lane = threadIdx.x % 32;
+  bool mine = p < end;
+  int64 v = mine ? t.index.columns[p] : 0;
+  int64 begin = mine ? t.stream.offsets[v] : 0;
+  int64 b = mine ? t.stream.offsets[v + 1] - begin : 0;
+  int64 a = mine ? before(t, p, first, last, v) : 0;
+  bool hub = mine && v < t.near;
+  sums.wedges += b;
+  sums.probes += a && b ? (hub || b > LONG * a ? a : b) : 0;
+  uint32 hubs = __popc(__ballot_sync(ALL, hub));
+  uint32 found = meet_hubs(row, bitmaps, hubs, hub ? bitmap_of(uint32(v)) : 0, uint32(v) >> 5);
+  for (uint32 left = __ballot_sync(ALL, mine && !hub && a && b); left; left &= left - 1) {
+    int from = __ffs(int(left)) - 1;
+    int64 list = __shfl_sync(ALL, begin, from), size = __shfl_sync(ALL, b, from);
+    int64 entries = __shfl_sync(ALL, a, from);
+    if (size > LONG * entries) {
+      for (int64 i = lane; i < entries; i += 32) {
+        found += contains(t.stream.columns, list, list + size, t.table.columns[first + i]);
+      }
+    } else {
+      found += stream_list(row, t, list, size, first, last);
+    }
+  }
+  sums.triangles += found;
+}
+
+// 7. Plain: long table rows, all hubs and all other edges.
+extern "C" __global__ void __launch_bounds__(FullRow::THREADS, 32 / PLAIN_WARPS)
+hub_plain(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+  __shared__ FullRow row;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
+  Sums sums;
+  each_item(row, t, items, items_end, next, [&](int64 first, int64 last, int64 begin, int64 end) {
+    set_entries(row, t.table.columns + first, last - first);
+    __syncthreads();
+    list_words(row, words);
+    for (int64 p = begin; p < end; p += FullRow::THREADS) {
+      meet_edges(row, t, bitmaps, p + lane * PLAIN_WARPS + warp, end, first, last, sums);
+    }
+    __syncthreads();
+    clear_entries(row, t.table.columns + first, last - first);
+  });
+  sums.add_up(totals);
+}

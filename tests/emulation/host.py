@@ -1,0 +1,85 @@
+"""The CUDA kernels on the host: compiled by g++ with `cuda_host.hpp`, launched with NumPy arrays."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from dasktc.backend.nvrtc import source
+
+HERE = Path(__file__).parent
+ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
+FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
+
+
+def compiler():
+    """g++ on Linux: the emulation needs its sections and glibc's contexts."""
+    return shutil.which("g++") if sys.platform == "linux" else None
+
+
+def program(text):
+    """A kernel file's text as a host program: dynamic shared memory becomes a buffer of the emulation."""
+    text = text.replace("extern __shared__ unsigned char memory[];", "unsigned char* memory = host::dynamic_shared;")
+    wrappers = [
+        f'extern "C" const char* launch_{name}(unsigned grid, unsigned block, size_t shared, int reverse, '
+        f"void** values) {{ return host::launch({name}, grid, block, shared, reverse, values); }}\n"
+        for name in ENTRY.findall(text)
+    ]
+    return f'#include "{HERE / "cuda_host.hpp"}"\n{text}\n{"".join(wrappers)}'
+
+
+@cache
+def compiled(text, folder=None):
+    """Compile a kernel's text to a shared library, once."""
+    folder = Path(tempfile.mkdtemp(prefix="dasktc-emulation-")) if folder is None else folder
+    path = folder / "kernel.cpp"
+    path.write_text(program(text))
+    library = path.with_suffix(".so")
+    command = [compiler(), *FLAGS, str(path), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found = ctypes.CDLL(str(library))
+    shutil.rmtree(folder)
+    return found
+
+
+class LaunchError(RuntimeError):
+    """The emulation met what a GPU leaves undefined."""
+
+
+class HostDevice:
+    """A device of few processors, so that a launch has few blocks; `reverse` runs them in descending order."""
+
+    array = np
+    processors = 2
+
+    def __init__(self, reverse=False):
+        self.reverse = reverse
+
+    def pointer(self, array):
+        return array.ctypes.data
+
+    def launch(self, kernel, entry, defines, grid, block, values, shared=0):
+        self.launch_text(source(kernel, defines), entry, grid, block, values, shared)
+
+    def launch_text(self, text, entry, grid, block, values, shared=0):
+        function = getattr(compiled(text), f"launch_{entry}")
+        function.restype = ctypes.c_char_p
+        held = [self._value(value) for value in values]
+        addresses = (ctypes.c_void_p * len(held))(*(value.ctypes.data for value in held))
+        failed = function(grid, block, ctypes.c_size_t(shared), int(self.reverse), addresses)
+        if failed:
+            raise LaunchError(failed.decode())
+
+    def _value(self, value):
+        """What a kernel parameter holds: an array's address, or a number or structure itself."""
+        if isinstance(value, np.ndarray) and value.dtype.fields is None:
+            return np.array([value.ctypes.data], np.uint64)
+        return np.atleast_1d(np.asarray(value))

@@ -1,0 +1,379 @@
+"""The CUDA kernels: compiled for every architecture, executed on the host, and on a GPU where there is one."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+import pytest
+from emulation.host import HostDevice, LaunchError, compiler
+from test_kernels import GRAPHS, clique, random_edges, tasks, triangles_of, turned, wedges_of
+
+from dasktc.backend import launch, launch_trust, nvrtc
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.errors import InputError
+from dasktc.recipes import Kronecker
+
+emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+
+TINY = {
+    "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64,
+}  # fmt: skip
+FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
+VARIANTS = {
+    "hub": ("hub", {}),
+    "hub tiny": ("hub", TINY),
+    "bitmap": ("bitmap", {}),
+    "bitmap tiny": ("bitmap", TINY),
+    "trust": ("trust", FEW),
+    "trust without VC": ("trust", FEW | {"VC": 0, "CHUNK": 3}),
+    "trust without VC, CO": ("trust", FEW | {"VC": 0, "CO": 0}),
+    "trust without VC, CO, VH": ("trust", FEW | {"VC": 0, "CO": 0, "VH": 0}),
+    "merge": ("merge", {}),
+    "search": ("search", {}),
+}
+"""Kernel and macros. Tiny tables make small graphs meet every path."""
+
+
+def check(count, found, kernel, macros, edges, xp=np):
+    """Count all tasks of a graph, and compare with sets and with arithmetic."""
+    counts = [count(task, kernel, macros) for task in found]
+    assert sum(c[0] for c in counts) == triangles_of(edges)
+    assert sum(c[1] for c in counts) == wedges_of(edges)
+    for task, c in zip(found, counts, strict=True):
+        assert c[2] == launch.expected_probes(xp, task, kernel, macros)
+        assert (c[3] > 0) <= (kernel == "trust")
+    return counts
+
+
+def on_host(reverse):
+    device = HostDevice(reverse)
+    return lambda task, kernel, macros: launch.count(device, task, kernel, macros)
+
+
+def any_numbering(edges, vertices):
+    return [(turned(u, vertices), turned(v, vertices)) for u, v in edges]
+
+
+# compiled, no GPU
+
+
+@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize("name", ["hub", "hub tiny", "trust", "trust without VC, CO, VH", "merge", "search"])
+def test_kernels_compile(name, architecture):
+    bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
+    kernel, macros = VARIANTS[name]
+    text = nvrtc.source(kernel, launch.defines(kernel, macros)).encode()
+    _, program = bindings.nvrtcCreateProgram(text, f"{kernel}.cu".encode(), 0, [], [])
+    options = [option.encode() for option in nvrtc.OPTIONS] + [f"--gpu-architecture=sm_{architecture}".encode()]
+    (error,) = bindings.nvrtcCompileProgram(program, len(options), options)
+    _, size = bindings.nvrtcGetProgramLogSize(program)
+    log = bytearray(size)
+    bindings.nvrtcGetProgramLog(program, log)
+    assert error == bindings.nvrtcResult.NVRTC_SUCCESS, log.decode()
+    assert not log.decode().strip("\0 \n"), "warnings"
+    _, size = bindings.nvrtcGetCUBINSize(program)
+    assert size > 0
+    bindings.nvrtcDestroyProgram(program)
+
+
+def test_entry_points_are_extern_c():
+    for kernel in ("hub", "trust", "merge", "search"):
+        text = (nvrtc.folder() / f"{kernel}.cu").read_text()
+        assert text.count("__global__") == text.count('extern "C" __global__') > 0
+        assert "#include" not in text
+
+
+def test_missing_kernels_name_both_places(tmp_path, monkeypatch):
+    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "dasktc" / "backend" / "nvrtc.py"))
+    (tmp_path / "kernels").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"dasktc/kernels.*kernels: the CUDA kernels are missing"):
+        nvrtc.folder.__wrapped__()
+    (tmp_path / "kernels" / "csr.cuh").touch()
+    assert nvrtc.folder.__wrapped__() == tmp_path / "kernels"
+
+
+def test_nothing_imports_a_gpu_library():
+    code = "import sys, dasktc, dasktc.backend.launch; print({'cupy', 'cudf', 'dask_cuda'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_without_cupy_the_backend_says_how_to_get_it():
+    with pytest.raises(InputError, match=r"CuPy cannot be imported .* install dasktc\[cuda13\]"):
+        import_module("dasktc.backend.cuda")
+
+
+# the emulation itself
+
+
+def run_text(body, threads=64, reverse=False, before=""):
+    text = f'{before}\nextern "C" __global__ void kernel(unsigned* out) {{ {body} }}'
+    out = np.zeros(threads, np.uint32)
+    HostDevice(reverse).launch_text(text, "kernel", 1, threads, (out,), 16)
+    return out
+
+
+@emulated
+@pytest.mark.parametrize("reverse", [False, True])
+def test_emulation_runs_warps_and_blocks(reverse):
+    body = """
+    __shared__ unsigned all[64];
+    unsigned i = threadIdx.x, lane = i % 32;
+    all[i] = __shfl_up_sync(~0u, i, 1) + __popc(__ballot_sync(~0u, lane < 5));
+    __syncthreads();
+    unsigned odd = __ballot_sync(~0u, lane & 1);
+    unsigned part = lane & 1 ? __shfl_sync(odd, lane, 31) : __any_sync(~odd, false);
+    out[i] = all[63 - i] * 100 + part + (__all_sync(~0u, true) ? 0 : 7);
+    """
+    i = np.arange(64)
+    up = np.where(i % 32 == 0, i, i - 1) + 5
+    assert run_text(body, reverse=reverse).tolist() == (up[::-1] * 100 + np.where(i % 2, 31, 0)).tolist()
+
+
+@emulated
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "if (threadIdx.x < 7) { __syncthreads(); }",
+            "divergent barrier: some threads of the block have exited",
+        ),
+        (
+            "if (threadIdx.x < 7) { __syncthreads(); } else {\n __syncthreads(); }",
+            "wait at different barriers",
+        ),
+        ("if (threadIdx.x < 7) { __syncwarp(); }", "exited|do not come"),
+        ("if (threadIdx.x < 7) { __syncwarp(); } __syncthreads();", "do not come"),
+        ("out[0] = __shfl_sync(1u, 1u, threadIdx.x);", "mask leaves it out|mask leaves out"),
+        ("host::dynamic_shared[16] = 1;", "writes past its 16 bytes of dynamic shared memory"),
+    ],
+)
+def test_emulation_reports_what_a_gpu_leaves_undefined(body, message, reverse):
+    with pytest.raises(LaunchError, match=message):
+        run_text(body, reverse=reverse)
+
+
+# executed on the host
+
+
+@emulated
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_counts_are_exact(variant, reverse):
+    kernel, macros = VARIANTS[variant]
+    for name, (vertices, edges) in GRAPHS.items():
+        for ordered, (parts, splits) in product((True, False), ((1, 1), (1, 3), (2, 2))):
+            if (parts, splits) != (1, 1) and name in ("dense", "two cliques", "sparse"):
+                continue
+            found = edges if ordered else any_numbering(edges, vertices)
+            check(on_host(reverse), list(tasks(found, vertices, parts, splits, ordered)), kernel, macros, found)
+
+
+@emulated
+@pytest.mark.parametrize("variant", ["hub tiny", "bitmap tiny", "trust", "merge"])
+def test_three_parts(variant):
+    kernel, macros = VARIANTS[variant]
+    vertices, edges = 130, random_edges(130, 2500, 7, below=100)
+    for ordered in (True, False):
+        check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
+
+
+def block_sizes(kernel, threads):
+    if kernel == "trust":
+        return {"THREADS": threads, "BLOCK": threads}
+    warps = dict.fromkeys(("NEAR_WARPS", "PLAIN_WARPS", "TABLE_WARPS"), threads // 32)
+    return TINY | warps | {"BLOCK": threads} if kernel in ("hub", "bitmap") else {"BLOCK": threads}
+
+
+@emulated
+@pytest.mark.parametrize("threads", [32, 64, 128, 256, 512, 1024])
+@pytest.mark.parametrize("kernel", ["hub", "bitmap", "trust", "merge"])
+def test_every_block_size(kernel, threads):
+    edges = sorted(set(random_edges(300, 3000, 3, below=40) + clique(110)))
+    for reverse in (False, True):
+        check(on_host(reverse), list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
+
+
+def alike(vertices, stride):
+    """A clique whose ids are multiples of `stride`."""
+    return [(stride * u, stride * v) for u, v in clique(vertices)]
+
+
+@emulated
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
+@pytest.mark.parametrize("variant", ["trust", "trust without VC, CO"])
+def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkeypatch):
+    monkeypatch.setattr(launch_trust, "DEPTH", 8)
+    kernel, macros = VARIANTS[variant]
+    edges = alike(vertices, stride)
+    (count,) = check(on_host(reverse), list(tasks(edges, stride * vertices)), kernel, macros, edges)
+    assert count[3] == 8 if macros.get("CO", 1) else count[3] >= 8
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("variant", "vertices", "stride"),
+    [("hub tiny", 40, 64), ("bitmap tiny", 40, 64), ("hub", 130, 1024), ("bitmap", 130, 1024)],
+)
+def test_hub_ids_that_share_words_and_filter_bits(variant, vertices, stride):
+    kernel, macros = VARIANTS[variant]
+    edges = alike(vertices, stride)
+    check(on_host(True), list(tasks(edges, stride * vertices)), kernel, macros, edges)
+
+
+class Allocating:
+    """NumPy, as far as launches allocate with it; `bytes` adds up what they took."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def __getattr__(self, name):
+        def allocate(*args, **kwargs):
+            made = getattr(np, name)(*args, **kwargs)
+            self.bytes += made.nbytes
+            return made
+
+        return allocate
+
+
+@emulated
+@pytest.mark.parametrize("variant", ["hub", "hub tiny", "bitmap", "trust", "merge"])
+def test_scratch_is_within_its_bound(variant):
+    kernel, macros = VARIANTS[variant]
+    for name, parts in product(("clique", "hubs", "star outward"), (1, 2)):
+        vertices, edges = GRAPHS[name]
+        for task in tasks(edges, vertices, parts):
+            device, blocks = HostDevice(), (task.index, task.table, task.stream)
+            device.array = Allocating()
+            launch.count(device, task, kernel, macros)
+            most = max(block.edges for block in blocks), max(block.rows for block in blocks)
+            assert device.array.bytes <= launch.scratch_bytes(kernel, *most)
+
+
+# on a GPU
+
+
+def on_device(task, kernel, macros):
+    from dasktc.backend import cuda
+
+    return cuda.count(moved(task), kernel, macros)
+
+
+def moved(task):
+    """The task with its arrays on the GPU."""
+    cp = pytest.importorskip("cupy")
+
+    blocks = {
+        id(block): OrientedCSR(cp.asarray(block.offsets), cp.asarray(block.columns), *shape(block))
+        for block in (task.index, task.table, task.stream)
+    }
+    return BlockTask(*(blocks[id(b)] for b in (task.index, task.table, task.stream)), task.split, task.splits)
+
+
+def shape(block):
+    return block.parts, block.row_part, block.column_part, block.ordered
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_counts_are_exact_on_the_device(variant):
+    kernel, macros = VARIANTS[variant]
+    for (vertices, edges), ordered, (parts, splits) in product(
+        GRAPHS.values(), (True, False), ((1, 1), (1, 3), (2, 2))
+    ):
+        found = edges if ordered else any_numbering(edges, vertices)
+        check(on_device, list(tasks(found, vertices, parts, splits, ordered)), kernel, macros, found)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("threads", [32, 64, 128, 256, 512, 1024])
+@pytest.mark.parametrize("kernel", ["hub", "bitmap", "trust", "merge"])
+def test_every_block_size_on_the_device(kernel, threads):
+    edges = sorted(set(random_edges(300, 3000, 3, below=40) + clique(110)))
+    check(on_device, list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("vertices", "stride"), [(45, 32), (130, 1024)])
+def test_full_buckets_pass_entries_on_on_the_device(vertices, stride, monkeypatch):
+    monkeypatch.setattr(launch_trust, "DEPTH", 8)
+    edges = alike(vertices, stride)
+    (count,) = check(on_device, list(tasks(edges, stride * vertices)), "trust", {}, edges)
+    assert count[3] == 8
+
+
+def kronecker(scale, parts):
+    """Blocks on the GPU of the oriented Kronecker graph in degree order."""
+    cp = pytest.importorskip("cupy")
+
+    source, target = (cp.asarray(end).astype("int64") for end in kronecker_ends(cp, scale))
+    size, keep = 1 << scale, source != target
+    keys = cp.unique(cp.maximum(source, target)[keep] * size + cp.minimum(source, target)[keep])
+    degree = cp.bincount(keys // size, minlength=size) + cp.bincount(keys % size, minlength=size)
+    rank = cp.empty(size, "int64")
+    rank[cp.argsort(-degree)] = cp.arange(size)
+    source, target = rank[keys // size], rank[keys % size]
+    source, target = cp.maximum(source, target), cp.minimum(source, target)
+    blocks = {}
+    for i, j in product(range(parts), repeat=2):
+        mine = (source % parts == i) & (target % parts == j)
+        keys = cp.sort(source[mine] // parts * size + target[mine] // parts)
+        offsets = cp.searchsorted(keys, cp.arange(-(-size // parts) + 1) * size)
+        blocks[i, j] = OrientedCSR(offsets.astype("int64"), (keys % size).astype("int32"), parts, i, j, True)
+    return [BlockTask(blocks[i, k], blocks[i, j], blocks[k, j]) for i, j, k in product(range(parts), repeat=3)]
+
+
+def kronecker_ends(xp, scale):
+    recipe = Kronecker(vertices=1 << scale, edges=16 << scale, seed=1)
+    return recipe.ends(xp, 0, 16 << scale)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernel", nvrtc.KERNELS)
+@pytest.mark.parametrize(("scale", "parts", "triangles"), [(14, 1, 2843668), (14, 3, 2843668), (18, 1, 82704862)])
+def test_kronecker_on_the_device(scale, parts, triangles, kernel):
+    cp = pytest.importorskip("cupy")
+
+    from dasktc.backend import cuda
+
+    counts = [(task, cuda.count(task, kernel)) for task in kronecker(scale, parts)]
+    assert sum(count.triangles for _, count in counts) == triangles
+    for task, count in counts:
+        assert count.probes == launch.expected_probes(cp, task, kernel)
+        assert count.seconds > 0
+
+
+@pytest.mark.gpu
+def test_counts_repeat():
+    from dasktc.backend import cuda
+
+    (task,) = kronecker(16, 1)
+    for kernel in nvrtc.KERNELS:
+        assert len({cuda.count(task, kernel)[:4] for _ in range(4)}) == 1
+
+
+@pytest.mark.gpu
+def test_sort_is_in_place():
+    cp = pytest.importorskip("cupy")
+
+    from dasktc.backend import cuda
+
+    keys = cp.random.default_rng(1).integers(0, 1 << 40, 1 << 16)
+    wanted = np.sort(cp.asnumpy(keys))
+    assert cuda.sort(keys, 1 << 40) is keys
+    assert (cp.asnumpy(keys) == wanted).all()
+
+
+@pytest.mark.parametrize(("kernel", "macros"), [("hub", launch.HUB), ("trust", launch.TRUST)])
+def test_macros_have_the_same_defaults_in_the_source(kernel, macros):
+    text = nvrtc.source(kernel)
+    for name, value in macros.items():
+        assert re.search(rf"#ifndef {name}\n#define {name} {value}\b", text), name

@@ -11,7 +11,7 @@ __all__ = ["collect", "describe"]
 
 REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
 OPTIONAL = {
-    "fast_matrix_market": ("Matrix Market files", "pip install 'dasktc[readers]'"),
+    "fast_matrix_market": ("faster reading of Matrix Market files", "pip install 'dasktc[readers]'"),
     "igraph": ("dasktc bench cpu", "pip install 'dasktc[bench]'"),
     "matplotlib": ("plots in notebooks", "pip install 'dasktc[notebook]'"),
 }

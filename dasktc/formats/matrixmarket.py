@@ -189,7 +189,7 @@ def _entries(url: str, header: Header, line: int, count: int, block: bytes) -> A
             f"line {number} of {url} holds {text.decode('latin-1')!r} where two integers are expected: "
             "damaged, or another format; export it again, or check --format"
         )
-    banner = f"%%MatrixMarket matrix coordinate {header.field} {header.symmetry}\n"
+    banner = f"%%MatrixMarket matrix coordinate {header.field} general\n"  # each entry once, as it stands
     size = f"{header.rows} {header.columns} {count}\n"
     with _one_line(url, line - 3):
         pairs = np.stack(_read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n")))
@@ -219,5 +219,5 @@ def _read_entries(stream: io.BytesIO) -> tuple[Array, Array]:
 
         matrix = mmread(stream)
         return matrix.row, matrix.col
-    _, (rows, columns) = read_coo(stream, parallelism=1, generalize_symmetry=False)[0]
+    _, (rows, columns) = read_coo(stream, parallelism=1)[0]
     return rows, columns

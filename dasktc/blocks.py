@@ -99,7 +99,7 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
     starts = [b * layout.area + row * layout.rows for b in range(n * n) for row in rows[b // n]]
     keys = tasks.map("blocks", _block_keys, graph.partitions, layout, backend)
     ranges = exchange(tasks, "blocks", keys, starts[1:], n * n * layout.area, backend)
-    ends = [min(end, (r // slabs + 1) * layout.area) for r, end in enumerate([*starts[1:], n * n * layout.area])]
+    ends = [*starts[1:], n * n * layout.area]
     built = [
         tasks.submit("blocks", _slab, pieces, start, end, layout, backend)
         for pieces, start, end in zip(ranges, starts, ends, strict=True)

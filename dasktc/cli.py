@@ -74,7 +74,7 @@ counting = _options(
     click.option("--parts", type=int, metavar="n", help="n of hash2d: n² blocks, n³ tasks."),
     click.option("--splits", type=int, metavar="m", help="Row splits of each task."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
-    click.option("--memory", metavar="BYTES", help="What one worker may use, e.g. 4GB."),
+    click.option("--memory", metavar="BYTES", help="What counting may use on one worker, e.g. 4GB."),
 )
 running = _options(
     click.option("--workers", type=int, metavar="N", help="Start N worker processes. Default: this process."),

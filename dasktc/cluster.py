@@ -73,9 +73,9 @@ def connect(
         with _local(workers) as found:
             yield _on(found)
     else:
-        with _inside_a_task() as own:
-            found = client or own or active_client()
-            yield Direct() if found is None else _on(found)
+        _step_aside()
+        found = client if client is not None else active_client()
+        yield Direct() if found is None else _on(found)
 
 
 def active_client() -> Any:
@@ -98,21 +98,17 @@ def _on(client: Any) -> OnCluster:
     return tasks
 
 
-@contextmanager
-def _inside_a_task() -> Iterator[Any]:
-    """The client of the task that this runs in, which then leaves its thread to others; else None."""
+def _step_aside() -> None:
+    """Inside a task, leave its thread to the tasks that it will wait for: for good, a prepared graph lives on."""
     if "distributed" not in sys.modules:
-        yield None
         return
-    from distributed import get_worker, worker_client
+    from distributed import get_worker, secede
 
     try:
         get_worker()
-    except ValueError:
-        yield None
-        return
-    with worker_client() as found:
-        yield found
+        secede()
+    except (ValueError, KeyError):
+        pass  # in no task, or it has done so before
 
 
 @contextmanager
@@ -167,6 +163,7 @@ def _address(file: str | None) -> str:
 def _local(workers: int) -> Iterator[Any]:
     if workers < 1:
         raise InputError(f"--workers {workers} is below 1: nobody would count; give 1 or more, or leave it out")
+    import dask
     from distributed import Client, LocalCluster
 
     with warnings.catch_warnings():
@@ -177,7 +174,9 @@ def _local(workers: int) -> Iterator[Any]:
             dashboard_address=f"127.0.0.1:{_free_port(8787)}",
             silence_logs=logging.CRITICAL,
         )
-    with cluster, Client(cluster, set_as_default=False) as client:
+    # A worker that is down for longer than this after a death would not be started again.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
+    with patient, cluster, Client(cluster, set_as_default=False) as client:
         log.info("dashboard: %s", client.dashboard_link)
         yield client
 

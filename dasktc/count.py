@@ -1,8 +1,9 @@
 """Counting: one task a block triple and split, its integers added up and checked.
 
 Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum
-has to be Σ in(v)·out(v) of the oriented graph, which the orientation computed from degrees alone: a
-lost piece, a task run for the wrong block or a wrong split shows there, and is an error, not a result.
+has to be Σ in(v)·out(v) of the oriented graph, which the orientation computed from degrees alone: lost
+index or stream edges, or a wrong split, show there. The blocks' edges are counted when they are built,
+and a task refuses blocks that are not its own: that holds for the tables.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Options:
         n (accepted without effect by `whole`) and m.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int, str or None
-        Bytes that one worker may use, shared by its threads, e.g. "4GB".
+        Bytes that one worker may use for counting tasks, shared by its threads, e.g. "4GB".
     """
 
     backend: str = "auto"

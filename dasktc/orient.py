@@ -18,7 +18,7 @@ from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
 from dasktc.tasks import Tasks, tree
 
-__all__ = ["Oriented", "order_by", "orient", "total"]
+__all__ = ["Oriented", "inverse", "order_by", "orient", "total"]
 
 Array = Any
 
@@ -63,7 +63,7 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     """
     degree = tree(tasks, "orient", total, tasks.map("orient", _degrees, list(edges.partitions), size, shift, backend))
     order = tasks.submit("orient", order_by, degree, backend)
-    rank = tasks.submit("orient", _inverse, order, backend)
+    rank = tasks.submit("orient", inverse, order, backend)
     partitions = tasks.map("orient", _orient, edges.partitions, rank, shift, backend)
     sources = tasks.map("orient", _sources, list(partitions), size, shift, backend)
     outward = tree(tasks, "orient", total, sources)
@@ -123,7 +123,8 @@ def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
     return degree.take(order) - out_degree
 
 
-def _inverse(order: Array, backend: str) -> Array:
+def inverse(order: Array, backend: str) -> Array:
+    """The place of each vertex in an order, int32."""
     xp = get_backend(backend).array
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,9 @@ Scratch = Callable[[int, int], int]
 """Bytes of kernel scratch for (index edges, table columns)."""
 Grid = Callable[[int], "np.ndarray[Any, np.dtype[np.int64]]"]
 """Edges in each block of the n × n partition, shape (n, n)."""
+
+Places = np.ndarray[Any, np.dtype[np.int64]]
+"""Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i·n + j."""
 
 MAX_PARTS = 64
 MAX_TRIPLES = 10**6
@@ -48,18 +50,18 @@ class Triple:
         return self.index, self.table, self.stream
 
 
-def whole(parts: int) -> Iterator[Triple]:
+def whole(parts: int) -> Places:
     """Emit the whole graph in all three roles."""
-    yield Triple((0, 0), (0, 0), (0, 0))
+    return np.zeros((1, 3), dtype="int64")
 
 
-def hash2d(parts: int) -> Iterator[Triple]:
+def hash2d(parts: int) -> Places:
     """Emit TRUST's n³ triples."""
-    for i, j, k in product(range(parts), repeat=3):
-        yield Triple((i, k), (i, j), (k, j))
+    i, j, k = np.indices((parts,) * 3).reshape(3, -1)
+    return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
 
 
-PLANNERS: dict[str, Callable[[int], Iterator[Triple]]] = {"whole": whole, "hash2d": hash2d}
+PLANNERS: dict[str, Callable[[int], Places]] = {"whole": whole, "hash2d": hash2d}
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ class Plan:
 
     def triples(self) -> Iterator[Triple]:
         """Emit the block triples, before splitting."""
-        return PLANNERS[self.partition](self.parts)
+        for places in PLANNERS[self.partition](self.parts).tolist():
+            yield Triple(*(divmod(place, self.parts) for place in places))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
@@ -195,25 +198,32 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
     if limits.partition == "auto":
         yield "whole", 1
     first = 2 if limits.partition == "auto" else 1
-    possible = (n for n in range(first, MAX_PARTS + 1) if _least_bytes(vertices, edges, n) <= limits.memory)
+    possible = (n for n in range(first, MAX_PARTS) if _least_bytes(vertices, edges, n) <= limits.memory)
     yield from (("hash2d", n) for n in possible)
     yield "hash2d", MAX_PARTS
 
 
 def _least_bytes(vertices: int, edges: int, parts: int) -> int:
-    """What a task needs at the least: one block of E/n² edges.
+    """The mean bytes of a task's blocks: the largest task has at least these.
 
-    TRUST's guess is three of them (section 6.5), which a skewed graph can do with less than.
+    TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
     """
-    return BYTES_PER_EDGE * edges // parts**2 + BYTES_PER_ROW * (vertices // parts)
+    total = BYTES_PER_EDGE * edges + BYTES_PER_ROW * (_rows(vertices, parts) + 1) * parts**2
+    return (3 * parts - 2) * total // parts**3
+
+
+def _rows(vertices: int, parts: int) -> int:
+    return max(1, -(-vertices // parts))
 
 
 def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scratch: Scratch, limits: Limits) -> Plan:
-    triples = list(PLANNERS[partition](parts))
+    triples, rows = PLANNERS[partition](parts), _rows(vertices, parts)
     splits = limits.splits or -(-4 * limits.workers // len(triples))
-    rows = max(1, -(-vertices // parts))
     block_bytes = BYTES_PER_EDGE * grid + BYTES_PER_ROW * (rows + 1)
-    largest, triple = max((_task_bytes(t, grid, block_bytes, rows, splits, scratch), t) for t in triples)
+    scratches = np.array([scratch(-(-held // splits), rows) for held in grid.ravel().tolist()])
+    needed = _task_bytes(triples, block_bytes.ravel()) + scratches[triples[:, 0]]
+    largest = int(needed.max())
+    blocks = sorted(divmod(place, parts) for place in set(triples[needed.argmax()].tolist()))
     fits = largest <= limits.memory
     return Plan(
         partition=partition,
@@ -229,22 +239,24 @@ def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scra
         memory=limits.memory,
         workers=limits.workers,
         fits=fits,
-        why=_why(partition, parts, largest, triple, limits),
+        why=_why(partition, parts, largest, blocks, limits),
     )
 
 
-def _task_bytes(triple: Triple, grid: Any, block_bytes: Any, rows: int, splits: int, scratch: Scratch) -> int:
-    blocks = sum(int(block_bytes[place]) for place in set(triple.places))
-    return blocks + scratch(-(-int(grid[triple.index]) // splits), rows)
+def _task_bytes(triples: Places, block_bytes: Any) -> Any:
+    """Bytes of each triple's blocks, each once."""
+    index, table, stream = triples.T
+    once = block_bytes[index] + block_bytes[table] * (table != index)
+    return once + block_bytes[stream] * ((stream != index) & (stream != table))
 
 
-def _why(partition: str, parts: int, largest: int, triple: Triple, limits: Limits) -> str:
+def _why(partition: str, parts: int, largest: int, blocks: list[Block], limits: Limits) -> str:
     need = f"{partition} at n = {parts} needs {size(largest)} for its largest task"
     budget = f"the {size(limits.memory)} of one worker"
     if largest <= limits.memory:
         return f"{need}, within {budget}"
-    blocks = ", ".join(f"P[{i}][{j}]" for i, j in sorted(set(triple.places)))
-    return f"{need} (blocks {blocks}), more than {budget}"
+    named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
+    return f"{need} (blocks {named}), more than {budget}"
 
 
 def size(count: float) -> str:

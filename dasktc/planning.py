@@ -55,7 +55,8 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
     **options
         As for `triangle_count`; options of reading are ignored.
     """
-    chosen = Options(**{name: value for name, value in options.items() if name in Options.__annotations__})
+    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "progress"}
+    chosen = Options(**{name: value for name, value in options.items() if name not in reading})
     backend = get_backend(chosen.chosen_backend)
     limits = Limits(
         workers=_positive("workers", workers) or 1,

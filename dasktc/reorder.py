@@ -20,7 +20,7 @@ from typing import Any
 from dasktc.backend import get_backend
 from dasktc.csr import aligned
 from dasktc.keys import pack, transform, unpack
-from dasktc.orient import Oriented, order_by, total
+from dasktc.orient import Oriented, inverse, order_by, total
 from dasktc.tasks import Tasks, tree
 
 __all__ = ["REORDERS", "reorder"]
@@ -50,7 +50,7 @@ def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -
     if how == "degree":
         return graph
     chosen = REORDERS[how](tasks, graph, shift, backend)
-    place = tasks.submit("reorder", _inverse, chosen, backend)
+    place = tasks.submit("reorder", inverse, chosen, backend)
     partitions = tasks.map("reorder", _relabel, graph.partitions, place, shift, backend)
     order, outward, inward = (
         tasks.submit("reorder", _take, vector, chosen) for vector in (graph.order, graph.out_degree, graph.in_degree)
@@ -59,7 +59,7 @@ def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -
 
 
 def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    return tasks.submit("reorder", _inverse, graph.order, backend)
+    return tasks.submit("reorder", inverse, graph.order, backend)
 
 
 def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
@@ -70,14 +70,13 @@ def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: st
     out = graph.out_degree
     sums = tasks.map("reorder", _collective_degree, list(graph.partitions), out, shift, backend)
     visited = tasks.submit("reorder", order_by, tree(tasks, "reorder", total, sums), backend)
-    visit = tasks.submit("reorder", _inverse, visited, backend)
+    visit = tasks.submit("reorder", inverse, visited, backend)
     firsts = tasks.map("reorder", _first_visit, list(graph.partitions), visit, shift, backend)
     first = tree(tasks, "reorder", partial(_least, backend=backend), firsts)
     return tasks.submit("reorder", _banded, out, first, graph.order, backend)
 
 
 REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
-    "degree": _by_dense_id,
     "collective": _by_collective_degree,
     "indegree": _by_indegree,
     "none": _by_dense_id,
@@ -114,16 +113,9 @@ def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Arra
     xp = get_backend(backend).array
     size = len(out_degree)
     band = xp.where(out_degree > LARGE_DEGREE, 0, xp.where(out_degree >= 2, 1, 2))
-    by_id = _inverse(order, backend).astype("int64")
+    by_id = inverse(order, backend).astype("int64")
     weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
     return by_id.take(order_by(weight, backend))
-
-
-def _inverse(order: Array, backend: str) -> Array:
-    xp = get_backend(backend).array
-    place = xp.empty(len(order), dtype="int32")
-    place[order] = xp.arange(len(order), dtype="int32")
-    return place
 
 
 def _relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:

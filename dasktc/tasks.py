@@ -20,7 +20,8 @@ from dasktc.errors import ClusterError
 
 __all__ = ["Direct", "OnCluster", "Tasks", "tree"]
 
-UNLIMITED = 1 << 62
+FILLABLE = 0.6
+"""Share of a worker's memory limit beyond which Dask moves results to disk."""
 
 
 class Tasks(Protocol):
@@ -135,10 +136,10 @@ class OnCluster:
         return max(1, sum(cores))
 
     def memory(self, budget: int | None = None) -> int:
-        """The smallest share of a thread in its worker's budget, or memory limit."""
+        """The smallest share of a thread in its worker's budget; without one, in what Dask lets it fill."""
         self.wait_for_workers()
         found = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        shares: list[int] = [int(budget or w["memory_limit"] or UNLIMITED) // w["nthreads"] for w in found]
+        shares: list[int] = [(budget or _fillable(w["memory_limit"])) // w["nthreads"] for w in found]
         return min(shares)
 
     def wait_for_workers(self) -> None:
@@ -225,6 +226,12 @@ class OnCluster:
                     time.sleep(pause)
         if left:
             raise ClusterError(f"{left:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+
+def _fillable(limit: int) -> int:
+    import psutil
+
+    return int(FILLABLE * (limit or psutil.virtual_memory().total))
 
 
 @contextmanager

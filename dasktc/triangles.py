@@ -168,6 +168,8 @@ def as_source(
         return source
     if skip is not None and skip < 0:
         raise InputError(f"--skip {skip} is negative: it is a number of leading lines; give 0 or more")
+    if isinstance(columns, str):
+        columns = columns.split(",")
     if columns is not None and len(columns) != 2:
         raise InputError(f"--columns names {len(columns)} columns, an edge has two ends; give two, as in --columns a,b")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))

@@ -573,12 +573,13 @@ class FakeClient:
 @pytest.mark.parametrize(
     ("workers", "at_a_time", "memory"),
     [
-        ([(8 << 30, 1)], 1, 8 << 30),
-        ([(8 << 30, 4), (4 << 30, 1)], 5, 2 << 30),
-        ([(1 << 30, 1), (0, 1)], 2, 1 << 30),
+        ([(10**10, 1)], 1, 6 * 10**9),
+        ([(8 * 10**9, 4), (4 * 10**9, 1)], 5, 12 * 10**8),
+        ([(10**6, 1), (0, 1)], 2, 6 * 10**5),
     ],
 )
 def test_the_smallest_share_of_a_thread(workers, at_a_time, memory):
+    """Of the six tenths of a worker's limit that Dask lets it fill; a worker without one has the host's."""
     tasks = OnCluster(FakeClient(*workers))
     assert (tasks.workers, tasks.memory()) == (at_a_time, memory)
 

@@ -69,7 +69,7 @@ class _NoPart:
 
 def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
     frame = part.read(get_backend(backend), upstream)
-    proper = (frame["src"] != frame["dst"]).values
+    proper = (frame["src"] != frame["dst"]).astype(bool).values  # of text, pandas 3.0 gives an Arrow array
     rows, kept = len(frame), int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 

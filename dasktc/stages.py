@@ -106,7 +106,8 @@ def prepare_edges(
     )
 
     def grid(n: int) -> Any:
-        return grids.setdefault(n, grid_edges(tasks, graph, layout._replace(parts=n), backend))
+        grids[n] = grid_edges(tasks, graph, layout._replace(parts=n), backend)
+        return grids[n]
 
     plan = make_plan(size, edges.edges, grid, _scratch(options), limits)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}

@@ -12,7 +12,7 @@ import os
 import platform
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dasktc.backend import get_backend
@@ -80,12 +80,16 @@ def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
+    task = _task(job, index, table, stream)
+    found = get_backend(job.backend).count(task, job.kernel)
+    return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
+
+
+def _task(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
     places = tuple((block.row_part, block.column_part) for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
-    task = BlockTask(index, table, stream, job.split, job.splits)
-    found = get_backend(job.backend).count(task, job.kernel)
-    return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
+    return BlockTask(index, table, stream, job.split, job.splits, job.kernel)
 
 
 def check(records: list[Record], plan: Plan, wedges: int) -> None:
@@ -162,6 +166,5 @@ def _verify(
     record: Record, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> tuple[Record, TaskCount, int]:
     job = record.job
-    again = _count(replace(job, kernel=_other(job.kernel)), index, table, stream).count
-    task = BlockTask(index, table, stream, job.split, job.splits)
-    return record, again, get_backend(job.backend).expected_probes(task, job.kernel)
+    task, backend = _task(job, index, table, stream), get_backend(job.backend)
+    return record, backend.count(task, _other(job.kernel)), backend.expected_probes(task, job.kernel)

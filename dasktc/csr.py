@@ -98,7 +98,10 @@ class BlockTask:
     index, table, stream : OrientedCSR
         The triple. They may be one and the same object.
     split, splits : int
-        Only the index rows u (numbered inside the block) with u % splits = split are counted.
+        Which share of the index rows is counted. The backend cuts them, by the blocks alone: every row
+        is in one split, and in the same one wherever and however often a task runs.
+    cut_for : str
+        The kernel whose work the splits share evenly, whichever counts.
     """
 
     index: OrientedCSR
@@ -106,6 +109,7 @@ class BlockTask:
     stream: OrientedCSR
     split: int = 0
     splits: int = 1
+    cut_for: str = "hub"
 
 
 class TaskCount(NamedTuple):

@@ -23,8 +23,8 @@ from dasktc.errors import InputError
 __all__ = ["PLANNERS", "Block", "Limits", "Plan", "Scratch", "Triple", "make_plan"]
 
 Block = tuple[int, int]
-Scratch = Callable[[int, int], int]
-"""Bytes of kernel scratch for (index edges, table columns)."""
+Scratch = Callable[[int, int, int], int]
+"""Bytes of kernel scratch for (a task's index edges, edges of the largest block, columns)."""
 Grid = Callable[[int], "np.ndarray[Any, np.dtype[np.int64]]"]
 """Edges in each block of the n × n partition, shape (n, n)."""
 
@@ -165,7 +165,7 @@ def make_plan(vertices: int, edges: int, grid: Grid, scratch: Scratch, limits: L
     vertices, edges : int
     grid : callable (n) -> array of int64, shape (n, n)
         Edges in each block.
-    scratch : callable (index_edges, table_columns) -> int
+    scratch : callable (index_edges, block_edges, columns) -> int
     limits : Limits
 
     Returns
@@ -220,7 +220,8 @@ def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scra
     triples, rows = PLANNERS[partition](parts), _rows(vertices, parts)
     splits = limits.splits or -(-4 * limits.workers // len(triples))
     block_bytes = BYTES_PER_EDGE * grid + BYTES_PER_ROW * (rows + 1)
-    scratches = np.array([scratch(-(-held // splits), rows) for held in grid.ravel().tolist()])
+    largest_block = int(grid.max())
+    scratches = np.array([scratch(-(-held // splits), largest_block, rows) for held in grid.ravel().tolist()])
     needed = _task_bytes(triples, block_bytes.ravel()) + scratches[triples[:, 0]]
     largest = int(needed.max())
     blocks = sorted(divmod(place, parts) for place in set(triples[needed.argmax()].tolist()))
@@ -235,7 +236,7 @@ def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scra
         bytes_per_task=largest,
         bytes_total=int(block_bytes.sum()),
         block_edges_min=int(grid.min()),
-        block_edges_max=int(grid.max()),
+        block_edges_max=largest_block,
         memory=limits.memory,
         workers=limits.workers,
         fits=fits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
         vertices,
         edges,
         lambda n: np.full((n, n), -(-edges // n**2), dtype="int64"),
-        lambda index_edges, columns: backend.scratch_bytes(chosen.chosen_kernel, index_edges, columns),
+        partial(backend.scratch_bytes, chosen.chosen_kernel),
         limits,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dasktc.backend import get_backend
@@ -121,7 +122,7 @@ def _size(vertices: Any) -> int:
 
 def _scratch(options: Options) -> Scratch:
     backend = get_backend(options.chosen_backend)
-    return lambda index_edges, columns: backend.scratch_bytes(options.chosen_kernel, index_edges, columns)
+    return partial(backend.scratch_bytes, options.chosen_kernel)
 
 
 def plan_again(prepared: Prepared, options: Options) -> Plan:

@@ -132,7 +132,7 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
 
     by_place = dict(zip(job.triple.places, blocks, strict=True))
     index, table, stream = (by_place[place] for place in job.triple.places)
-    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits))
+    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits, cut_for="trust"))
     found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 

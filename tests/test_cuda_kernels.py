@@ -255,7 +255,7 @@ def test_scratch_is_within_its_bound(variant):
             device.array = Allocating()
             launch.count(device, task, kernel, macros)
             most = max(block.edges for block in blocks), max(block.rows for block in blocks)
-            assert device.array.bytes <= launch.scratch_bytes(kernel, *most)
+            assert device.array.bytes <= launch.scratch_bytes(kernel, 0, *most)
 
 
 # on a GPU

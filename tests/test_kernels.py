@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from itertools import product
+from dataclasses import replace
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc.backend import cpu, get_backend, hub, intersect
+from dasktc.backend import cpu, get_backend, hub, hub_tables, intersect
+from dasktc.backend import splits as splitting
 from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_probes, expected_wedges
 from dasktc.backend.radix import FEW, sort
@@ -148,12 +150,69 @@ def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     check(edges, 1400, parts, splits, kernels=("hub",))
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("kernel", cpu.KERNELS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_splits_are_ranges_that_follow_each_other(name, kernel, ordered):
+    vertices, edges = GRAPHS[name]
+    for splits in (1, 2, 3, 9, 200):
+        for parts in (1, 2):
+            found = list(tasks(edges, vertices, parts, splits, ordered))
+            for first in range(0, len(found), splits):
+                ranges = [splitting.rows_of(replace(task, cut_for=kernel)) for task in found[first : first + splits]]
+                assert ranges[0][0] == 0
+                assert ranges[-1][1] == found[first].index.rows
+                assert all(begin <= end for begin, end in ranges)
+                assert all(end == begin for (_, end), (begin, _) in pairwise(ranges))
+
+
+@pytest.mark.parametrize("kernel", ["trust", "merge", "search"])
+@pytest.mark.parametrize("below", [300, 3000])
+def test_splits_have_equal_work(kernel, below):
+    """Where a probe costs always the same, probes are the work; equal numbers of rows differ 3 times and more."""
+    edges = random_edges(3000, 60_000, 9, below=below)
+    probes = [cpu.count(replace(task, cut_for=kernel), kernel).probes for task in tasks(edges, 3000, 1, 8)]
+    assert max(probes) < 1.1 * min(probes)
+
+
+def test_tables_of_a_stream_block_serve_its_next_task():
+    vertices, edges = GRAPHS["hubs"]
+    (first,), (second,) = tasks(edges, vertices), tasks(edges, vertices)
+    expected = triangles_of(edges)
+    assert cpu.count(first, "hub").triangles == expected
+    (tables,) = hub_tables._thread.kept
+    assert cpu.count(first, "hub").triangles == expected
+    assert hub_tables._thread.kept == [tables]
+    assert cpu.count(second, "hub").triangles == expected
+    (others,) = hub_tables._thread.kept
+    assert others is not tables
+    del second
+    assert hub_tables._thread.kept == []  # gone with the block
+
+
+def test_tables_that_an_error_left_behind_are_not_used_again(monkeypatch):
+    vertices, edges = GRAPHS["dense"]
+    monkeypatch.setattr(hub, "HUBS", 0)
+    (task,) = tasks(edges, vertices)
+    expected = cpu.count(task, "hub")
+    with monkeypatch.context() as patch:
+        patch.setattr(hub, "group", interrupted)
+        with pytest.raises(RuntimeError):
+            cpu.count(task, "hub")
+    assert hub_tables._thread.kept == []
+    assert cpu.count(task, "hub")[:4] == expected[:4]
+
+
+def interrupted(*_):
+    raise RuntimeError
+
+
 @pytest.mark.parametrize("most", [1, 7, 300, 2000])
 @pytest.mark.parametrize("splits", [1, 3])
 def test_rows_taken_in_chunks(most, splits, monkeypatch):
     edges = clique(70)
     monkeypatch.setattr(hub, "HUBS", 10)
-    monkeypatch.setattr(cpu, "CHUNK", most)
+    monkeypatch.setattr(hub_tables, "MOST", most)
     check(edges, 70, 1, splits, kernels=("hub",))
     check(edges, 70, 2, splits, kernels=("hub",))
 
@@ -228,7 +287,7 @@ def test_table_and_stream_of_unlike_width(kernel):
     for table, stream in ((narrow, wide), (wide, narrow)):
         task = BlockTask(index, table, stream)
         assert cpu.count(task, kernel).triangles == 1
-        assert cpu._width(intersect.triple(task)) == 78_000_003
+        assert hub_tables._width(splitting.triple(task)) == 78_000_003
 
 
 def test_an_unknown_kernel_is_refused():
@@ -257,14 +316,14 @@ def test_scratch_memory_is_within_what_was_announced(ordered, hubs, monkeypatch)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    announced = cpu.scratch_bytes("hub", len(edges), vertices)
+    announced = cpu.scratch_bytes("hub", len(edges), len(edges), vertices)
     assert peak <= announced + 20_000  # the interpreter's own objects
     assert announced <= 16 * len(edges) + 8 * vertices + 20_000
 
 
 @pytest.mark.parametrize("kernel", cpu.KERNELS)
 def test_scratch_memory_grows_with_its_arguments(kernel):
-    small, wide = cpu.scratch_bytes(kernel, 10**6, 10**5), cpu.scratch_bytes(kernel, 10**6, 10**8)
+    small, wide = cpu.scratch_bytes(kernel, 10**6, 10**6, 10**5), cpu.scratch_bytes(kernel, 10**6, 10**7, 10**8)
     assert 0 <= small <= wide <= 20 * 10**8
 
 

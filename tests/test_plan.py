@@ -26,6 +26,7 @@ from pipeline import (
 import dasktc
 from dasktc import blocks as building
 from dasktc import plan as planners
+from dasktc.backend.splits import rows_of
 from dasktc.blocks import Layout, build_blocks, grid_edges
 from dasktc.csr import BlockTask
 from dasktc.errors import InputError
@@ -55,7 +56,7 @@ def grid_of(edges):
     return grid
 
 
-def no_scratch(index_edges, table_columns):
+def no_scratch(index_edges, block_edges, columns):
     return 0
 
 
@@ -78,16 +79,21 @@ def test_triples_cover_every_wedge_once(name, parts):
 @pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 def test_each_task_handles_its_own_wedges(partition, reorder):
-    """By triple and split, against a walk over all wedges; rows are split by their number in the block."""
+    """By triple and split, against a walk over all wedges."""
     edges = skewed_edges(60, 300, 1)
     graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
     n, m = graph.plan.parts, graph.plan.splits
     slow, place = orientation(edges), np.argsort(graph.prepared.graph.order)
+    rows = {
+        (*triple.places, split): range(*rows_of(BlockTask(*(graph.blocks[p] for p in triple.places), split, m)))
+        for triple, split in product(graph.plan.triples(), range(m))
+    }
     expected: dict = {}
     for u, v in slow.edges:
         for w in slow.out[v]:
             i, k, j = (int(place[x]) % n for x in (u, v, w))
-            task = ((i, k), (i, j), (k, j), int(place[u]) // n % m)
+            triple = (i, k), (i, j), (k, j)
+            (task,) = ((*triple, s) for s in range(m) if place[u] // n in rows[*triple, s])
             wedges, closed = expected.get(task, (0, 0))
             expected[task] = wedges + 1, closed + ((u, w) in slow.edges)
     records = graph.triangle_count().records
@@ -121,8 +127,8 @@ def bytes_needed(vertices, grid, parts, splits, scratch):
     needed = []
     for i, j, k in product(range(parts), repeat=3):
         blocks = {(i, k), (i, j), (k, j)}
-        split_edges = -(-int(grid[i, k]) // splits)
-        needed.append(sum(4 * int(grid[b]) + 8 * (rows + 1) for b in blocks) + scratch(split_edges, rows))
+        beside = scratch(-(-int(grid[i, k]) // splits), int(grid.max()), rows)
+        needed.append(sum(4 * int(grid[b]) + 8 * (rows + 1) for b in blocks) + beside)
     return max(needed)
 
 
@@ -147,7 +153,7 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
     memory=st.integers(1, 1_500),
     splits=st.none() | st.integers(1, 3),
     workers=st.integers(1, 9),
-    scratch=st.sampled_from([no_scratch, lambda e, c: c, lambda e, c: 8 * e + c]),
+    scratch=st.sampled_from([no_scratch, lambda e, b, c: c, lambda e, b, c: 8 * e + 2 * b + c]),
 )
 @example(edges=ALIKE, memory=600, splits=None, workers=1, scratch=no_scratch)
 @settings(max_examples=150)
@@ -190,7 +196,7 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         largest = 0
         for triple in plan.triples():
             index_edges = -(-blocks[triple.index].edges // plan.splits)
-            scratch = cpu().scratch_bytes(kernel, index_edges, blocks[triple.table].rows)
+            scratch = cpu().scratch_bytes(kernel, index_edges, plan.block_edges_max, blocks[triple.table].rows)
             largest = max(largest, scratch + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
         held = [block.edges for block in blocks.values()]
@@ -206,7 +212,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     block = dasktc.prepare(
         source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
     ).blocks[0, 0]
-    planned = cpu().scratch_bytes(kernel, -(-block.edges // m), block.rows)
+    planned = cpu().scratch_bytes(kernel, -(-block.edges // m), block.edges, block.rows)
     for split in range(m):
         task = BlockTask(block, block, block, split, m)
         cpu().count(task, kernel)

@@ -137,7 +137,7 @@ def test_probes_are_what_lengths_and_positions_say(kernel, reorder):
         result = graph.triangle_count()
         for record in result.records:
             triple = (graph.blocks[place] for place in record.job.triple.places)
-            task = BlockTask(*triple, record.job.split, record.job.splits)
+            task = BlockTask(*triple, record.job.split, record.job.splits, kernel)
             assert record.count.probes == get_backend("cpu").expected_probes(task, kernel)
         assert result.probes == sum(record.count.probes for record in result.records) > 0
 

@@ -36,8 +36,9 @@ class Backend:
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
-    scratch_bytes : callable (kernel, index_edges, table_columns) -> int
-        Bytes that the kernel allocates for a task beside its blocks.
+    scratch_bytes : callable (kernel, index_edges, block_edges, columns) -> int
+        Bytes that the kernel allocates for a task beside its blocks: of the task's share of the index
+        edges, the edges of the largest block, and the most columns or rows of a block.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     chunk : int
@@ -51,7 +52,7 @@ class Backend:
     array: ModuleType
     sort: Callable[[Any, int], Any]
     count: Callable[[BlockTask, str], TaskCount]
-    scratch_bytes: Callable[[str, int, int], int]
+    scratch_bytes: Callable[[str, int, int, int], int]
     expected_probes: Callable[[BlockTask, str], int]
     chunk: int = 1 << 13
 

@@ -60,6 +60,8 @@ AHEAD = 8
 """Deferred lists prefetched ahead of the one in work."""
 ROWS_AHEAD = 16
 """Index rows prefetched ahead of the one in work."""
+REACH = (1 << 32) - 1
+"""Farthest place of a deferred list from the first: they are noted in 32 bits."""
 
 U = np.uint64
 
@@ -117,12 +119,16 @@ def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
     return np.int64(found)
 
 
-def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> None:
-    """Set the bitmaps of the hubs that may be tested against them."""
+def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
+    """Set the bitmaps of the hubs that may be tested against them; count the rows up to the last long one."""
     stream, stream_columns = t.stream, t.stream_columns
     for v in range(hubs):
         if length(stream, v) > min(SHORT, SPARSE * ((v >> BLOCK) + 1)):
             _set(bitmaps, _bitmap(v), stream_columns, stream[v], stream[v + 1])
+    rows = len(stream) - 1
+    while rows > 0 and length(stream, rows - 1) <= SHORT:
+        rows -= 1
+    return rows
 
 
 # the edges as they come, row by row
@@ -149,18 +155,28 @@ def _prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
         prefetch(columns, U(offsets[row + 1]))
 
 
-def _by_rows(t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array) -> tuple[int, int, int, int]:
-    """Count row by row, with row u's table entries set in `bits`; count those put off in `waiting`."""
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, step, same, shift = t
-    triangles = wedges = probes = deferred = 0
+def _by_rows(
+    t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array, most: int
+) -> tuple[int, int, int, int, int]:
+    """Count row by row, with row u's table entries set in `bits`; count those put off in `waiting`.
+
+    Stops before a row, not the first, with which more than `most` edges could be put off; the last
+    number is the row that comes next.
+    """
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
+    triangles = wedges = probes = deferred = ahead = 0
     in_place = same and shift == 0  # then an edge's own position is where its row is cut
+    following = end
     if begin < end:
-        wedges += _look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
-    for u in range(begin, end, step):
-        _prefetch_row(index, index_columns, u + ROWS_AHEAD * step, end)
-        n = u + step
-        if n < end:
-            wedges += _look_ahead(index_columns, index[n], index[n + 1], stream, stream_columns, hubs)
+        ahead = _look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    for u in range(begin, end):
+        if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
+            following = u
+            break
+        wedges += ahead
+        _prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        if u + 1 < end:
+            ahead = _look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
@@ -186,7 +202,7 @@ def _by_rows(t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array) 
                 waiting[U(v)] += 1
                 deferred += 1
         _clear(bits, table_columns, first, last)
-    return triangles, wedges, probes, deferred
+    return triangles, wedges, probes, deferred, following
 
 
 # the deferred edges, grouped by column v
@@ -194,21 +210,23 @@ def _by_rows(t: Triple, hubs: int, bitmaps: Array, bits: Array, waiting: Array) 
 
 def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
     """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end."""
-    index, index_columns, table, table_columns, stream, _, begin, end, step, same, shift = t
+    index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
     place = 0
     for column in range(len(waiting)):
         size = waiting[column]
         waiting[column] = place
         place += size
-    for u in range(begin, end, step):
-        _prefetch_row(index, index_columns, u + ROWS_AHEAD * step, end)
+    for u in range(begin, end):
+        _prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
         first, last = table[u], table[u + 1]
         cut = first
         for p in range(U(index[u]), U(index[u + 1])):
             v = np.int64(index_columns[p])
             if v < hubs:
                 continue
+            if v >= len(waiting):
+                break
             cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
             a, b = cut - first, length(stream, v)
             if b > SHORT and 0 < a < b:
@@ -264,6 +282,6 @@ _lists = types.Array(types.uint32, 2, "C")
 _bytes = types.Array(types.uint8, 1, "C")
 
 hub_bitmaps = Kernel(_hub_bitmaps, (TRIPLE, types.int64, _words))
-by_rows = Kernel(_by_rows, (TRIPLE, types.int64, _words, _words, _sizes))
+by_rows = Kernel(_by_rows, (TRIPLE, types.int64, _words, _words, _sizes, types.int64))
 group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists))
 by_columns = Kernel(_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes))

@@ -21,8 +21,7 @@ import numpy as np
 from numba import types
 
 from dasktc.backend.jit import Kernel, inlined
-from dasktc.csr import Array, BlockTask, OrientedCSR
-from dasktc.errors import CountError
+from dasktc.csr import Array
 
 __all__ = [
     "BEHIND",
@@ -33,7 +32,6 @@ __all__ = [
     "length",
     "merge",
     "search",
-    "triple",
     "trust",
     "wedges_of",
 ]
@@ -53,7 +51,7 @@ U = np.uint64  # of an unsigned index Numba need not ask whether it is negative
 class Triple(NamedTuple):
     """A block task as the kernels take it: offsets and columns of each block, and some of its rows.
 
-    The index rows begin, begin + step, ... below end are counted. Table entries that stand before
+    The index rows from begin on and below end are counted. Table entries that stand before
     v in row u are those below column v + shift. `same` says that index and table are one block.
     """
 
@@ -65,56 +63,15 @@ class Triple(NamedTuple):
     stream_columns: Array
     begin: int
     end: int
-    step: int
     same: bool
     shift: int
 
 
 _offsets = types.Array(types.int64, 1, "C", readonly=True)
 _columns = types.Array(types.int32, 1, "C", readonly=True)
-_numbers = (types.int64, types.int64, types.int64, types.boolean, types.int64)
+_numbers = (types.int64, types.int64, types.boolean, types.int64)
 TRIPLE = types.NamedTuple((_offsets, _columns) * 3 + _numbers, Triple)
 """Numba's type of a Triple."""
-
-
-def triple(task: BlockTask) -> Triple:
-    """Describe a task to the kernels.
-
-    Parameters
-    ----------
-    task : BlockTask
-
-    Returns
-    -------
-    Triple
-        Read-only views of the blocks' arrays; copies of those that are not contiguous, not
-        aligned, or of another type.
-
-    Raises
-    ------
-    CountError
-        The table block has fewer rows than the index block.
-    """
-    index, table, stream = task.index, task.table, task.stream
-    if table.rows < index.rows:
-        raise CountError(
-            f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
-            "they are blocks of different row parts; report this with the command that you ran"
-        )
-    ordered = index.ordered and table.ordered and stream.ordered
-    shift = int(table.column_part < index.column_part) if ordered else BEHIND
-    blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
-    return Triple(*blocks, task.split, index.rows, task.splits, index is table, shift)
-
-
-def _arrays(block: OrientedCSR) -> tuple[Array, Array]:
-    return _frozen(block.offsets, np.int64), _frozen(block.columns, np.int32)
-
-
-def _frozen(array: Array, dtype: Any) -> Array:
-    view = np.require(array, dtype, ("C", "A")).view()
-    view.flags.writeable = False
-    return view
 
 
 # Arrays are taken out of the Triple once, at the top of a kernel: taken out in a loop, Numba counts
@@ -172,11 +129,11 @@ def _contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> An
 
 
 def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, step, same, _ = t
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, _ = t
     triangles = wedges = probes = collision = 0
     slots = np.empty(depth * LARGE, np.int32)
     fill = np.zeros(LARGE, np.int32)
-    for u in range(begin, end, step):
+    for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         degree, size = length(index, u), length(table, u)
         if degree == 0 or size == 0 or (same and degree < 2):
@@ -209,9 +166,9 @@ def _merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -
 
 
 def _merge(t: Triple) -> tuple[int, int, int, int]:
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, step, _, shift = t
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = probes = 0
-    for u in range(begin, end, step):
+    for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         first, last = table[u], table[u + 1]
         cut = first
@@ -244,9 +201,9 @@ def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: A
 
 
 def _search(t: Triple) -> tuple[int, int, int, int]:
-    index, index_columns, table, table_columns, stream, stream_columns, begin, end, step, _, shift = t
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
     triangles = wedges = probes = 0
-    for u in range(begin, end, step):
+    for u in range(begin, end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         first, last = table[u], table[u + 1]
         cut = first

@@ -63,19 +63,17 @@ _LAUNCHES: dict[str, Callable[[Device, BlockTask, Any, Array, Defines], None]] =
 }
 
 
-def scratch_bytes(kernel: str, index_edges: int, table_columns: int) -> int:
+def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
     """Bytes that a kernel allocates next to a task's blocks, at most.
 
     Parameters
     ----------
     kernel : {"hub", "bitmap", "trust", "merge", "search"}
-    index_edges : int
-        Of the task, and no fewer than edges of its other blocks.
-    table_columns : int
-        Columns of the table block, no fewer than rows of any block of the task.
+    index_edges, block_edges, columns : int
+        As in `Backend`; the first matters less than the second.
     """
     if kernel in ("hub", "bitmap"):
-        return launch_hub.scratch_bytes(index_edges, table_columns, plain=kernel == "bitmap")
+        return launch_hub.scratch_bytes(max(index_edges, block_edges), columns, plain=kernel == "bitmap")
     if kernel == "trust":
-        return launch_trust.scratch_bytes(table_columns)
+        return launch_trust.scratch_bytes(columns)
     return 1 << 12

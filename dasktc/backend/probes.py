@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dasktc.backend.hub import SHORT
+from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask, OrientedCSR
 
 __all__ = ["RULES", "expected_probes", "expected_wedges"]
@@ -55,7 +56,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
     task : BlockTask
     kernel : {"hub", "trust", "merge", "search"}
     """
-    return sum(int(RULES[kernel](*lengths).sum()) for lengths in _lengths(task))
+    return sum(int(RULES[kernel](*lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
 def expected_wedges(task: BlockTask) -> int:
@@ -65,28 +66,26 @@ def expected_wedges(task: BlockTask) -> int:
     ----------
     task : BlockTask
     """
-    return sum(int(b.sum()) for _, b, _ in _lengths(task))
+    return sum(int(b.sum()) for _, b, _ in _lengths(task, *rows_of(task)))
 
 
-def _lengths(task: BlockTask) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield |A|, |B| and "row u is hashed" for the task's index edges, some rows at a time."""
+def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield |A|, |B| and "row u is hashed" for the index edges of rows begin to end, some at a time."""
     degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
     hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
-    for first, last in _row_ranges(task.index):
+    for first, last in _row_ranges(task.index, begin, end):
         rows = np.arange(first, last)
         u = np.repeat(rows, degree[first:last])
         v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
-        mine = u % task.splits == task.split
-        u, v = u[mine], v[mine].astype(np.int64)
+        v = v.astype(np.int64)
         b = task.stream.offsets[v + 1] - task.stream.offsets[v]
         yield _entries_before(task, first, last, u, v), b, hashed[u]
 
 
-def _row_ranges(index: OrientedCSR) -> Iterator[tuple[int, int]]:
-    first = 0
-    while first < index.rows:
+def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int, int]]:
+    while first < end:
         reach = np.searchsorted(index.offsets, index.offsets[first] + CHUNK, side="right") - 1
-        last = int(min(max(reach, first + 1), index.rows))
+        last = int(min(max(reach, first + 1), end))
         yield first, last
         first = last
 

@@ -3,8 +3,8 @@
 A triangle of a block triple is an edge (u, v) of `index` with a w that lies in both table.row(u)
 and stream.row(v). Each of its three edges stands in the columns of one of the blocks: `support`
 adds one there, `listing` writes the three ids down. Row u's table entries are marked, and every
-stream row is streamed against the marks; what a column w adds up to goes to its table entry when
-row u is done.
+stream row is streamed against the marks (`trust` does as much work); what a column w adds up to
+goes to its table entry when row u is done.
 
 Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer
 than 2^31 vertices.
@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dasktc.backend.intersect import TRIPLE, Triple, length, triple, wedges_of
+from dasktc.backend.intersect import TRIPLE, Triple, length, wedges_of
 from dasktc.backend.jit import Kernel, inlined
+from dasktc.backend.splits import triple
 from dasktc.csr import Array, BlockTask, OrientedCSR
 
 __all__ = ["add_ends", "listing", "support", "support_bytes"]
@@ -133,7 +134,7 @@ def _visit_edges(
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
     triangles = wedges = 0
-    for u in range(t.begin, t.end, t.step):
+    for u in range(t.begin, t.end):
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         if length(index, u) == 0 or length(table, u) == 0:
             continue
@@ -153,7 +154,7 @@ def _visit_triangles(t: Triple, found: Array, marks: Array) -> int:
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
     listed = 0
-    for u in range(t.begin, t.end, t.step):
+    for u in range(t.begin, t.end):
         if length(index, u) == 0 or length(table, u) == 0:
             continue
         _mark(marks, 1, table_columns, table[u], table[u + 1])

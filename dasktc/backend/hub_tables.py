@@ -1,0 +1,154 @@
+"""The hub kernel on one task: how many hubs, rows in chunks, and tables that outlive the task.
+
+The tables are large and mostly empty, and every split of a triple would allocate, fault in and fill
+the same ones. A thread keeps them for its next task on the same stream block, and no longer than
+that block lives; a task needs as much memory with them as without.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend import hub
+from dasktc.backend.intersect import BEHIND, Triple
+from dasktc.backend.splits import triple
+from dasktc.csr import Array, BlockTask
+
+__all__ = ["MOST", "count", "scratch_bytes"]
+
+MOST = (1 << 31) - 1
+"""Most edges put off at once: groups are numbered in 32 bits."""
+
+
+@dataclass
+class Tables:
+    """What the kernel works with besides the blocks of a task.
+
+    Attributes
+    ----------
+    stream : weak reference to OrientedCSR
+        The block whose hubs have their bits in `bitmaps`.
+    hubs : int
+        Rows with a bitmap.
+    bitmaps, bits : array of uint64
+        As `hub` says; between tasks no bit is set in `bits`.
+    waiting : array of int32
+        One for each row that may be put off. Its values are nobody's between tasks.
+    marker : array of uint8
+        Between tasks zero.
+    lists : array of uint32, shape (most deferred edges so far, 2)
+        Its values are nobody's between tasks.
+    """
+
+    stream: Any
+    hubs: int
+    bitmaps: Array
+    bits: Array
+    waiting: Array
+    marker: Array
+    lists: Array
+
+
+_thread = threading.local()
+
+
+def count(task: BlockTask) -> tuple[int, int, int, int]:
+    """Count a task's triangles, wedges and probes; the last number is 0.
+
+    Parameters
+    ----------
+    task : BlockTask
+    """
+    t = triple(task)
+    kept: list[Tables] = _thread.__dict__.setdefault("kept", [])
+    tables = _tables(task, t, kept)
+    most = min(MOST, -(-task.index.edges // task.splits))  # of which scratch_bytes speaks
+    triangles = wedges = probes = 0
+    while t.begin < t.end:
+        found, walked, tested, following = _chunk(t, tables, most)
+        triangles, wedges, probes = triangles + found, wedges + walked, probes + tested
+        t = t._replace(begin=following)
+    kept[:] = [tables]  # only now: what an error left behind must not meet another task
+    return triangles, wedges, probes, 0
+
+
+def _tables(task: BlockTask, t: Triple, kept: list[Tables]) -> Tables:
+    """Take the thread's tables if they are of this stream block, or make some."""
+    while kept:
+        tables = kept.pop()
+        if tables.stream() is task.stream and _width(t) <= 64 * len(tables.bits):
+            return tables
+    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if t.shift != BEHIND else 0
+    bitmaps = _aligned_words(hub.bitmap_words(hubs))
+    rows, width = hub.hub_bitmaps(t, hubs, bitmaps), _width(t)
+    return Tables(
+        stream=weakref.ref(task.stream, lambda _: kept.clear()),
+        hubs=hubs,
+        bitmaps=bitmaps,
+        bits=_aligned_words((width >> 6) + hub.WORDS),
+        waiting=np.empty(rows, np.int32),
+        marker=np.zeros(width if t.shift == BEHIND else rows + 1, np.uint8),
+        lists=np.empty((hub.AHEAD, 2), np.uint32),
+    )
+
+
+def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
+    """Count as many rows as `by_rows` takes at once; the last number is the row that comes next."""
+    hubs, waiting = tables.hubs, tables.waiting
+    waiting[:] = 0
+    triangles, wedges, probes, deferred, end = hub.by_rows(t, hubs, tables.bitmaps, tables.bits, waiting, most)
+    if deferred == 0:
+        return triangles, wedges, probes, end
+    t, lists = t._replace(end=end), _lists(tables, deferred, most)
+    hub.group(t, hubs, waiting, lists)
+    found, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
+    return triangles + found, wedges, probes + tested, end
+
+
+def _lists(tables: Tables, deferred: int, most: int) -> Array:
+    if len(tables.lists) < deferred + hub.AHEAD:
+        room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need a little more
+        del tables.lists  # gone before the longer ones come
+        tables.lists = np.empty((room + hub.AHEAD, 2), np.uint32)
+    lists = tables.lists[: deferred + hub.AHEAD]
+    lists[deferred:] = 0
+    return lists
+
+
+def _hubs(edges: int, rows: int) -> int:
+    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most 4 bytes a stream edge."""
+    return min(hub.HUBS, isqrt(64 * edges), rows)
+
+
+def _width(t: Triple) -> int:
+    """One more than any column of the table and stream blocks."""
+    if t.shift != BEHIND:  # then no column is above its row
+        return max(len(t.table), len(t.stream))
+    return 1 + max(int(t.table_columns.max(initial=-1)), int(t.stream_columns.max(initial=-1)))
+
+
+def _aligned_words(words: int) -> Array:
+    """Allocate zeroed 64-bit words that begin on a cache line."""
+    spare = np.zeros(words + hub.WORDS, np.uint64)
+    skip = -(spare.ctypes.data // 8) % hub.WORDS
+    return spare[skip : skip + words]
+
+
+def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of a task's tables, at most.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    bitmaps = 8 * hub.bitmap_words(_hubs(block_edges, columns))
+    per_column = 4 * columns + columns + columns // 8  # waiting, marker, bits
+    deferred = min(max(index_edges, columns), block_edges)  # of a chunk, or of a row that is longer
+    return bitmaps + per_column + 8 * (deferred + hub.AHEAD) + (1 << 10)

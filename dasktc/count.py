@@ -21,7 +21,10 @@ from dasktc.errors import CountError
 from dasktc.plan import Block, Plan, Triple
 from dasktc.tasks import Tasks
 
-__all__ = ["Blocks", "Job", "Record", "check", "count_jobs", "jobs", "verify_records"]
+__all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "jobs", "task_of", "verify_records"]
+
+BATCH = 10_000
+"""Counts that one task adds up."""
 
 Blocks = dict[Block, Any]
 """Handles of OrientedCSR by place (i, j) in the 2D partition."""
@@ -36,6 +39,8 @@ class Job:
     triple : Triple
     split, splits : int
     kernel, backend : str
+    cut : {"rows", "edges"}
+        What the index block is cut by.
     """
 
     triple: Triple
@@ -43,6 +48,7 @@ class Job:
     splits: int
     kernel: str
     backend: str
+    cut: str = "rows"
 
 
 @dataclass(frozen=True, order=True)
@@ -65,7 +71,7 @@ class Record:
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
     """The plan's counting tasks, those that one worker should do next to each other."""
     splits = sorted(range(plan.splits), key=lambda split: (_seat(split, plan.workers), split))
-    return [Job(t, split, plan.splits, kernel, backend) for t in plan.triples() for split in splits]
+    return [Job(t, split, plan.splits, kernel, backend, plan.cut) for t in plan.triples() for split in splits]
 
 
 def _seat(split: int, workers: int) -> int:
@@ -91,15 +97,25 @@ def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
-    task = _task(job, index, table, stream)
+    task = task_of(job, index, table, stream)
     found = get_backend(job.backend).count(task, job.kernel)
     return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
 
 
-def _task(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
+def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
+    """What a job counts, of the blocks that came for it.
+
+    Raises
+    ------
+    CountError
+        They are not those of its triple.
+    """
     places = tuple((block.row_part, block.column_part) for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
+    if job.cut == "edges":
+        begin, end = (index.edges * k // job.splits for k in (job.split, job.split + 1))
+        return BlockTask(index.edge_range(begin, end), table, stream, cut_for=job.kernel)
     return BlockTask(index, table, stream, job.split, job.splits, job.kernel)
 
 
@@ -130,6 +146,29 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
             f"the counting tasks handled {handled:,} wedges, the degrees say {wedges:,}: edges were lost or repeated "
             "on the way to the blocks; run again, and report this with the output of `dasktc info`"
         )
+
+
+def add_up(tasks: Tasks, records: list[Record]) -> TaskCount:
+    """Add up what the counting tasks reported, some at a time.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    records : list of Record
+
+    Returns
+    -------
+    TaskCount
+        Sums, and the longest bucket of all.
+    """
+    counts = [record.count for record in records]
+    batches = [counts[first : first + BATCH] for first in range(0, max(1, len(counts)), BATCH)]
+    return _sum(tasks.gather([tasks.submit("sum", _sum, batch) for batch in batches]))
+
+
+def _sum(counts: list[TaskCount]) -> TaskCount:
+    triangles, wedges, probes, collisions, seconds = zip(*counts, strict=True)
+    return TaskCount(sum(triangles), sum(wedges), sum(probes), max(collisions), sum(seconds))
 
 
 def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
@@ -177,5 +216,5 @@ def _verify(
     record: Record, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> tuple[Record, TaskCount, int]:
     job = record.job
-    task, backend = _task(job, index, table, stream), get_backend(job.backend)
+    task, backend = task_of(job, index, table, stream), get_backend(job.backend)
     return record, backend.count(task, _other(job.kernel)), backend.expected_probes(task, job.kernel)

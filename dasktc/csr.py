@@ -19,7 +19,7 @@ In `degree` order every edge points to a smaller id: u > v > w, and each triangl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 __all__ = ["BlockTask", "OrientedCSR", "TaskCount", "aligned"]
@@ -77,6 +77,16 @@ class OrientedCSR:
     def edges(self) -> int:
         """Number of oriented edges in the block."""
         return len(self.columns)
+
+    def edge_range(self, begin: int, end: int) -> OrientedCSR:
+        """The block of the edges begin to end - 1 alone, with rows of its own: all rows, most of them empty.
+
+        Parameters
+        ----------
+        begin, end : int
+            Positions in `columns`, 0 <= begin <= end <= edges.
+        """
+        return replace(self, offsets=self.offsets.clip(begin, end) - begin, columns=self.columns[begin:end])
 
     @property
     def nbytes(self) -> int:

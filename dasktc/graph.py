@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dasktc import measures
-from dasktc.count import Blocks, Record, check, count_jobs, jobs, verify_records
+from dasktc.count import Blocks, Record, add_up, check, count_jobs, jobs, verify_records
+from dasktc.csr import TaskCount
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options
 from dasktc.plan import Plan
@@ -95,11 +96,13 @@ class Graph:
         ended = time.perf_counter()
         # 8. Check, and add up.
         check(records, plan, self.prepared.graph.wedges)
+        report("sum", 0, 1)
+        total = add_up(self.tasks, records)
         verified = 0
         if verify:
             report("verify", 0, 1)
             verified = verify_records(self.tasks, self.blocks, records, verify, seed)
-        return self._result(sorted(records), verified, ended - began, began)
+        return self._result(sorted(records), total, verified, ended - began, began)
 
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.
@@ -253,16 +256,18 @@ class Graph:
         """
         return measures.triangle_list(self, limit)
 
-    def _result(self, records: list[Record], verified: int, count: float, began: float) -> TriangleCount:
-        triangles, known = sum(r.count.triangles for r in records), self.prepared.source.triangles
-        if known is not None and triangles != known:
+    def _result(
+        self, records: list[Record], total: TaskCount, verified: int, count: float, began: float
+    ) -> TriangleCount:
+        known = self.prepared.source.triangles
+        if known is not None and total.triangles != known:
             raise CountError(
-                f"{triangles:,} triangles counted, {known:,} are known for {self.prepared.source.name}: "
+                f"{total.triangles:,} triangles counted, {known:,} are known for {self.prepared.source.name}: "
                 "the count or the generator is wrong; report this with the output of `dasktc info`"
             )
         before = self.prepared.seconds
         return TriangleCount(
-            triangles=triangles,
+            triangles=total.triangles,
             vertices=self.vertices,
             edges=self.edges,
             loops_dropped=self.prepared.loops,
@@ -273,8 +278,9 @@ class Graph:
             reorder=self.options.chosen_reorder,
             plan=self.plan,
             seconds={**before, "count": count, "total": sum(before.values()) + time.perf_counter() - began},
-            wedges=sum(r.count.wedges for r in records),
-            probes=sum(r.count.probes for r in records),
+            wedges=total.wedges,
+            probes=total.probes,
+            max_collision=total.max_collision,
             verified=verified,
             records=records,
         )

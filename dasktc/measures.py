@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.count import Job, check, count_jobs, jobs
-from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.count import Job, check, count_jobs, jobs, task_of
+from dasktc.csr import OrientedCSR
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
 from dasktc.support import edge_supports, vertex_supports
@@ -207,7 +207,7 @@ def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: Orien
     """So many triangles of a task, as dense ids, ascending in each row."""
     from dasktc.backend.visit import listing
 
-    found = listing(BlockTask(index, table, stream, job.split, job.splits, job.kernel), count)
+    found = listing(task_of(job, index, table, stream), count)
     _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
     parts = [index.row_part, index.column_part, table.column_part]
     return np.sort(order.take(found.astype(np.int64) * index.parts + parts), axis=1)

@@ -10,8 +10,8 @@ from dasktc.sources import Ids
 __all__ = ["BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
 
 BACKENDS = ("auto", "cpu")
-KERNELS = ("auto", "hub", "trust", "merge", "search")
-PARTITIONS = ("auto", "whole", "hash2d")
+KERNELS = ("auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream")
+PARTITIONS = ("auto", "whole", "edges", "hash2d")
 REORDERS = ("auto", "degree", "collective", "indegree", "none")
 
 
@@ -22,10 +22,10 @@ class Options:
     Attributes
     ----------
     backend : {"auto", "cpu"}
-    kernel : {"auto", "hub", "trust", "merge", "search"}
-    partition : {"auto", "whole", "hash2d"}
+    kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    partition : {"auto", "whole", "edges", "hash2d"}
     parts, splits : int or None
-        n (accepted without effect by `whole`) and m.
+        n (accepted without effect by `whole` and `edges`) and m.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int, str or None
         Bytes that one worker may use for counting tasks, shared by its threads, e.g. "4GB".

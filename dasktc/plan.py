@@ -4,9 +4,10 @@ A planner names blocks P[i][j] of the oriented graph, the edges (u, v) with u % 
 
 whole    the one block of n = 1 in all three roles: replicate the graph, split its rows
          (TRUST, section 5.1).
+edges    the same, its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
 hash2d   (P[i][k], P[i][j], P[k][j]) for all i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
 
-Each task is cut in m splits by rows. Bytes are arithmetic on the blocks' edges, known before any
+Each task is cut in m splits, by rows but for `edges`. Bytes are arithmetic on the blocks' edges, known before any
 block is built.
 """
 
@@ -30,6 +31,9 @@ Grid = Callable[[int], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 """Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i·n + j."""
+
+REPLICATED = ("whole", "edges")
+"""Planners of which every task has the whole graph."""
 
 MAX_PARTS = 64
 MAX_TRIPLES = 10**6
@@ -61,7 +65,7 @@ def hash2d(parts: int) -> Places:
     return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
 
 
-PLANNERS: dict[str, Callable[[int], Places]] = {"whole": whole, "hash2d": hash2d}
+PLANNERS: dict[str, Callable[[int], Places]] = {"whole": whole, "edges": whole, "hash2d": hash2d}
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Limits:
         Tasks that run at a time.
     memory : int
         Bytes that one task may use.
-    partition : {"auto", "whole", "hash2d"}
+    partition : {"auto", "whole", "edges", "hash2d"}
     parts, splits : int or None
         n and m where the caller set them, 1 or more.
     """
@@ -152,6 +156,11 @@ class Plan:
         return "\n".join(f"{name:<14}{text}" for name, text in rows)
 
     @property
+    def cut(self) -> str:
+        """What the splits cut the index block by: "edges" or "rows"."""
+        return "edges" if self.partition == "edges" else "rows"
+
+    @property
     def space_imbalance(self) -> float | None:
         """Edges of the largest over those of the smallest block (TRUST, table 6)."""
         return self.block_edges_max / self.block_edges_min if self.block_edges_min else None
@@ -184,7 +193,10 @@ def make_plan(vertices: int, edges: int, grid: Grid, scratch: Scratch, limits: L
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str, int]]:
     """Emit the (planner, n) worth looking at, the wanted one first and at least one."""
-    if limits.partition == "whole" or (limits.partition == "auto" and limits.parts == 1):
+    if limits.partition in REPLICATED:
+        yield limits.partition, 1
+        return
+    if limits.partition == "auto" and limits.parts == 1:
         yield "whole", 1
         return
     if limits.parts is not None:
@@ -223,6 +235,8 @@ def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scra
     largest_block = int(grid.max())
     scratches = np.array([scratch(-(-held // splits), largest_block, rows) for held in grid.ravel().tolist()])
     needed = _task_bytes(triples, block_bytes.ravel()) + scratches[triples[:, 0]]
+    if partition == "edges":
+        needed += 2 * BYTES_PER_ROW * (rows + 1)  # offsets of the range, made in two steps
     largest = int(needed.max())
     blocks = sorted(divmod(place, parts) for place in set(triples[needed.argmax()].tolist()))
     fits = largest <= limits.memory

@@ -38,6 +38,8 @@ class TriangleCount:
         Wall time of read, prepare and count, and of all in total.
     wedges, probes : int
         Wedges handled, equal to Σ in(v)·out(v) of the oriented graph; streamed elements tested.
+    max_collision : int
+        The longest hash bucket met; 0 where no hash table is used (TRUST, table 3).
     verified : int
         Tasks that were counted again by another kernel.
     """
@@ -55,6 +57,7 @@ class TriangleCount:
     seconds: dict[str, float]
     wedges: int
     probes: int
+    max_collision: int
     verified: int
     records: list[Record] = field(repr=False)
 
@@ -74,11 +77,6 @@ class TriangleCount:
 
         rows = [(*r.job.triple.places, r.job.split, *r.count, r.worker) for r in self.records]
         return pd.DataFrame(rows, columns=["index", "table", "stream", "split", *TaskCount._fields, "worker"])
-
-    @property
-    def max_collision(self) -> int:
-        """The longest hash bucket met; 0 where no hash table is used (TRUST, table 3)."""
-        return max((r.count.max_collision for r in self.records), default=0)
 
     @property
     def time_imbalance(self) -> float | None:

@@ -52,8 +52,8 @@ def triangle_count(
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu"}
-    kernel : {"auto", "hub", "trust", "merge", "search"}
-    partition : {"auto", "whole", "hash2d"}
+    kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    partition : {"auto", "whole", "edges", "hash2d"}
     parts, splits : int, optional
         n and m of the partition.
     reorder : {"auto", "degree", "collective", "indegree", "none"}

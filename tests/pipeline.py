@@ -22,7 +22,9 @@ EVERY_KERNEL = [name for name in KERNELS if name != "auto"]
 EVERY_REORDER = [name for name in REORDERS if name != "auto"]
 EVERY_PARTITION = [
     {"partition": partition, "parts": parts, "splits": splits}
-    for (partition, parts), splits in product([("whole", 1), *(("hash2d", n) for n in (1, 2, 3, 5))], (1, 3))
+    for (partition, parts), splits in product(
+        [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5))], (1, 3)
+    )
 ]
 
 

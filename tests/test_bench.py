@@ -101,7 +101,7 @@ def test_memory_is_measured_alone_and_on_workers(report: Report):
 
 def test_every_stage_has_a_memory_peak(report: Report):
     stages = [row["stage"] for row in rows(report, "Peak memory by stage")]
-    assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count"]
+    assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum"]
 
 
 def test_files_are_read_packed_and_plain(report: Report):

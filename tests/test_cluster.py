@@ -436,7 +436,7 @@ def prefixes(found):
     return {name for name in found.scheduler.task_prefixes if not name.startswith("from-")}
 
 
-STAGES = {"read", "vertices", "canonical", "orient", "plan", "blocks", "count"}
+STAGES = {"read", "vertices", "canonical", "orient", "plan", "blocks", "count", "sum"}
 
 
 def test_every_stage_is_a_task_group(threads, inner):

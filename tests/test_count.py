@@ -320,8 +320,16 @@ def test_time_imbalance_is_busiest_over_least_busy(graph):
     result = graph.triangle_count()
     found = [fake_record("a", 1.0), fake_record("b", 0.5), fake_record("a", 2.0)]
     assert replace(result, records=found, workers=2).time_imbalance == 6.0
-    assert replace(result, records=found, workers=2).max_collision == 3
     assert replace(result, records=found[:1], workers=1).time_imbalance == 1.0
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 10])
+def test_counts_are_added_up_in_batches(batch, monkeypatch):
+    monkeypatch.setattr(counting, "BATCH", batch)
+    job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "hub", "cpu")
+    counts = [TaskCount(2**62, 1, 10, 3, 0.5), TaskCount(2**62, 2, 20, 7, 0.25), TaskCount(2**62, 3, 30, 5, 1.0)]
+    found = counting.add_up(Direct(), [Record(job, count, "a") for count in counts])
+    assert found == (3 * 2**62, 6, 60, 7, 1.75)
 
 
 def test_a_worker_that_did_nothing_is_no_balance(graph):
@@ -372,7 +380,7 @@ def test_progress_says_every_stage_in_order():
     said = []
     dasktc.triangle_count(source_of(EDGES), verify=1.0, splits=3, progress=lambda *step: said.append(step))
     stages = list(dict.fromkeys(stage for stage, _, _ in said))
-    assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "verify"]
+    assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify"]
     assert [step for step in said if step[0] == "count"] == [("count", done, 3) for done in range(4)]
 
 

@@ -20,6 +20,7 @@ from dasktc.errors import CountError, InputError
 PLANS = [
     dict(partition="whole", splits=1),
     dict(partition="whole", splits=3),
+    dict(partition="edges", splits=3),
     dict(partition="hash2d", parts=1),
     dict(partition="hash2d", parts=2, splits=2),
     dict(partition="hash2d", parts=3),

@@ -130,14 +130,13 @@ def test_n_and_m_change_nothing(vertices, parts, splits, seed):
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
 def test_probes_are_what_lengths_and_positions_say(kernel, reorder):
     from dasktc.backend import get_backend
-    from dasktc.csr import BlockTask
+    from dasktc.count import task_of
 
     for edges, partition in product((skewed_edges(300, 2_000, 4), random_edges(60, 500, 5)), EVERY_PARTITION):
         graph = dasktc.prepare(source_of(edges), kernel=kernel, reorder=reorder, **partition)
         result = graph.triangle_count()
         for record in result.records:
-            triple = (graph.blocks[place] for place in record.job.triple.places)
-            task = BlockTask(*triple, record.job.split, record.job.splits, kernel)
+            task = task_of(record.job, *(graph.blocks[place] for place in record.job.triple.places))
             assert record.count.probes == get_backend("cpu").expected_probes(task, kernel)
         assert result.probes == sum(record.count.probes for record in result.records) > 0
 

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from dasktc.backend import Backend, hub, hub_tables, intersect, radix
+from dasktc.backend.bisection import lstc, tcstream
+from dasktc.backend.hindex import hindex
 from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_probes
 from dasktc.backend.radix import sort
@@ -32,6 +34,12 @@ def _trust(task: BlockTask) -> Counts:
     return found
 
 
+def _hindex(task: BlockTask) -> Counts:
+    t = triple(task)
+    longest = min(int(np.diff(offsets).max(initial=0)) for offsets in (t.table, t.stream))
+    return cast(Counts, hindex(t, intersect.bucket_depth(longest)))
+
+
 def _merge(task: BlockTask) -> Counts:
     return cast(Counts, intersect.merge(triple(task)))
 
@@ -40,12 +48,23 @@ def _search(task: BlockTask) -> Counts:
     return cast(Counts, intersect.search(triple(task)))
 
 
+def _lstc(task: BlockTask) -> Counts:
+    return cast(Counts, lstc(triple(task)))
+
+
+def _tcstream(task: BlockTask) -> Counts:
+    return cast(Counts, tcstream(triple(task)))
+
+
 _HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
 _COUNTERS: dict[str, tuple[Callable[[BlockTask], Counts], tuple[Kernel, ...]]] = {
     "hub": (hub_tables.count, _HUB),
     "trust": (_trust, (intersect.trust,)),
+    "hindex": (_hindex, (hindex,)),
     "merge": (_merge, (intersect.merge,)),
     "search": (_search, (intersect.search,)),
+    "lstc": (_lstc, (lstc,)),
+    "tcstream": (_tcstream, (tcstream,)),
 }
 
 KERNELS = tuple(_COUNTERS)
@@ -59,7 +78,7 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     ----------
     task : BlockTask
         Three blocks that fit together as `BlockTask` says, in memory.
-    kernel : {"hub", "trust", "merge", "search"}
+    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
 
     Returns
     -------
@@ -86,14 +105,14 @@ def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int)
 
     Parameters
     ----------
-    kernel : {"hub", "trust", "merge", "search"}
+    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
     sample = sample_bytes(block_edges)
     if kernel == "hub":
         return max(sample, hub_tables.scratch_bytes(index_edges, block_edges, columns))
-    if kernel == "trust":
+    if kernel in ("trust", "hindex"):
         return max(sample, 4 * intersect.LARGE * (1 + intersect.bucket_depth(columns)) + 8 * columns)
     return sample
 

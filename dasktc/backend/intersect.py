@@ -25,10 +25,15 @@ from dasktc.csr import Array
 
 __all__ = [
     "BEHIND",
+    "LARGE",
+    "SMALL",
+    "SMALL_ROW",
     "TRIPLE",
     "Triple",
     "before",
     "bucket_depth",
+    "contains",
+    "insert",
     "length",
     "merge",
     "search",
@@ -105,7 +110,7 @@ def before(columns: Array, at: Any, end: Any, bound: Any) -> Any:
 
 
 @inlined
-def _insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
+def insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
     """Put x into its bucket, or into the next that has room; return the bucket's new length."""
     bucket = U(x) & (buckets - U(1))
     while fill[bucket] == depth:
@@ -116,7 +121,7 @@ def _insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
 
 
 @inlined
-def _contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
+def contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
     """Search x's bucket, and the following ones as long as the last was full."""
     bucket = U(x) & (buckets - U(1))
     while True:
@@ -140,11 +145,11 @@ def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
             continue
         buckets = U(SMALL) if size <= SMALL_ROW else U(LARGE)
         for p in range(table[u], table[u + 1]):
-            collision = max(collision, _insert(slots, fill, buckets, depth, table_columns[p]))
+            collision = max(collision, insert(slots, fill, buckets, depth, table_columns[p]))
         for p in range(index[u], index[u + 1]):
             v = index_columns[p]
             for q in range(U(stream[v]), U(stream[v + 1])):
-                triangles += _contains(slots, fill, buckets, depth, stream_columns[q])
+                triangles += contains(slots, fill, buckets, depth, stream_columns[q])
             probes += length(stream, v)
         fill[:buckets] = 0
     return triangles, wedges, probes, collision

@@ -1,21 +1,26 @@
 """What a counting task's kernel must report as probes, from row lengths and positions alone.
 
 A slow, separate computation: it reads no kernel and finds no triangle, and tests and `--verify`
-compare the kernels with it. For an index edge (u, v) let A be the entries of table.row(u) that
-stand before v (all of them if the blocks are unordered), B = stream.row(v), and T = table.row(u):
+compare the kernels with it. For an index edge (u, v) let T = table.row(u), A its entries that
+stand before v (all of them if the blocks are unordered), and B = stream.row(v):
 
-    hub      0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
-    trust    |B|; 0 if T is empty, or if index and table are one block whose row u has one entry
-    merge    |A| + |B|; 0 if either is empty
-    search   min(|A|, |B|)
+    hub       0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
+    trust     |B|; 0 if T is empty, or if index and table are one block whose row u has one entry
+    hindex    max(|T|, |B|); 0 if either is empty
+    merge     |A| + |B|; 0 if either is empty
+    search    min(|A|, |B|)
+    lstc      |B| for each tile of T
+    tcstream  min(|T|, |B|)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from dasktc.backend.bisection import TILE
 from dasktc.backend.hub import SHORT
 from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask, OrientedCSR
@@ -25,27 +30,57 @@ __all__ = ["RULES", "expected_probes", "expected_wedges"]
 CHUNK = 1 << 22
 """Index edges looked at in one go."""
 
-Rule = Callable[[Array, Array, Array], Array]
+
+class Lengths(NamedTuple):
+    """Of some index edges: |A|, |B|, |T|, and whether TRUST hashes row u."""
+
+    a: Array
+    b: Array
+    t: Array
+    hashed: Array
 
 
-def _hub(a: Array, b: Array, _: Array) -> Array:
-    return np.where(a == 0, 0, np.where(b <= SHORT, b, np.minimum(a, b)))
+Rule = Callable[[Lengths], Array]
 
 
-def _trust(_: Array, b: Array, hashed: Array) -> Array:
-    return np.where(hashed, b, 0)
+def _hub(of: Lengths) -> Array:
+    return np.where(of.a == 0, 0, np.where(of.b <= SHORT, of.b, np.minimum(of.a, of.b)))
 
 
-def _merge(a: Array, b: Array, _: Array) -> Array:
-    return np.where((a > 0) & (b > 0), a + b, 0)
+def _trust(of: Lengths) -> Array:
+    return np.where(of.hashed, of.b, 0)
 
 
-def _search(a: Array, b: Array, _: Array) -> Array:
-    return np.minimum(a, b)
+def _hindex(of: Lengths) -> Array:
+    return np.where((of.t > 0) & (of.b > 0), np.maximum(of.t, of.b), 0)
 
 
-RULES: dict[str, Rule] = {"hub": _hub, "trust": _trust, "merge": _merge, "search": _search}
-"""Probes of each index edge by kernel: of |A|, |B|, and whether TRUST hashes row u."""
+def _merge(of: Lengths) -> Array:
+    return np.where((of.a > 0) & (of.b > 0), of.a + of.b, 0)
+
+
+def _search(of: Lengths) -> Array:
+    return np.minimum(of.a, of.b)
+
+
+def _lstc(of: Lengths) -> Array:
+    return of.b * -(-of.t // TILE)
+
+
+def _tcstream(of: Lengths) -> Array:
+    return np.minimum(of.t, of.b)
+
+
+RULES: dict[str, Rule] = {
+    "hub": _hub,
+    "trust": _trust,
+    "hindex": _hindex,
+    "merge": _merge,
+    "search": _search,
+    "lstc": _lstc,
+    "tcstream": _tcstream,
+}
+"""Probes of index edges by kernel."""
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:
@@ -54,9 +89,9 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
     Parameters
     ----------
     task : BlockTask
-    kernel : {"hub", "trust", "merge", "search"}
+    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
     """
-    return sum(int(RULES[kernel](*lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
+    return sum(int(RULES[kernel](lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
 def expected_wedges(task: BlockTask) -> int:
@@ -66,11 +101,11 @@ def expected_wedges(task: BlockTask) -> int:
     ----------
     task : BlockTask
     """
-    return sum(int(b.sum()) for _, b, _ in _lengths(task, *rows_of(task)))
+    return sum(int(lengths.b.sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
-def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield |A|, |B| and "row u is hashed" for the index edges of rows begin to end, some at a time."""
+def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:
+    """Yield those of the index edges of rows begin to end, some at a time."""
     degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
     hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
     for first, last in _row_ranges(task.index, begin, end):
@@ -79,7 +114,7 @@ def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[tuple[Array, Arr
         v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
         v = v.astype(np.int64)
         b = task.stream.offsets[v + 1] - task.stream.offsets[v]
-        yield _entries_before(task, first, last, u, v), b, hashed[u]
+        yield Lengths(_entries_before(task, first, last, u, v), b, size[u], hashed[u])
 
 
 def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int, int]]:

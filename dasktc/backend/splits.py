@@ -171,4 +171,12 @@ def _stream(_: Array, b: Array, __: Array) -> Array:
     return 50 + 20 * b
 
 
-COSTS: dict[str, Cost] = {"hub": _hub, "trust": _stream, "merge": _walk, "search": _search}
+COSTS: dict[str, Cost] = {
+    "hub": _hub,
+    "trust": _stream,
+    "hindex": _walk,
+    "merge": _walk,
+    "search": _search,
+    "lstc": _stream,
+    "tcstream": _search,
+}

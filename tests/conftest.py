@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def graphs_dir(request: pytest.FixtureRequest) -> Path:
     folder = Path(request.config.getoption("--graphs"))
     if not (folder / "catalog.tsv").is_file():
-        pytest.skip(f"no catalogue of real graphs at {folder}; name one with --graphs DIR")
+        pytest.skip(f"no catalogue of real graphs at {folder}; name one with --graphs=DIR")
     return folder
 
 

@@ -16,6 +16,7 @@ import click
 
 from dasktc.errors import DasktcError, InputError
 from dasktc.options import BACKENDS, KERNELS, PARTITIONS, REORDERS
+from dasktc.tasks import RETRIES
 
 __all__ = ["cli", "main"]
 
@@ -99,6 +100,7 @@ def cli() -> None:
 @counting
 @reading
 @running
+@click.option("--retries", type=int, default=RETRIES, help="How often a task that loses its worker is submitted again.")
 @click.option(
     "--verify",
     type=click.FloatRange(0, 1),

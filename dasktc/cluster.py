@@ -20,7 +20,7 @@ from typing import Any
 
 from dasktc.backend import get_backend
 from dasktc.errors import ClusterError, InputError
-from dasktc.tasks import Direct, OnCluster, Tasks
+from dasktc.tasks import RETRIES, Direct, OnCluster, Tasks
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
@@ -37,6 +37,7 @@ def connect(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     backend: str = "cpu",
+    retries: int = RETRIES,
 ) -> Iterator[Tasks]:
     """Yield the executor that the options name, and close what was started for it.
 
@@ -54,28 +55,33 @@ def connect(
     backend : str
         Loaded (and compiled) here before local workers start, so that they find compiled code.
 
+    retries : int
+        Times that a task is submitted again whose worker died more often than Dask forgives.
+
     Raises
     ------
     InputError
-        More than one of the options, or fewer than one worker.
+        More than one of the options, fewer than one worker, or fewer than no retries.
     ClusterError
         The scheduler does not answer, or no worker came.
     """
+    if retries < 0:
+        raise InputError(f"--retries {retries} is negative: give how often a task may be submitted again, 0 for never")
     named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} were both given: each names a place to run; keep one")
     if scheduler is not None or scheduler_file is not None:
         with _remote(scheduler, scheduler_file) as found:
-            yield _on(found)
+            yield _on(found, retries)
     elif workers is not None:
         get_backend(backend)
         with _local(workers) as found:
-            yield _on(found)
+            yield _on(found, retries)
     else:
         _step_aside()
         found = client if client is not None else active_client()
-        yield Direct() if found is None else _on(found)
+        yield Direct() if found is None else _on(found, retries)
 
 
 def active_client() -> Any:
@@ -90,10 +96,10 @@ def active_client() -> Any:
         return None
 
 
-def _on(client: Any) -> OnCluster:
+def _on(client: Any, retries: int) -> OnCluster:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
-    tasks = OnCluster(client, WORKER_SECONDS)
+    tasks = OnCluster(client, WORKER_SECONDS, retries)
     tasks.wait_for_workers()
     return tasks
 

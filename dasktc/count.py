@@ -50,6 +50,9 @@ class Job:
     backend: str
     cut: str = "rows"
 
+    def __str__(self) -> str:
+        return f"{self.triple}, split {self.split} of {self.splits}"
+
 
 @dataclass(frozen=True, order=True)
 class Record:
@@ -200,7 +203,7 @@ def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: f
         found, job = record.count, record.job
         if (again.triangles, again.wedges, probes) != (found.triangles, found.wedges, found.probes):
             raise CountError(
-                f"{job.triple}, split {job.split} of {job.splits}, reported {found.triangles:,} triangles, "
+                f"{job}, reported {found.triangles:,} triangles, "
                 f"{found.wedges:,} wedges and {found.probes:,} probes, verification found {again.triangles:,}, "
                 f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
                 f"--kernel {_other(job.kernel)}, and report this"

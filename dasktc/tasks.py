@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import operator
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -18,7 +19,9 @@ from uuid import uuid4
 
 from dasktc.errors import ClusterError
 
-__all__ = ["Direct", "OnCluster", "Tasks", "tree"]
+__all__ = ["RETRIES", "Direct", "OnCluster", "Tasks", "tree"]
+
+RETRIES = 10
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
@@ -121,11 +124,15 @@ class OnCluster:
     client : distributed.Client
     patience : float
         Seconds without any worker after which it gives up; Dask itself would wait for ever.
+    retries : int
+        Times that a task is submitted again whose worker died more often than Dask forgives.
     """
 
-    def __init__(self, client: Any, patience: float = 60) -> None:
+    def __init__(self, client: Any, patience: float = 60, retries: int = RETRIES) -> None:
         self.client = client
-        self._patience = patience
+        self._patience, self._retries = patience, retries
+        self._deaths: Counter[Any] = Counter()
+        self._calls: dict[Any, Any] = {}
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
 
@@ -201,6 +208,7 @@ class OnCluster:
             self.submit(stage, function, *call, prefer=slots[i * len(slots) // len(work)] if slots else None)
             for i, call in enumerate(work)
         ]
+        self._calls = {future.key: call[0] for future, call in zip(futures, work, strict=True)}
         for future, result in self._ended(futures):
             future.release()
             yield result
@@ -214,10 +222,17 @@ class OnCluster:
             ended = as_completed(futures, loop=self.client.loop, with_results=True, raise_errors=False)
             while not ended.is_empty():
                 batch = ended.next_batch(block=False)
-                left, pause = left - len(batch), 0.0005 if batch else min(2 * pause, 0.02)
+                pause = 0.0005 if batch else min(2 * pause, 0.02)
+                killed = [future for future, _ in batch if _was_killed(future)]
+                if killed:
+                    self._again(killed)
+                    ended.update(killed)
                 for future, result in batch:
+                    if future in killed:
+                        continue
                     if future.status != "finished":
                         future.result()  # raises what went wrong, at once
+                    left -= 1
                     yield future, result
                 if not batch and time.monotonic() - checked > 1:
                     self.wait_for_workers()
@@ -226,6 +241,37 @@ class OnCluster:
                     time.sleep(pause)
         if left:
             raise ClusterError(f"{left:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+    def _again(self, futures: list[Any]) -> None:
+        """Have tasks run again that Dask gave up because workers died under them, or under what they need.
+
+        Dask cannot tell a task that kills its worker from one that was there when it died: each has
+        `retries` lives beyond the three that Dask itself gives it.
+        """
+        for error in {future.exception().task: future.exception() for future in futures}.values():
+            self._deaths[error.task] += 1
+            if self._deaths[error.task] > self._retries:
+                raise self._deadly(error) from error
+        keys = [future.key for future in futures]
+        self.client.sync(self.client.scheduler.retry, keys=keys, client=self.client.id)
+        told = time.monotonic() + 5
+        while any(future.status == "error" for future in futures) and time.monotonic() < told:
+            time.sleep(0.001)  # the scheduler's message is on its way
+
+    def _deadly(self, error: Any) -> ClusterError:
+        what = f" ({self._calls[error.task]})" if error.task in self._calls else ""
+        deaths = error.allowed_failures + self._deaths[error.task]
+        return ClusterError(
+            f"task {error.task}{what} ended its worker {deaths} times: it needs more memory than a worker has, or "
+            "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
+            "raise --retries"
+        )
+
+
+def _was_killed(future: Any) -> bool:
+    from distributed import KilledWorker
+
+    return future.status == "error" and isinstance(future.exception(), KilledWorker)
 
 
 def _fillable(limit: int) -> int:
@@ -237,15 +283,10 @@ def _fillable(limit: int) -> int:
 @contextmanager
 def _one_line() -> Iterator[None]:
     """Say Dask's own failures in one line."""
-    from distributed import CancelledError, KilledWorker
+    from distributed import CancelledError
 
     try:
         yield
-    except KilledWorker as error:
-        raise ClusterError(
-            f"task {error.task} ended its worker {error.allowed_failures + 1} times: it needs more memory than a "
-            "worker has, or crashes it; give workers more memory, or cut the input smaller"
-        ) from error
     except CancelledError as error:
         why = " ".join(str(error).split())
         raise ClusterError(

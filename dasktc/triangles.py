@@ -12,7 +12,7 @@ from dasktc.options import Options, read_ids
 from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, prepare_blocks, prepare_edges, silent
-from dasktc.tasks import Tasks
+from dasktc.tasks import RETRIES, Tasks
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 
@@ -35,6 +35,7 @@ def triangle_count(
     workers: int | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
+    retries: int = RETRIES,
     verify: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -70,6 +71,8 @@ def triangle_count(
         Start this many local worker processes for this count.
     scheduler, scheduler_file : str, optional
         Count on the cluster of a running scheduler.
+    retries : int
+        Times that a task is submitted again whose worker died more often than Dask forgives (3 times).
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
@@ -106,6 +109,7 @@ def triangle_count(
         scheduler=scheduler,
         scheduler_file=scheduler_file,
         backend=options.chosen_backend,
+        retries=retries,
     ) as tasks:
         graph = build(tasks, found, options, progress or silent)
         return graph.triangle_count(verify=verify, seed=seed, progress=progress)
@@ -126,6 +130,7 @@ def prepare(
     columns: Sequence[str] | None = None,
     ids: str = "auto",
     skip: int | None = None,
+    retries: int = RETRIES,
     progress: Progress | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
@@ -146,7 +151,7 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory)
     found = as_source(source, format, columns, ids, skip)
-    with connect(client) as tasks:
+    with connect(client, retries=retries) as tasks:
         return build(tasks, found, options, progress or silent)
 
 

@@ -148,6 +148,7 @@ def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
         (("count", "{triangle}", "--parts", "0"), "--parts 0"),
         (("count", "{triangle}", "--splits", "0"), "--splits 0"),
         (("count", "{triangle}", "--splits", "-1"), "--splits -1"),
+        (("count", "{triangle}", "--retries", "-1"), "--retries -1"),
         (("count", "{triangle}", "--parts", "two"), "two"),
         (("count", "{triangle}", "--memory", "plenty"), "plenty"),
         (("count", "{triangle}", "--memory", "0"), "--memory 0"),

@@ -111,6 +111,9 @@ def cli() -> None:
     help="Count this share of the tasks again with another kernel (alone: all).",
 )
 @click.option("--seed", type=int, default=0, help="Of the choice of verified tasks.")
+@click.option("--per-vertex", metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
+@click.option("--per-edge", metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
+@click.option("--report", metavar="OUT.html", help="Write a page about the count.")
 @printing
 def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""

@@ -28,10 +28,12 @@ __all__ = [
     "LIST_LIMIT",
     "average_clustering",
     "clustering",
+    "edge_frames",
     "edge_support",
     "transitivity",
     "triangle_list",
     "triangles",
+    "vertex_frame",
 ]
 
 Array = Any
@@ -45,12 +47,12 @@ SHIFT = 32
 
 def triangles(graph: Graph) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
-    return _series(graph, "triangles", _triangles_by_id(graph))
+    return _series(graph, "triangles", _triangles_by_id(graph)[0])
 
 
 def clustering(graph: Graph) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
-    found, counts = graph.prepared.graph, _triangles_by_id(graph)
+    found, (counts, _) = graph.prepared.graph, _triangles_by_id(graph)
     values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree, found.in_degree)
     return _series(graph, "clustering", values)
 
@@ -69,6 +71,55 @@ def transitivity(graph: Graph) -> float:
 
 def edge_support(graph: Graph) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
+    frames, _ = edge_frames(graph)
+    if getattr(graph.tasks, "client", None) is None:
+        return frames[0]
+    return _distributed(frames, "int64" if graph.prepared.source.ids == "int" else "str")
+
+
+def vertex_frame(graph: Graph) -> tuple[Any, int]:
+    """Count the triangles of every vertex and leave the numbers where they are.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    frame : handle of DataFrame
+        Columns "vertex" and "triangles", as in `Graph.triangles`.
+    triangles : int
+        Of the graph.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.triangles`.
+    """
+    order, vertices = graph.prepared.graph.order, graph.prepared.vertices
+    values, count = _triangles_by_id(graph)
+    return graph.tasks.submit("triangles", _vertex_frame, values, order, vertices), count
+
+
+def edge_frames(graph: Graph) -> tuple[list[Any], int]:
+    """Count the triangles of every edge and leave the numbers where they are.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    frames : list of handles of DataFrame
+        The partitions of `Graph.edge_support`, at least one; without a client just one.
+    triangles : int
+        Of the graph.
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.edge_support`.
+    """
     tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
     supports, count = edge_supports(graph)
     added = tasks.gather(tasks.map("support", _added, list(supports.values())))
@@ -79,10 +130,8 @@ def edge_support(graph: Graph) -> Any:
         for place, (edges, _) in zip(supports, added, strict=True)
         for start in range(0, edges, PARTITION_EDGES)
     ]
-    if getattr(tasks, "client", None) is None:
-        return _edge_frame(slices, vertices)
-    frames = [tasks.submit("edges", _edge_frame, [part], vertices) for part in slices]
-    return _distributed(frames, "int64" if graph.prepared.source.ids == "int" else "str")
+    groups = [[part] for part in slices] if slices and hasattr(tasks, "client") else [slices]
+    return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
 def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
@@ -117,10 +166,10 @@ def _refuse_unless(true: bool, fact: str) -> None:
 # by vertex
 
 
-def _triangles_by_id(graph: Graph) -> Any:
-    """Handle of every vertex's triangles, by the ids that blocks are built with."""
+def _triangles_by_id(graph: Graph) -> tuple[Any, int]:
+    """Handle of every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
-    return graph.tasks.submit("triangles", _halves, sums, graph.vertices, count)
+    return graph.tasks.submit("triangles", _halves, sums, graph.vertices, count), count
 
 
 def _halves(parts: list[Array], vertices: int, count: int) -> Array:
@@ -156,6 +205,10 @@ def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Se
     dense = np.empty_like(values)
     dense[order] = values
     return pd.Series(dense, pd.Index(_external(vertices, np.arange(len(values))), name="vertex"), name=name)
+
+
+def _vertex_frame(values: Array, order: Array, vertices: VertexMap) -> pd.DataFrame:
+    return _named(values, order, vertices, "triangles").reset_index()
 
 
 def _external(vertices: VertexMap, dense: Array) -> Any:

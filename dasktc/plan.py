@@ -140,8 +140,9 @@ class Plan:
         """All fields, ready for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        rows = [
+    def rows(self) -> list[tuple[str, str]]:
+        """Rows of (name, text) for people."""
+        return [
             ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
             ("partition", self.partition),
             ("n (parts)", f"{self.parts:,}"),
@@ -153,7 +154,9 @@ class Plan:
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
         ]
-        return "\n".join(f"{name:<14}{text}" for name, text in rows)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
 
     @property
     def cut(self) -> str:

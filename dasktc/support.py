@@ -24,7 +24,7 @@ from dasktc.tasks import Tasks, tree
 if TYPE_CHECKING:
     from dasktc.graph import Graph
 
-__all__ = ["edge_supports", "vertex_supports"]
+__all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
 Array = Any
 ARITY = 4
@@ -74,7 +74,7 @@ def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple]
 
     These are one array for each distinct key of the triple, in ascending order; a Record follows.
     """
-    _refuse_beyond_memory(graph)
+    refuse_beyond_memory(graph)
     tasks, blocks, records = graph.tasks, graph.blocks, []
     sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
     for job in jobs(graph.plan, "support", graph.options.chosen_backend):
@@ -88,8 +88,14 @@ def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple]
     return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
 
 
-def _refuse_beyond_memory(graph: Graph) -> None:
-    """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts."""
+def refuse_beyond_memory(graph: Graph) -> None:
+    """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts.
+
+    Raises
+    ------
+    InputError
+        A task needs more memory than a worker has.
+    """
     from dasktc.backend.visit import support_bytes
 
     plan, rows, blocks = graph.plan, graph.prepared.layout.rows, min(3, graph.plan.parts**2)

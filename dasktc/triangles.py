@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.graph import Graph
 from dasktc.options import Options, read_ids
+from dasktc.outputs import Outputs
 from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, prepare_blocks, prepare_edges, silent
@@ -38,6 +40,9 @@ def triangle_count(
     retries: int = RETRIES,
     verify: float = 0.0,
     seed: int = 0,
+    per_vertex: str | os.PathLike[str] | None = None,
+    per_edge: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
@@ -77,6 +82,11 @@ def triangle_count(
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
         Of the choice of those tasks.
+    per_vertex, per_edge : path, optional
+        Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
+        .txt with tabs and no header. The workers write, so they must see the folder.
+    report : path, optional
+        Write a page about the count there: .html.
     progress : callable (stage, done, total), optional
 
     Returns
@@ -102,6 +112,8 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory)
+    outputs = Outputs(per_vertex, per_edge, report)
+    outputs.check()
     found = as_source(source, format, columns, ids, skip)
     with connect(
         client,
@@ -112,7 +124,10 @@ def triangle_count(
         retries=retries,
     ) as tasks:
         graph = build(tasks, found, options, progress or silent)
-        return graph.triangle_count(verify=verify, seed=seed, progress=progress)
+        outputs.check_memory(graph)
+        result = graph.triangle_count(verify=verify, seed=seed, progress=progress)
+        outputs.write(graph, result)
+        return result
 
 
 def prepare(

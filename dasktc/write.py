@@ -1,4 +1,4 @@
-"""Writing edges: each part becomes a piece file where it is read; the client only renames.
+"""Writing frames of edges or of results: each becomes a piece file where it is; the client only renames.
 
 Nothing stands under the target's name until all of it is written: pieces go to a hidden folder
 beside it, which is removed whatever happens. All workers and the client must see that folder.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from dasktc.sources import Part, Source
     from dasktc.tasks import Tasks
 
-__all__ = ["write_edges"]
+__all__ = ["FRAMES", "check_target", "write_edges", "write_frames"]
 
-_SUFFIXES = (".parquet", ".txt")
+EDGES = (".parquet", ".txt")
+FRAMES = (".parquet", ".csv", ".txt")
+"""Endings of the formats that results are written in."""
 
 
 def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force: bool = False) -> int:
@@ -51,33 +54,66 @@ def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force
     DasktcError
         The operating system refused to write.
     """
+    check_target(out, EDGES, force)
+    parts = source.parts or (None,)
+    return _written(out, tasks, len(parts), lambda pieces: _write_parts(list(parts), pieces, tasks))
+
+
+def write_frames(frames: list[Any], out: str | os.PathLike[str], tasks: Tasks) -> int:
+    """Write data frames, one below the other.
+
+    Parameters
+    ----------
+    frames : list of handles of DataFrame, at least one
+        With the same columns.
+    out : path
+        OUT.parquet: one file, or a folder with a file a frame where there are several. OUT.csv: with a header,
+        quotes where they are needed. OUT.txt: tabs, no header.
+    tasks : Tasks
+
+    Returns
+    -------
+    int
+        Number of rows written.
+
+    Raises
+    ------
+    InputError
+        `out` has another ending, exists already, or stands in no folder; or text has tabs, quotes or ends of
+        lines and OUT.txt could not be read again.
+    DasktcError
+        The operating system refused to write.
+    """
+    check_target(out, FRAMES)
+    return _written(out, tasks, len(frames), lambda pieces: _write_results(frames, pieces, tasks))
+
+
+def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
+    """Refuse a name that cannot be written, or whose file would be lost.
+
+    Parameters
+    ----------
+    out : path
+    suffixes : tuple of str
+        The endings that it may have.
+    force : bool, optional
+        Replace an existing file, or a folder that holds nothing but .parquet files. None: there is no such option.
+
+    Raises
+    ------
+    InputError
+    """
     target = Path(out).absolute()
-    _check_target(target, force)
-    hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
-    try:
-        try:
-            hidden.mkdir()
-            pieces = _piece_paths(hidden / "pieces", source, target.suffix)
-            edges = _write_pieces(source, pieces, tasks)
-            _publish(_whole(pieces, hidden, tasks), target, hidden)
-        finally:
-            _remove(hidden)
-    except OSError as error:
-        raise DasktcError(
-            f"{target} cannot be written: {error}; choose a place with room, which every worker sees"
-        ) from error
-    return edges
-
-
-def _check_target(target: Path, force: bool) -> None:
-    if target.suffix not in _SUFFIXES:
-        raise InputError(f"{target.name!r} ends in neither .parquet nor .txt, the formats written; choose one")
+    if target.suffix not in suffixes:
+        endings = ", ".join(suffixes)
+        raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
     if not os.path.lexists(target):
         return
     if not force:
-        raise InputError(f"{target} exists: it would be lost; choose another name, or replace it with --force")
+        way_out = "remove it" if force is None else "replace it with --force"
+        raise InputError(f"{target} exists: it would be lost; choose another name, or {way_out}")
     others = [name for name in os.listdir(target) if not name.endswith(".parquet")] if target.is_dir() else []
     if others:
         raise InputError(
@@ -86,37 +122,78 @@ def _check_target(target: Path, force: bool) -> None:
         )
 
 
-def _piece_paths(folder: Path, source: Source, suffix: str) -> list[str]:
-    """Make the folder and name a piece for each part, one for a source without parts."""
+def _written(out: str | os.PathLike[str], tasks: Tasks, count: int, write: Callable[[list[str]], int]) -> int:
+    """Have `count` pieces written, and give their whole the target's name."""
+    target = Path(out).absolute()
+    hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
+    try:
+        try:
+            hidden.mkdir()
+            pieces = _piece_paths(hidden / "pieces", count, target.suffix)
+            rows = write(pieces)
+            _publish(_whole(pieces, hidden, tasks), target, hidden)
+        finally:
+            _remove(hidden)
+    except OSError as error:
+        raise DasktcError(
+            f"{target} cannot be written: {error}; choose a place with room, which every worker sees"
+        ) from error
+    return rows
+
+
+def _piece_paths(folder: Path, count: int, suffix: str) -> list[str]:
+    """Make the folder and name the pieces."""
     folder.mkdir()
-    return [str(folder / f"part-{number:07d}{suffix}") for number in range(max(1, len(source.parts)))]
+    return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
 
 
-def _write_pieces(source: Source, pieces: list[str], tasks: Tasks) -> int:
-    jobs = list(zip(source.parts or (None,), pieces, strict=True))
-    return sum(tasks.gather(tasks.map("write", _write_piece, jobs)))
+def _write_parts(parts: list[Part | None], pieces: list[str], tasks: Tasks) -> int:
+    return sum(tasks.gather(tasks.map("write", _write_part, list(zip(parts, pieces, strict=True)))))
 
 
-def _write_piece(job: tuple[Part | None, str]) -> int:
+def _write_part(job: tuple[Part | None, str]) -> int:
     """Read one part, write it to its path and return its number of edges. Runs on a worker."""
-    import pyarrow as pa
-
     from dasktc.backend import get_backend
 
     part, path = job
     backend = get_backend("cpu")
     empty: Any = {"src": backend.array.empty(0, "int32"), "dst": backend.array.empty(0, "int32")}
-    frame = backend.frame.DataFrame(empty) if part is None else part.read(backend)
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    if path.endswith(".txt"):
-        from pyarrow.csv import WriteOptions, write_csv
+    return _write_frame(backend.frame.DataFrame(empty) if part is None else part.read(backend), path)
 
-        write_csv(table, path, WriteOptions(include_header=False, delimiter="\t", quoting_style="none"))
-    else:
+
+def _write_results(frames: list[Any], pieces: list[str], tasks: Tasks) -> int:
+    headers = [piece.endswith(".csv") and number == 0 for number, piece in enumerate(pieces)]
+    jobs = zip(frames, pieces, headers, strict=True)
+    return sum(tasks.gather([tasks.submit("write", _write_frame, *job) for job in jobs]))
+
+
+def _write_frame(frame: Any, path: str, header: bool = False) -> int:
+    """Write a frame to its path and return its number of rows. Runs on a worker."""
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    if path.endswith(".parquet"):
         from pyarrow.parquet import write_table
 
         write_table(table, path, compression="zstd", use_dictionary=False)
+    else:
+        _write_text(table, path, header)
     return int(table.num_rows)
+
+
+def _write_text(table: Any, path: str, header: bool) -> None:
+    import pyarrow as pa
+    from pyarrow.csv import WriteOptions, write_csv
+
+    comma = path.endswith(".csv")
+    quotes, delimiter = ("needed", ",") if comma else ("none", "\t")
+    try:
+        write_csv(table, path, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"an id holds a tab, a quote or the end of a line ({error}): .txt has no way to say so; "
+            "write .csv or .parquet"
+        ) from error
 
 
 def _whole(pieces: list[str], hidden: Path, tasks: Tasks) -> Path:

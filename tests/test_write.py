@@ -155,7 +155,7 @@ def test_force_spares_a_folder_of_other_things(tmp_path):
 
 @pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.gz", "parquet"])
 def test_other_endings_are_refused(tmp_path, name):
-    with pytest.raises(InputError, match=f"'{name}' ends in neither .parquet nor .txt"):
+    with pytest.raises(InputError, match=f"'{name}' ends in none of .parquet, .txt"):
         write_edges(kronecker(3), str(tmp_path / name), Direct())
 
 

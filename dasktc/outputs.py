@@ -1,0 +1,86 @@
+"""What a count leaves behind besides its number: files of triangles by vertex and by edge, and a report."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dasktc.errors import CountError
+from dasktc.measures import edge_frames, vertex_frame
+from dasktc.report import write_report
+from dasktc.support import refuse_beyond_memory
+from dasktc.write import FRAMES, check_target, write_frames
+
+if TYPE_CHECKING:
+    from dasktc.graph import Graph
+    from dasktc.result import TriangleCount
+
+__all__ = ["Outputs"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that a caller wants. None: not this one.
+
+    Attributes
+    ----------
+    per_vertex, per_edge : path or None
+        Triangles of every vertex and of every edge: .parquet, .csv or .txt.
+    report : path or None
+        A page about the count: .html.
+    """
+
+    per_vertex: str | os.PathLike[str] | None = None
+    per_edge: str | os.PathLike[str] | None = None
+    report: str | os.PathLike[str] | None = None
+
+    def check(self) -> None:
+        """Refuse names that cannot be written, before anything is read.
+
+        Raises
+        ------
+        InputError
+        """
+        for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, (".html",))):
+            if out is not None:
+                check_target(out, suffixes)
+
+    def check_memory(self, graph: Graph) -> None:
+        """Refuse what does not fit a worker, before anything is counted.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.per_vertex is not None or self.per_edge is not None:
+            refuse_beyond_memory(graph)
+
+    def write(self, graph: Graph, result: TriangleCount) -> None:
+        """Write the files.
+
+        Raises
+        ------
+        InputError, DasktcError
+            A file cannot be written.
+        CountError
+            Vertices or edges have other triangles than the count found.
+        """
+        if self.per_vertex is not None:
+            frame, count = vertex_frame(graph)
+            _same(count, result, "vertices")
+            write_frames([frame], self.per_vertex, graph.tasks)
+        if self.per_edge is not None:
+            frames, count = edge_frames(graph)
+            _same(count, result, "edges")
+            write_frames(frames, self.per_edge, graph.tasks)
+        if self.report is not None:
+            write_report(result, graph.prepared.source.name, self.report)
+
+
+def _same(count: int, result: TriangleCount, what: str) -> None:
+    if count != result.triangles:
+        raise CountError(
+            f"the {what} have {count:,} triangles, {result.triangles:,} were counted: one of the two is wrong; "
+            "run again, and report this with the output of `dasktc info`"
+        )

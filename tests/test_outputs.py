@@ -1,0 +1,151 @@
+"""Files that a count leaves behind: triangles by vertex and by edge against the oracles, and the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import pandas as pd
+import pytest
+from oracle import support, triangles, triangles_per_vertex
+from pipeline import random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import measures, outputs, report
+from dasktc.errors import CountError, DasktcError, InputError
+
+EDGES = skewed_edges(60, 400, 3)
+NAMES = [(f"v {u}", f"v,{v}") for u, v in random_edges(20, 80, 5)]
+
+
+def read(path, columns):
+    """What was written, as tuples."""
+    if path.suffix == ".parquet":
+        frame = pd.read_parquet(path)
+    else:
+        header = None if path.suffix == ".txt" else 0
+        names = columns if path.suffix == ".txt" else None
+        frame = pd.read_csv(path, sep="\t" if path.suffix == ".txt" else ",", header=header, names=names)
+    assert list(frame.columns) == columns
+    return list(frame.itertuples(index=False, name=None))
+
+
+def by_edge(rows):
+    return {frozenset((u, v)): count for u, v, count in rows}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".txt"])
+@pytest.mark.parametrize("edges", [EDGES, NAMES], ids=["int", "text"])
+@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 2}, {"partition": "edges"}], ids=str)
+def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
+    vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
+    source = source_of(edges, "int" if edges is EDGES else "text", parts=2)
+    result = dasktc.triangle_count(source, per_vertex=vertex, per_edge=edge, **options)
+    assert int(result) == triangles(edges)
+    vertices = read(vertex, ["vertex", "triangles"])
+    assert dict(vertices) == triangles_per_vertex(edges)
+    assert vertices == sorted(vertices)
+    rows = read(edge, ["src", "dst", "support"])
+    assert by_edge(rows) == support(edges)
+    assert rows == sorted(rows)
+    assert sorted(tmp_path.iterdir()) == [edge, vertex]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".txt"])
+def test_workers_write_partitions(tmp_path, client, suffix):
+    vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
+    source = source_of(EDGES, parts=3)
+    dasktc.triangle_count(source, client, partition="hash2d", parts=2, per_vertex=str(vertex), per_edge=str(edge))
+    assert dict(read(vertex, ["vertex", "triangles"])) == triangles_per_vertex(EDGES)
+    rows = read(edge, ["src", "dst", "support"])
+    assert len(rows) == len(support(EDGES))
+    assert by_edge(rows) == support(EDGES)
+
+
+@pytest.mark.parametrize("where", ["here", "cluster"])
+def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
+    vertex, edge = tmp_path / "v.csv", tmp_path / "e.csv"
+    client = request.getfixturevalue("client") if where == "cluster" else None
+    dasktc.triangle_count(source_of([]), client, per_vertex=vertex, per_edge=edge)
+    assert read(vertex, ["vertex", "triangles"]) == read(edge, ["src", "dst", "support"]) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "why"),
+    [
+        ("per_vertex", "v.xls", r"'v\.xls' ends in none of \.parquet, \.csv, \.txt"),
+        ("per_edge", "e", r"'e' ends in none of"),
+        ("report", "r.htm", r"'r\.htm' ends in none of \.html"),
+        ("per_vertex", "there.csv", r"there\.csv exists: it would be lost; choose another name, or remove it"),
+        ("report", "missing/r.html", r"missing is no folder: r\.html would stand in it"),
+    ],
+)
+def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
+    (tmp_path / "there.csv").write_text("mine")
+    with mock.patch("dasktc.triangles.build") as build, pytest.raises(InputError, match=why):
+        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+    assert not build.called
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
+    said, graph = [], dasktc.prepare(source_of(EDGES))
+    tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=1_000)))
+    with (
+        mock.patch("dasktc.triangles.build", return_value=tight),
+        pytest.raises(InputError, match="it keeps a number for every edge"),
+    ):
+        dasktc.triangle_count(source_of(EDGES), per_edge=tmp_path / "e.csv", progress=lambda *step: said.append(step))
+    assert said == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("option", "function"), [("per_vertex", "vertex_frame"), ("per_edge", "edge_frames")])
+def test_another_number_than_the_count_is_refused(tmp_path, option, function):
+    honest = getattr(measures, function)
+
+    def wrong(graph):
+        found, count = honest(graph)
+        return found, count + 1
+
+    with mock.patch.object(outputs, function, wrong), pytest.raises(CountError, match="one of the two is wrong"):
+        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / "o.csv"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tabs_in_ids_need_a_format_with_quotes(tmp_path):
+    source = source_of([("a\tb", "c"), ("c", "d")], "text")
+    with pytest.raises(InputError, match=r"a tab, a quote or the end of a line .*write \.csv or \.parquet"):
+        dasktc.triangle_count(source, per_vertex=tmp_path / "v.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_report_names_what_was_counted(tmp_path):
+    page = tmp_path / "r.html"
+    result = dasktc.triangle_count(source_of(EDGES), splits=3, report=page)
+    text = page.read_text()
+    assert f"<title>{int(result):,} triangles in a test</title>" in text
+    assert "3 tasks" in text
+    assert all(name in text for name in ("counted by", "bytes a task", "Wall time by stage", "numba"))
+    assert text.count("<td>(0, 0)</td>") == 9
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "MOST_TASKS", 2)
+    page = tmp_path / "r.html"
+    dasktc.triangle_count(replace(source_of(EDGES), name="<b>&"), splits=3, report=page)
+    text = page.read_text()
+    assert "<b>" not in text
+    assert "&lt;b&gt;&amp;" in text
+    assert "The 2 longest of 3 tasks" in text
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(report.Path, "replace", refuse)
+    with pytest.raises(DasktcError, match=r"r\.html cannot be written: .*Permission denied"):
+        dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
+    assert list(tmp_path.iterdir()) == []

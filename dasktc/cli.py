@@ -73,7 +73,7 @@ counting = _options(
     click.option("--kernel", type=click.Choice(KERNELS), default="auto", help="How a block triple is counted."),
     click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
     click.option("--parts", type=int, metavar="n", help="n of hash2d: n² blocks, n³ tasks."),
-    click.option("--splits", type=int, metavar="m", help="Row splits of each task."),
+    click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
     click.option("--memory", metavar="BYTES", help="What counting may use on one worker, e.g. 4GB."),
 )
@@ -111,6 +111,7 @@ def cli() -> None:
     help="Count this share of the tasks again with another kernel (alone: all).",
 )
 @click.option("--seed", type=int, default=0, help="Of the choice of verified tasks.")
+@click.option("--checkpoint", metavar="DIR", help="Keep finished tasks there; the same command goes on from them.")
 @click.option("--per-vertex", metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
 @click.option("--per-edge", metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
 @click.option("--report", metavar="OUT.html", help="Write a page about the count.")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dasktc import measures
-from dasktc.count import Blocks, Record, add_up, check, count_jobs, jobs, verify_records
+from dasktc.checkpoint import fingerprint, opened
+from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.csr import TaskCount
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options
@@ -55,6 +58,7 @@ class Graph:
         kernel: str | None = None,
         verify: float = 0.0,
         seed: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> TriangleCount:
         """Count the triangles.
@@ -67,6 +71,9 @@ class Graph:
             Share of the tasks, 0 to 1, that are counted again by another kernel.
         seed : int
             Of the choice of those tasks.
+        checkpoint : path, optional
+            Folder that keeps the results of finished tasks, made if it is not there. The same count with the
+            same folder goes on where an earlier one ended, however it ended.
         progress : callable (stage, done, total), optional
 
         Returns
@@ -75,6 +82,8 @@ class Graph:
 
         Raises
         ------
+        InputError
+            The checkpoint is of another count.
         CountError
             A check failed: there is no result.
         """
@@ -84,15 +93,11 @@ class Graph:
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
             prepared = replace(self.prepared, plan=plan_again(self.prepared, options))
             other = replace(self, prepared=prepared, options=options)
-            return other.triangle_count(verify=verify, seed=seed, progress=progress)
+            return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         began, report, plan = time.perf_counter(), progress or silent, self.plan
         work = jobs(plan, self.options.chosen_kernel, self.options.chosen_backend)
         # 7. Count, a task a block triple and split.
-        records = []
-        report("count", 0, plan.tasks)
-        for record in count_jobs(self.tasks, self.blocks, work):
-            records.append(record)
-            report("count", len(records), plan.tasks)
+        records = self._counted(work, checkpoint, report)
         ended = time.perf_counter()
         # 8. Check, and add up.
         check(records, plan, self.prepared.graph.wedges)
@@ -103,6 +108,20 @@ class Graph:
             report("verify", 0, 1)
             verified = verify_records(self.tasks, self.blocks, records, verify, seed)
         return self._result(sorted(records), total, verified, ended - began, began)
+
+    def _counted(self, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress) -> list[Record]:
+        """Count what no checkpoint has."""
+        kept = nullcontext() if folder is None else opened(folder, fingerprint(self), work)
+        with kept as checkpoint:
+            records = [] if checkpoint is None else list(checkpoint.records.values())
+            report("count", len(records), len(work))
+            left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
+            for record in count_jobs(self.tasks, self.blocks, left):
+                records.append(record)
+                if checkpoint is not None:
+                    checkpoint.add(record)
+                report("count", len(records), len(work))
+        return records
 
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.

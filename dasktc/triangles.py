@@ -40,6 +40,7 @@ def triangle_count(
     retries: int = RETRIES,
     verify: float = 0.0,
     seed: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
     per_vertex: str | os.PathLike[str] | None = None,
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
@@ -82,6 +83,9 @@ def triangle_count(
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
         Of the choice of those tasks.
+    checkpoint : path, optional
+        Folder that keeps the results of finished tasks, made if it is not there. The same call with the same
+        folder goes on where an earlier one ended, however it ended.
     per_vertex, per_edge : path, optional
         Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
         .txt with tabs and no header. The workers write, so they must see the folder.
@@ -125,7 +129,7 @@ def triangle_count(
     ) as tasks:
         graph = build(tasks, found, options, progress or silent)
         outputs.check_memory(graph)
-        result = graph.triangle_count(verify=verify, seed=seed, progress=progress)
+        result = graph.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         outputs.write(graph, result)
         return result
 

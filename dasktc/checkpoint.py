@@ -1,0 +1,213 @@
+"""A checkpoint: what counting tasks reported, kept on disk so that a count that was cut short goes on.
+
+One file of lines. The first says what is counted: a fingerprint of the blocks, the plan, the kernel and
+the version. Each of the others is the record of a task. A line ends with a checksum of the rest, so one
+that a crash tore is known and its task counted again. Only the client writes, whatever becomes of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.count import Job, Record
+from dasktc.csr import OrientedCSR, TaskCount
+from dasktc.errors import DasktcError, InputError
+
+if TYPE_CHECKING:
+    from dasktc.graph import Graph
+
+__all__ = ["FILE", "Checkpoint", "fingerprint", "opened"]
+
+FILE = "dasktc-checkpoint.jsonl"
+SYNC_SECONDS = 1.0
+"""How much counting a crash of the machine may lose."""
+
+What = dict[str, Any]
+"""What is counted, by name."""
+
+
+def fingerprint(graph: Graph) -> What:
+    """Say what a graph's count is: equal only for the same edges, blocks, plan, kernel and version.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    tasks, plan = graph.tasks, graph.plan
+    places = sorted(graph.blocks)
+    digests = tasks.gather([tasks.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
+    return {
+        "graph": hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest(),
+        "vertices": plan.vertices,
+        "edges": plan.edges,
+        "partition": plan.partition,
+        "parts": plan.parts,
+        "splits": plan.splits,
+        "kernel": graph.options.chosen_kernel,
+        "backend": graph.options.chosen_backend,
+        "reorder": graph.options.chosen_reorder,
+        "version": version("dasktc"),
+    }
+
+
+def _digest(block: OrientedCSR) -> str:
+    """Hash a block's arrays. Runs on a worker."""
+    found = hashlib.blake2b(digest_size=16)
+    for array in (block.offsets, block.columns):
+        held: Any = np.ascontiguousarray(array).view("u1")
+        found.update(held)
+    return found.hexdigest()
+
+
+class Checkpoint:
+    """The records of a count, in memory and in an open file; made by `opened`.
+
+    Attributes
+    ----------
+    records : dict of Job to Record
+        What earlier runs left, and what was added.
+    """
+
+    def __init__(self, file: int, path: Path, jobs: list[Job], lines: list[What]) -> None:
+        self._file, self._path, self._synced = file, path, time.monotonic()
+        names = {_name(job): job for job in jobs}
+        known = ((names.get(tuple(line["task"])), line) for line in lines)
+        self.records = {job: _record(job, line) for job, line in known if job is not None}
+
+    def add(self, record: Record) -> None:
+        """Append a record: one write, on the disk within a second.
+
+        Raises
+        ------
+        DasktcError
+            The operating system refused.
+        """
+        self.records[record.job] = record
+        line = {"task": _name(record.job), "count": list(record.count), "worker": record.worker}
+        try:
+            os.write(self._file, _line(line))
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                os.fsync(self._file)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+
+@contextmanager
+def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Iterator[Checkpoint]:
+    """Open the checkpoint in a folder, or begin one.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    what : dict
+        The count's fingerprint.
+    jobs : list of Job
+        The count's tasks.
+
+    Yields
+    ------
+    Checkpoint
+
+    Raises
+    ------
+    InputError
+        It is of another count: what differs is named. Or another process writes to it.
+    DasktcError
+        The operating system refused.
+    """
+    path = Path(folder).absolute() / FILE
+    try:
+        path.parent.mkdir(exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        _lock(file, path)
+        text = path.read_bytes()
+        lines = _lines(text, path)
+        if not lines:
+            os.truncate(file, 0)
+            os.write(file, _line(what))
+        elif lines[0] != what:
+            raise InputError(_differences(path, lines[0], what))
+        elif not text.endswith(b"\n"):
+            os.write(file, b"\n")  # the end of a line that a crash tore
+        yield Checkpoint(file, path, jobs, lines[1:])
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, path: Path) -> None:
+    """Hold the file until it is closed, or this process dies."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(
+            f"checkpoint {path} is in use: another count writes to it; wait for it, or choose another folder"
+        ) from None
+
+
+def _lines(text: bytes, path: Path) -> list[What]:
+    """The lines whose checksum is right; none where even the first was torn."""
+    first, *others = (_checked(line) for line in text.split(b"\n"))
+    if first is None and others:
+        raise InputError(
+            f"checkpoint {path} begins with a line of another kind: it is damaged, or not of dasktc; "
+            "choose another --checkpoint folder, or remove the file"
+        )
+    return [line for line in (first, *others) if line is not None]
+
+
+def _unwritable(path: Path, error: OSError) -> DasktcError:
+    return DasktcError(f"checkpoint {path} cannot be written: {error}; choose a --checkpoint folder with room")
+
+
+def _line(content: What) -> bytes:
+    text = json.dumps(content).encode()
+    return text + b"\t" + _checksum(text) + b"\n"
+
+
+def _checked(line: bytes) -> What | None:
+    text, _, checksum = line.rpartition(b"\t")
+    return json.loads(text) if text and checksum == _checksum(text) else None
+
+
+def _checksum(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=8).hexdigest().encode()
+
+
+def _name(job: Job) -> tuple[int, ...]:
+    return (*(part for place in job.triple.places for part in place), job.split)
+
+
+def _record(job: Job, line: What) -> Record:
+    return Record(job, TaskCount(*line["count"]), line["worker"])
+
+
+def _differences(path: Path, kept: What, what: What) -> str:
+    differs = [name for name in what if kept.get(name) != what[name]]
+    theirs, ours = (", ".join(f"{name} {found.get(name)}" for name in differs) for found in (kept, what))
+    return (
+        f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
+        "give the options that it was begun with, or another folder"
+    )

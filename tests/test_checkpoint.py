@@ -1,0 +1,177 @@
+"""Counts that were cut short and go on: by errors, by SIGKILL to the whole program, by torn and foreign files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from unittest import mock
+
+import pytest
+from oracle import triangles
+from pipeline import random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import checkpoint, generate
+from dasktc import graph as graphs
+from dasktc.checkpoint import FILE
+from dasktc.errors import DasktcError, InputError
+
+EDGES = skewed_edges(80, 600, 3)
+EXPECTED = triangles(EDGES)
+OPTIONS = {"partition": "hash2d", "parts": 2, "splits": 2}
+TASKS = 16
+PATIENCE = 60
+
+
+def count(folder, edges=EDGES, **options):
+    """A count with this checkpoint, and how many tasks it really ran."""
+    ran = []
+    honest = graphs.count_jobs
+
+    def counted(tasks, blocks, work):
+        ran.extend(work)
+        return honest(tasks, blocks, work)
+
+    with mock.patch.object(graphs, "count_jobs", counted):
+        result = dasktc.triangle_count(source_of(edges), checkpoint=folder, **(OPTIONS | options))
+    return result, len(ran)
+
+
+def broken_off(folder, after):
+    """Run a count that ends with an error when it has so many records."""
+
+    def progress(stage, done, total):
+        if stage == "count" and done == after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dasktc.triangle_count(source_of(EDGES), checkpoint=folder, progress=progress, **OPTIONS)
+
+
+@pytest.mark.parametrize("after", [0, 1, 7, 16])
+def test_a_count_goes_on_where_it_was_cut_short(tmp_path, after):
+    broken_off(tmp_path, after)
+    result, ran = count(tmp_path)
+    assert (int(result), ran, len(result.records)) == (EXPECTED, TASKS - after, TASKS)
+    plain = dasktc.triangle_count(source_of(EDGES), **OPTIONS)
+    assert [r.count[:3] for r in result.records] == [r.count[:3] for r in plain.records]
+    again, ran = count(tmp_path, verify=1.0)
+    assert (int(again), ran, again.verified) == (EXPECTED, 0, TASKS)
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_on_a_cluster_and_then_here(tmp_path, client):
+    result = dasktc.triangle_count(source_of(EDGES), client, checkpoint=tmp_path / "kept", **OPTIONS)
+    assert int(result) == EXPECTED
+    here, ran = count(tmp_path / "kept")
+    assert (int(here), ran) == (EXPECTED, 0)
+
+
+@pytest.mark.parametrize("cut", range(1, 200, 13))
+def test_a_torn_line_is_counted_again(tmp_path, cut):
+    """Whatever the place: inside the last records, or in the first line when nothing else was written yet."""
+    count(tmp_path)
+    file = tmp_path / FILE
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-cut])
+    result, ran = count(tmp_path)
+    assert int(result) == EXPECTED
+    assert ran == len(set(whole.split(b"\n")) - set(whole[:-cut].split(b"\n")) - {b""})
+    assert count(tmp_path)[1] == 0
+    file.write_bytes(whole[: min(cut, whole.index(b"\n"))])
+    assert count(tmp_path)[1] == TASKS
+
+
+def test_a_changed_record_is_not_believed(tmp_path):
+    count(tmp_path)
+    file = tmp_path / FILE
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3].replace(b'"count": [', b'"count": [1')
+    file.write_bytes(b"".join(lines))
+    result, ran = count(tmp_path)
+    assert (int(result), ran) == (EXPECTED, 1)
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "differs"),
+    [
+        ([*EDGES[:-1], (1000, 1001)], {}, "graph [0-9a-f]{32}, vertices"),
+        (random_edges(80, 600, 4), {}, "graph [0-9a-f]{32}"),
+        (EDGES, {"parts": 3}, "graph .*, parts 2 there, graph .*, parts 3 here"),
+        (EDGES, {"splits": 1}, "splits 2 there, splits 1 here"),
+        (EDGES, {"kernel": "merge"}, "kernel hub there, kernel merge here"),
+        (EDGES, {"reorder": "none"}, "reorder degree there, .*reorder none here"),
+    ],
+)
+def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, differs):
+    count(tmp_path)
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(InputError, match=f"is of another count: .*{differs}.*; give the options"):
+        count(tmp_path, edges, **options)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_another_version_is_refused(tmp_path):
+    count(tmp_path)
+    with (
+        mock.patch.object(checkpoint, "version", return_value="0.0.7"),
+        pytest.raises(InputError, match=r"of another count: version .* there, version 0\.0\.7 here"),
+    ):
+        count(tmp_path)
+
+
+def test_a_file_of_something_else_is_kept(tmp_path):
+    (tmp_path / FILE).write_text("my thesis\n")
+    with pytest.raises(InputError, match="begins with a line of another kind"):
+        count(tmp_path)
+    assert (tmp_path / FILE).read_text() == "my thesis\n"
+
+
+def test_a_checkpoint_in_use_is_refused(tmp_path):
+    graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
+    with (
+        checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), []),
+        pytest.raises(InputError, match="is in use: another count writes to it"),
+    ):
+        graph.triangle_count(checkpoint=tmp_path)
+    assert int(graph.triangle_count(checkpoint=tmp_path)) == EXPECTED
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    with pytest.raises(DasktcError, match=r"cannot be written: .*No such file"):
+        count(tmp_path / "missing" / "kept")
+
+
+def test_an_empty_graph(tmp_path):
+    assert int(count(tmp_path, [])[0]) == 0
+    assert int(count(tmp_path, [])[0]) == 0
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_the_whole_program_is_killed_again_and_again(tmp_path):
+    """SIGKILL as soon as some tasks are on disk; each run goes on from what the last one left."""
+    graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
+    dasktc.write.write_edges(generate.kronecker(14), graph, dasktc.tasks.Direct())
+    command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
+    command += ["--parts", "4", "--splits", "4", "--reorder", "degree", "--checkpoint", str(kept), "--quiet"]
+    held = 1
+    for _ in range(3):
+        running = subprocess.Popen(command, stdout=subprocess.PIPE)
+        end = time.monotonic() + PATIENCE
+        while lines(kept / FILE) < held + 20 and running.poll() is None:
+            assert time.monotonic() < end, "no task was written"
+            time.sleep(0.005)
+        os.kill(running.pid, signal.SIGKILL)
+        running.communicate()
+        assert lines(kept / FILE) >= held
+        held = lines(kept / FILE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.stdout.strip(), done.stderr) == ("2843668", "")
+    assert lines(kept / FILE) == 4**3 * 4 + 1
+
+
+def lines(file):
+    return file.read_bytes().count(b"\n") if file.exists() else 0

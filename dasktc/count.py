@@ -157,7 +157,7 @@ def add_up(tasks: Tasks, records: list[Record]) -> TaskCount:
     Parameters
     ----------
     tasks : Tasks
-    records : list of Record
+    records : list of Record, at least one
 
     Returns
     -------
@@ -165,7 +165,7 @@ def add_up(tasks: Tasks, records: list[Record]) -> TaskCount:
         Sums, and the longest bucket of all.
     """
     counts = [record.count for record in records]
-    batches = [counts[first : first + BATCH] for first in range(0, max(1, len(counts)), BATCH)]
+    batches = [counts[first : first + BATCH] for first in range(0, len(counts), BATCH)]
     return _sum(tasks.gather([tasks.submit("sum", _sum, batch) for batch in batches]))
 
 

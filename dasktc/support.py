@@ -1,7 +1,8 @@
 """Support: for every edge, and so for every vertex, the triangles that it is in.
 
 These are the counting tasks with another output. A task visits its triangles and adds one to each
-of their three edges; what different tasks find for a block is added up. A vertex's edges have
+of their three edges; what different tasks find for a block is added up. Tasks are cut by rows, with
+`edges` too: supports stand beside the columns of a whole block. The work is that of `trust`. A vertex's edges have
 twice its triangles together. The wedges of all tasks are checked as those of a count are.
 """
 
@@ -77,7 +78,7 @@ def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple]
     refuse_beyond_memory(graph)
     tasks, blocks, records = graph.tasks, graph.blocks, []
     sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
-    for job in jobs(graph.plan, "support", graph.options.chosen_backend):
+    for job in jobs(graph.plan, "trust", graph.options.chosen_backend):
         found = tasks.submit("support", visit, job, *(blocks[place] for place in job.triple.places))
         distinct = sorted(set(keys(job.triple)))
         for position, key in enumerate(distinct):
@@ -138,7 +139,7 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
 
     by_place = dict(zip(job.triple.places, blocks, strict=True))
     index, table, stream = (by_place[place] for place in job.triple.places)
-    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits, cut_for="trust"))
+    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits, job.kernel))
     found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 

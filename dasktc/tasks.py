@@ -215,47 +215,59 @@ class OnCluster:
 
     def _ended(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield futures and results as they end; give up when tasks are cancelled or no worker is left."""
+        left = {future.key: future for future in futures}
+        with _one_line():
+            while left:
+                for future, result in self._until_killed(list(left.values())):
+                    del left[future.key]
+                    yield future, result
+                if not any(_was_killed(future) for future in left.values()):
+                    break
+                self._again(list(left.values()))
+        if left:
+            raise ClusterError(f"{len(left):,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+    def _until_killed(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield futures and results as they end, until one has lost too many workers."""
         from distributed import as_completed
 
-        left, pause, checked = len(futures), 0.0005, time.monotonic()
-        with _one_line():
-            ended = as_completed(futures, loop=self.client.loop, with_results=True, raise_errors=False)
-            while not ended.is_empty():
-                batch = ended.next_batch(block=False)
-                pause = 0.0005 if batch else min(2 * pause, 0.02)
-                killed = [future for future, _ in batch if _was_killed(future)]
-                if killed:
-                    self._again(killed)
-                    ended.update(killed)
-                for future, result in batch:
-                    if future in killed:
-                        continue
-                    if future.status != "finished":
-                        future.result()  # raises what went wrong, at once
-                    left -= 1
+        pause, checked = 0.0005, time.monotonic()
+        ended = as_completed(futures, loop=self.client.loop, with_results=True, raise_errors=False)
+        while not ended.is_empty():
+            batch = ended.next_batch(block=False)
+            pause = 0.0005 if batch else min(2 * pause, 0.02)
+            for future, result in batch:
+                if future.status == "finished":
                     yield future, result
-                if not batch and time.monotonic() - checked > 1:
-                    self.wait_for_workers()
-                    checked = time.monotonic()
-                if not batch:
-                    time.sleep(pause)
-        if left:
-            raise ClusterError(f"{left:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+                elif not _was_killed(future):
+                    future.result()  # raises what went wrong, at once
+            if any(_was_killed(future) for future, _ in batch):
+                return
+            if not batch and time.monotonic() - checked > 1:
+                self.wait_for_workers()
+                checked = time.monotonic()
+            if not batch:
+                time.sleep(pause)
 
     def _again(self, futures: list[Any]) -> None:
-        """Have tasks run again that Dask gave up because workers died under them, or under what they need.
+        """Have those tasks run again that Dask gave up because workers died under them, or under what they need.
 
         Dask cannot tell a task that kills its worker from one that was there when it died: each has
         `retries` lives beyond the three that Dask itself gives it.
         """
-        for error in {future.exception().task: future.exception() for future in futures}.values():
+        killed = [future for future in futures if _was_killed(future)]
+        for error in {future.exception().task: future.exception() for future in killed}.values():
             self._deaths[error.task] += 1
             if self._deaths[error.task] > self._retries:
                 raise self._deadly(error) from error
-        keys = [future.key for future in futures]
-        self.client.sync(self.client.scheduler.retry, keys=keys, client=self.client.id)
+
+        def retry(keys: list[Any], dask_scheduler: Any) -> None:
+            tasks = dask_scheduler.tasks  # here and now: to retry a task that already runs again may hang it
+            dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
+
+        self.client.run_on_scheduler(retry, [future.key for future in killed])
         told = time.monotonic() + 5
-        while any(future.status == "error" for future in futures) and time.monotonic() < told:
+        while any(future.status == "error" for future in killed) and time.monotonic() < told:
             time.sleep(0.001)  # the scheduler's message is on its way
 
     def _deadly(self, error: Any) -> ClusterError:

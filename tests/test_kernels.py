@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import tracemalloc
+import weakref
 from dataclasses import replace
 from itertools import pairwise, product
 from multiprocessing.pool import ThreadPool
@@ -15,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc.backend import cpu, get_backend, hub, hub_tables, intersect
+from dasktc.backend import cpu, get_backend, hub, hub_tables, intersect, visit
 from dasktc.backend import splits as splitting
 from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_probes, expected_wedges
@@ -61,6 +63,7 @@ def wedges_of(edges):
 
 def check(edges, vertices, parts=1, splits=1, ordered=True, kernels=cpu.KERNELS):
     found = list(tasks(edges, vertices, parts, splits, ordered))
+    found.sort(key=lambda task: id(task.stream))  # tasks that share a stream block meet each other's tables
     for kernel in kernels:
         counts = [cpu.count(task, kernel) for task in found]
         assert sum(count.triangles for count in counts) == triangles_of(edges), kernel
@@ -181,14 +184,98 @@ def test_tables_of_a_stream_block_serve_its_next_task():
     (first,), (second,) = tasks(edges, vertices), tasks(edges, vertices)
     expected = triangles_of(edges)
     assert cpu.count(first, "hub").triangles == expected
-    (tables,) = hub_tables._thread.kept
+    tables = hub_tables.kept()
     assert cpu.count(first, "hub").triangles == expected
-    assert hub_tables._thread.kept == [tables]
+    assert hub_tables.kept() is tables is not None
     assert cpu.count(second, "hub").triangles == expected
-    (others,) = hub_tables._thread.kept
-    assert others is not tables
+    assert hub_tables.kept() is not tables
     del second
-    assert hub_tables._thread.kept == []  # gone with the block
+    assert hub_tables.kept() is None  # gone with the block
+
+
+def rows_of_block(rows, height, ordered=False):
+    """A block of one part from a few of its rows."""
+    lengths = np.zeros(height, np.int64)
+    lengths[list(rows)] = [len(row) for row in rows.values()]
+    columns = np.array([w for u in sorted(rows) for w in rows[u]], np.int32)
+    return OrientedCSR(np.concatenate(([0], np.cumsum(lengths))), columns, ordered=ordered)
+
+
+def test_kept_tables_are_wide_enough_for_the_next_table():
+    """One stream, unordered; the second table's columns lie beyond the marker that the first one needed."""
+    stream, index = rows_of_block({0: range(40)}, 600), rows_of_block({5: [0]}, 600)
+    narrow, wide = rows_of_block({5: [1, 2]}, 600), rows_of_block({5: range(100, 130)}, 600)
+    for number in range(300):
+        rubbish = [np.full(size, 1 + number % 255, np.uint8) for size in range(1, 200)]  # what may lie behind it
+        del rubbish
+        hub_tables.forget()
+        found = [cpu.count(BlockTask(index, table, stream), "hub").triangles for table in (narrow, wide)]
+        assert found == [2, 0]
+
+
+def test_kept_tables_are_of_the_same_order():
+    """Bitmaps of hubs, which end at their row, must not serve unordered blocks."""
+    stream = rows_of_block({40: range(40), 41: range(41)}, 2000, ordered=True)
+    index, table = rows_of_block({1500: [40]}, 2000), rows_of_block({1500: [40, 517]}, 2000)
+    hub_tables.forget()
+    cpu.count(BlockTask(stream, stream, stream), "hub")
+    assert cpu.count(BlockTask(index, table, stream), "hub").triangles == 0
+
+
+def test_tables_of_one_block_go_before_those_of_the_next_come():
+    vertices = 200_000  # a byte and more a row, most of them empty
+    edges = [(u + vertices - 60, v + vertices - 60) for u, v in clique(60)]
+    blocks = [task for _ in range(3) for task in tasks(edges, vertices, ordered=False)]
+    announced = cpu.scratch_bytes("hub", len(edges), len(edges), vertices)
+
+    def all_of_them():
+        for task in blocks:
+            cpu.count(task, "hub")
+
+    with ThreadPool(1) as fresh:
+        tracemalloc.start()
+        try:
+            fresh.apply(all_of_them)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak <= announced + 20_000
+
+
+@pytest.mark.parametrize("other", [kernel for kernel in cpu.KERNELS if kernel != "hub"] + ["support"])
+def test_tables_make_room_for_other_work(other):
+    vertices, edges = GRAPHS["dense"]
+    (task,) = tasks(edges, vertices)
+    cpu.count(task, "hub")
+    assert hub_tables.kept() is not None
+    visit.support(task) if other == "support" else cpu.count(task, other)
+    assert hub_tables.kept() is None
+
+
+def test_tables_go_with_their_thread():
+    vertices, edges = GRAPHS["dense"]
+    (task,) = tasks(edges, vertices)
+
+    def counted():
+        cpu.count(task, "hub")
+        return weakref.ref(hub_tables.kept())
+
+    gc.disable()
+    try:
+        with ThreadPool(1) as fresh:
+            tables = fresh.apply(counted)
+        fresh.join()
+        assert tables() is None
+    finally:
+        gc.enable()
+
+
+def test_many_splits_have_about_equal_work():
+    """More splits than a sample of fixed size could tell apart."""
+    edges, splits = random_edges(20_000, 200_000, 9), 1024
+    found = (replace(task, cut_for="merge") for task in tasks(edges, 20_000, 1, splits))
+    probes = [cpu.count(task, "merge").probes for task in found]
+    assert max(probes) < 1.35 * sum(probes) / splits
 
 
 def test_tables_that_an_error_left_behind_are_not_used_again(monkeypatch):
@@ -200,7 +287,7 @@ def test_tables_that_an_error_left_behind_are_not_used_again(monkeypatch):
         patch.setattr(hub, "group", interrupted)
         with pytest.raises(RuntimeError):
             cpu.count(task, "hub")
-    assert hub_tables._thread.kept == []
+    assert hub_tables.kept() is None
     assert cpu.count(task, "hub")[:4] == expected[:4]
 
 

@@ -37,7 +37,7 @@ def _found(columns: Array, base: Any, end: Any, x: Any) -> Any:
 
 
 @inlined
-def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
+def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
     """Count the entries of `short` that are in `long`."""
     found = 0
     for p in range(U(i), U(i_end)):
@@ -54,7 +54,7 @@ def _lstc(t: Triple) -> tuple[int, int, int, int]:
             tile_end = min(tile + TILE, table[u + 1])
             for p in range(index[u], index[u + 1]):
                 v = index_columns[p]
-                triangles += _searched(stream_columns, stream[v], stream[v + 1], table_columns, tile, tile_end)
+                triangles += _among(stream_columns, stream[v], stream[v + 1], table_columns, tile, tile_end)
                 probes += length(stream, v)
     return triangles, wedges, probes, 0
 
@@ -71,9 +71,9 @@ def _tcstream(t: Triple) -> tuple[int, int, int, int]:
             if size == 0 or entries == 0:
                 continue
             if size <= entries:
-                triangles += _searched(table_columns, first, last, stream_columns, row, row_end)
+                triangles += _among(table_columns, first, last, stream_columns, row, row_end)
             else:
-                triangles += _searched(stream_columns, row, row_end, table_columns, first, last)
+                triangles += _among(stream_columns, row, row_end, table_columns, first, last)
             probes += min(size, entries)
     return triangles, wedges, probes, 0
 

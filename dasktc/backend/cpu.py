@@ -30,8 +30,7 @@ Counts = tuple[int, int, int, int]
 def _trust(task: BlockTask) -> Counts:
     t = triple(task)
     longest = int(np.diff(t.table).max(initial=0))
-    found: Counts = intersect.trust(t, intersect.bucket_depth(longest))
-    return found
+    return cast(Counts, intersect.trust(t, intersect.bucket_depth(longest)))
 
 
 def _hindex(task: BlockTask) -> Counts:
@@ -95,6 +94,8 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     counter, compiled = _COUNTERS[kernel]
     for part in compiled:
         part.load()
+    if kernel != "hub":
+        hub_tables.forget()
     start = time.thread_time()
     triangles, wedges, probes, collision = counter(task)
     return TaskCount(triangles, wedges, probes, collision, time.thread_time() - start)
@@ -109,7 +110,7 @@ def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int)
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
-    sample = sample_bytes(block_edges)
+    sample = sample_bytes(block_edges, -(-block_edges // max(1, index_edges)))
     if kernel == "hub":
         return max(sample, hub_tables.scratch_bytes(index_edges, block_edges, columns))
     if kernel in ("trust", "hindex"):

@@ -2,8 +2,7 @@
 
 H-INDEX (Pandey et al., HPEC 2019, section III). Edge by edge, no list need be sorted, and none is cut:
 of an edge (u, v), table.row(u) or stream.row(v), whichever is shorter, goes into interleaved buckets, as
-in `trust`. That keeps collisions rare (figure 3 of the paper) and streams more elements than any other
-kernel here.
+in `trust`, and the longer is streamed. That keeps collisions rare (figure 3 of the paper).
 """
 
 from __future__ import annotations

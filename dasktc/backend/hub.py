@@ -42,7 +42,19 @@ from dasktc.backend.intersect import TRIPLE, Triple, before, length
 from dasktc.backend.jit import Kernel, inlined
 from dasktc.csr import Array
 
-__all__ = ["HUBS", "SHORT"]
+__all__ = [
+    "AHEAD",
+    "BLOCK",
+    "HUBS",
+    "SHORT",
+    "SPARSE",
+    "WORDS",
+    "bitmap_words",
+    "by_columns",
+    "by_rows",
+    "group",
+    "hub_bitmaps",
+]
 
 SHORT = 32
 """Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
@@ -160,8 +172,8 @@ def _by_rows(
 ) -> tuple[int, int, int, int, int]:
     """Count row by row, with row u's table entries set in `bits`; count those put off in `waiting`.
 
-    Stops before a row, not the first, with which more than `most` edges could be put off; the last
-    number is the row that comes next.
+    Stops before a row, not the first, with which more than `most` edges could be put off, or that is out
+    of REACH; the last number is the row that comes next.
     """
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = probes = deferred = ahead = 0

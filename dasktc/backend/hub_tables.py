@@ -1,8 +1,8 @@
 """The hub kernel on one task: how many hubs, rows in chunks, and tables that outlive the task.
 
 The tables are large and mostly empty, and every split of a triple would allocate, fault in and fill
-the same ones. A thread keeps them for its next task on the same stream block, and no longer than
-that block lives; a task needs as much memory with them as without.
+the same ones. A thread keeps them for its next task on the same stream block, until that block goes
+or the thread counts in another way: what one task was announced to need is all that there ever is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dasktc.backend.intersect import BEHIND, Triple
 from dasktc.backend.splits import triple
 from dasktc.csr import Array, BlockTask
 
-__all__ = ["MOST", "count", "scratch_bytes"]
+__all__ = ["MOST", "Tables", "count", "forget", "kept", "scratch_bytes"]
 
 MOST = (1 << 31) - 1
 """Most edges put off at once: groups are numbered in 32 bits."""
@@ -34,6 +34,10 @@ class Tables:
     ----------
     stream : weak reference to OrientedCSR
         The block whose hubs have their bits in `bitmaps`.
+    ordered : bool
+        Whether that holds for tasks of ordered blocks; those of others have no hubs.
+    width : int
+        One more than the largest column that has a place in `bits`, and of unordered blocks in `marker`.
     hubs : int
         Rows with a bitmap.
     bitmaps, bits : array of uint64
@@ -47,6 +51,8 @@ class Tables:
     """
 
     stream: Any
+    ordered: bool
+    width: int
     hubs: int
     bitmaps: Array
     bits: Array
@@ -55,7 +61,30 @@ class Tables:
     lists: Array
 
 
-_thread = threading.local()
+class _Kept(threading.local):
+    """The tables that a thread keeps between tasks."""
+
+    def __init__(self) -> None:
+        self.place = _Place()
+
+
+class _Place:
+    """Where a thread's tables stand; a block that goes must find it without keeping it alive."""
+
+    tables: Tables | None = None
+
+
+_thread = _Kept()
+
+
+def kept() -> Tables | None:
+    """The tables that this thread keeps for its next task."""
+    return _thread.place.tables
+
+
+def forget() -> None:
+    """Free the tables that this thread keeps, before it needs memory for other work."""
+    _thread.place.tables = None
 
 
 def count(task: BlockTask) -> tuple[int, int, int, int]:
@@ -65,37 +94,44 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     ----------
     task : BlockTask
     """
-    t = triple(task)
-    kept: list[Tables] = _thread.__dict__.setdefault("kept", [])
-    tables = _tables(task, t, kept)
+    t, place = triple(task), _thread.place
+    tables = _tables(task, t, place)
     most = min(MOST, -(-task.index.edges // task.splits))  # of which scratch_bytes speaks
     triangles = wedges = probes = 0
     while t.begin < t.end:
         found, walked, tested, following = _chunk(t, tables, most)
         triangles, wedges, probes = triangles + found, wedges + walked, probes + tested
         t = t._replace(begin=following)
-    kept[:] = [tables]  # only now: what an error left behind must not meet another task
+    place.tables = tables  # only now: what an error left behind must not meet another task
     return triangles, wedges, probes, 0
 
 
-def _tables(task: BlockTask, t: Triple, kept: list[Tables]) -> Tables:
-    """Take the thread's tables if they are of this stream block, or make some."""
-    while kept:
-        tables = kept.pop()
-        if tables.stream() is task.stream and _width(t) <= 64 * len(tables.bits):
-            return tables
-    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if t.shift != BEHIND else 0
+def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
+    """Take the thread's tables if they serve this task, or make some after those have gone."""
+    ordered, width = t.shift != BEHIND, _width(t)
+    tables, place.tables = place.tables, None
+    if tables and tables.stream() is task.stream and tables.ordered == ordered and tables.width >= width:
+        return tables
+    tables = None
+    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if ordered else 0
     bitmaps = _aligned_words(hub.bitmap_words(hubs))
-    rows, width = hub.hub_bitmaps(t, hubs, bitmaps), _width(t)
+    rows, there = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
-        stream=weakref.ref(task.stream, lambda _: kept.clear()),
+        stream=weakref.ref(task.stream, lambda _: _empty(there())),
+        ordered=ordered,
+        width=width,
         hubs=hubs,
         bitmaps=bitmaps,
         bits=_aligned_words((width >> 6) + hub.WORDS),
         waiting=np.empty(rows, np.int32),
-        marker=np.zeros(width if t.shift == BEHIND else rows + 1, np.uint8),
+        marker=np.zeros(rows + 1 if ordered else width, np.uint8),
         lists=np.empty((hub.AHEAD, 2), np.uint32),
     )
+
+
+def _empty(place: _Place | None) -> None:
+    if place is not None:
+        place.tables = None
 
 
 def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
@@ -112,7 +148,7 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
 
 
 def _lists(tables: Tables, deferred: int, most: int) -> Array:
-    if len(tables.lists) < deferred + hub.AHEAD:
+    if not deferred <= len(tables.lists) - hub.AHEAD <= max(deferred, most):
         room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need a little more
         del tables.lists  # gone before the longer ones come
         tables.lists = np.empty((room + hub.AHEAD, 2), np.uint32)

@@ -10,7 +10,7 @@ together. An element that finds its bucket full goes to the next one: nothing is
 `merge`: the two lists walked in step, as in Fox et al. (HPEC 2018), Intersect-Path.
 
 `search`: every element of the shorter list looked up in the longer by bisection (Fox et al.,
-Par-Search; Huang et al., TPDS 2022, TC-Stream).
+Par-Search).
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from dasktc.errors import CountError
 
 __all__ = ["rows_of", "sample_bytes", "triple"]
 
-SAMPLE = 1 << 13
-"""Edges whose cost is estimated."""
+SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
+"""Edges whose cost is estimated, at least; then each split is within some hundredths of its share."""
 SAMPLED_BYTES = 100
 """Of each while that is done, at most."""
 
@@ -127,21 +127,26 @@ def _cuts(task: BlockTask) -> list[int]:
     return [0, *rows[np.searchsorted(reached, bounds)].tolist(), index.rows]
 
 
-def sample_bytes(edges: int) -> int:
+def sample_bytes(edges: int, splits: int) -> int:
     """Bytes that finding the rows takes, at most.
 
     Parameters
     ----------
     edges : int
         Of the index block.
+    splits : int
     """
-    return SAMPLED_BYTES * min(edges, SAMPLE)
+    return SAMPLED_BYTES * _sample(edges, splits)
+
+
+def _sample(edges: int, splits: int) -> int:
+    return min(edges, max(SAMPLE, SAMPLES_A_SPLIT * splits))
 
 
 def _sampled(task: BlockTask) -> tuple[Array, Array]:
-    """Row and estimated cost of every so manieth edge of the index."""
+    """Row and estimated cost of every k-th edge of the index."""
     index, table, stream = task.index, task.table, task.stream
-    size = min(index.edges, SAMPLE)
+    size = _sample(index.edges, task.splits)
     place = np.arange(size) * index.edges // size
     u = np.searchsorted(index.offsets, place, side="right") - 1
     v = index.columns[place].astype(np.int64)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from dasktc.backend.hub_tables import forget
 from dasktc.backend.intersect import TRIPLE, Triple, length, wedges_of
 from dasktc.backend.jit import Kernel, inlined
 from dasktc.backend.splits import triple
@@ -42,6 +43,7 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
     triangles, wedges : int
         As in `TaskCount`.
     """
+    forget()
     blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
     for block in blocks:
         shared.setdefault(id(block), np.zeros(block.edges, np.int32))
@@ -78,6 +80,7 @@ def listing(task: BlockTask, limit: int) -> Array:
     array of int32, shape (triangles, 3)
         Row u of the index, column v of the index, column w of the table, as the blocks number them.
     """
+    forget()
     found = np.empty((limit, 3), np.int32)
     return found[: _listing(triple(task), found, np.zeros(_width(task), np.uint8))]
 

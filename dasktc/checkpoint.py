@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,15 @@ import numpy as np
 from dasktc.count import Job, Record
 from dasktc.csr import OrientedCSR, TaskCount
 from dasktc.errors import DasktcError, InputError
+from dasktc.options import Options
 
 if TYPE_CHECKING:
     from dasktc.graph import Graph
 
-__all__ = ["FILE", "Checkpoint", "fingerprint", "opened"]
+__all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 
 FILE = "dasktc-checkpoint.jsonl"
+BEGINNING = b'{"graph": "'
 SYNC_SECONDS = 1.0
 """How much counting a crash of the machine may lose."""
 
@@ -99,13 +102,11 @@ class Checkpoint:
         """
         self.records[record.job] = record
         line = {"task": _name(record.job), "count": list(record.count), "worker": record.worker}
-        try:
-            os.write(self._file, _line(line))
+        with _said_in_one_line(self._path):
+            _write(self._file, _line(line))
             if time.monotonic() - self._synced > SYNC_SECONDS:
                 os.fsync(self._file)
                 self._synced = time.monotonic()
-        except OSError as error:
-            raise _unwritable(self._path, error) from error
 
 
 @contextmanager
@@ -133,26 +134,68 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
         The operating system refused.
     """
     path = Path(folder).absolute() / FILE
-    try:
+    with _said_in_one_line(path):
         path.parent.mkdir(exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    except OSError as error:
-        raise _unwritable(path, error) from error
     try:
-        _lock(file, path)
-        text = path.read_bytes()
-        lines = _lines(text, path)
-        if not lines:
-            os.truncate(file, 0)
-            os.write(file, _line(what))
-        elif lines[0] != what:
-            raise InputError(_differences(path, lines[0], what))
-        elif not text.endswith(b"\n"):
-            os.write(file, b"\n")  # the end of a line that a crash tore
-        yield Checkpoint(file, path, jobs, lines[1:])
-        os.fsync(file)
+        with _said_in_one_line(path):
+            lines = _restored(file, path, what)
+        yield Checkpoint(file, path, jobs, lines)
+        with _said_in_one_line(path):
+            os.fsync(file)
     finally:
         os.close(file)
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that cannot hold a checkpoint, before anything is read.
+
+    Raises
+    ------
+    InputError
+    """
+    path = Path(folder).absolute()
+    if not os.fspath(folder) or (path.exists() and not path.is_dir()):
+        raise InputError(f"--checkpoint {os.fspath(folder)!r} is no folder: one is needed, or a name for a new one")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would stand in it; create it first")
+
+
+def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
+    """Take from a checkpoint what the plan would choose anew, and otherwise: workers and memory may differ now.
+
+    Parameters
+    ----------
+    options : Options
+    folder : path
+
+    Returns
+    -------
+    Options
+        Partition, parts and splits that are not given are those of the checkpoint, if there is one.
+    """
+    path = Path(folder).absolute() / FILE
+    begun = _checked(path.read_bytes().partition(b"\n")[0]) if path.is_file() else None
+    if begun is None:
+        return options
+    chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
+    kept: Any = {name: begun[name] for name, given in chosen.items() if not given and name in begun}
+    return replace(options, **kept)
+
+
+def _restored(file: int, path: Path, what: What) -> list[What]:
+    """The records of an open file, which is begun if nothing is there."""
+    _lock(file, path)
+    text = path.read_bytes()
+    lines = _lines(text, path)
+    if not lines:
+        os.truncate(file, 0)
+        _write(file, _line(what))
+    elif lines[0] != what:
+        raise InputError(_differences(path, lines[0], what))
+    elif not text.endswith(b"\n"):
+        _write(file, b"\n")  # the end of a line that a crash tore
+    return [line for line in lines[1:] if "task" in line]
 
 
 def _lock(file: int, path: Path) -> None:
@@ -161,25 +204,36 @@ def _lock(file: int, path: Path) -> None:
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         raise InputError(
             f"checkpoint {path} is in use: another count writes to it; wait for it, or choose another folder"
         ) from None
 
 
+def _write(file: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(file, text) :]
+
+
+@contextmanager
+def _said_in_one_line(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DasktcError(
+            f"checkpoint {path} cannot be written: {error}; choose a --checkpoint folder that can be, with room"
+        ) from error
+
+
 def _lines(text: bytes, path: Path) -> list[What]:
     """The lines whose checksum is right; none where even the first was torn."""
     first, *others = (_checked(line) for line in text.split(b"\n"))
-    if first is None and others:
+    if first is None and (others or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
             f"checkpoint {path} begins with a line of another kind: it is damaged, or not of dasktc; "
             "choose another --checkpoint folder, or remove the file"
         )
     return [line for line in (first, *others) if line is not None]
-
-
-def _unwritable(path: Path, error: OSError) -> DasktcError:
-    return DasktcError(f"checkpoint {path} cannot be written: {error}; choose a --checkpoint folder with room")
 
 
 def _line(content: What) -> bytes:

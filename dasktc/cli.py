@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Default: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         cli.main(args=given, prog_name="dasktc", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -40,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted: nothing was counted", 1)
+        return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", 1)
     except BrokenPipeError:
         return 1
     except Exception as error:
@@ -50,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(str(error), error.exit_code)
         return _fail(f"{type(error).__name__}: {error}: not expected; run again with --debug and report it", 1)
     return 0
+
+
+def _terminated(number: int, frame: Any) -> None:
+    """End as after Ctrl-C, so that hidden files go and workers end."""
+    raise SystemExit(128 + number)
 
 
 def _fail(text: str, code: int) -> int:
@@ -100,7 +109,7 @@ def cli() -> None:
 @counting
 @reading
 @running
-@click.option("--retries", type=int, default=RETRIES, help="How often a task that loses its worker is submitted again.")
+@click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under.")
 @click.option(
     "--verify",
     type=click.FloatRange(0, 1),

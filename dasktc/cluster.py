@@ -65,8 +65,8 @@ def connect(
     ClusterError
         The scheduler does not answer, or no worker came.
     """
-    if retries < 0:
-        raise InputError(f"--retries {retries} is negative: give how often a task may be submitted again, 0 for never")
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise InputError(f"--retries {retries!r} is no number from 0 on: give how often to submit a task again")
     named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:

@@ -83,7 +83,9 @@ class Graph:
         Raises
         ------
         InputError
-            The checkpoint is of another count.
+            The checkpoint is of another count, or another count writes to it.
+        DasktcError
+            The checkpoint cannot be written.
         CountError
             A check failed: there is no result.
         """
@@ -97,7 +99,7 @@ class Graph:
         began, report, plan = time.perf_counter(), progress or silent, self.plan
         work = jobs(plan, self.options.chosen_kernel, self.options.chosen_backend)
         # 7. Count, a task a block triple and split.
-        records = self._counted(work, checkpoint, report)
+        records, resumed = self._counted(work, checkpoint, report)
         ended = time.perf_counter()
         # 8. Check, and add up.
         check(records, plan, self.prepared.graph.wedges)
@@ -107,21 +109,25 @@ class Graph:
         if verify:
             report("verify", 0, 1)
             verified = verify_records(self.tasks, self.blocks, records, verify, seed)
-        return self._result(sorted(records), total, verified, ended - began, began)
+        result = self._result(sorted(records), total, ended - began, began)
+        return replace(result, verified=verified, resumed=resumed)
 
-    def _counted(self, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress) -> list[Record]:
-        """Count what no checkpoint has."""
+    def _counted(
+        self, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress
+    ) -> tuple[list[Record], int]:
+        """Count what no checkpoint has; the number is that of the tasks which it had."""
         kept = nullcontext() if folder is None else opened(folder, fingerprint(self), work)
         with kept as checkpoint:
             records = [] if checkpoint is None else list(checkpoint.records.values())
-            report("count", len(records), len(work))
+            resumed = len(records)
+            report("count", resumed, len(work))
             left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
             for record in count_jobs(self.tasks, self.blocks, left):
                 records.append(record)
                 if checkpoint is not None:
                     checkpoint.add(record)
                 report("count", len(records), len(work))
-        return records
+        return records, resumed
 
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.
@@ -275,9 +281,7 @@ class Graph:
         """
         return measures.triangle_list(self, limit)
 
-    def _result(
-        self, records: list[Record], total: TaskCount, verified: int, count: float, began: float
-    ) -> TriangleCount:
+    def _result(self, records: list[Record], total: TaskCount, count: float, began: float) -> TriangleCount:
         known = self.prepared.source.triangles
         if known is not None and total.triangles != known:
             raise CountError(
@@ -300,6 +304,7 @@ class Graph:
             wedges=total.wedges,
             probes=total.probes,
             max_collision=total.max_collision,
-            verified=verified,
+            verified=0,
+            resumed=0,
             records=records,
         )

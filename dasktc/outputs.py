@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasktc.errors import CountError
+from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.measures import edge_frames, vertex_frame
-from dasktc.report import write_report
+from dasktc.report import HTML, write_report
 from dasktc.support import refuse_beyond_memory
 from dasktc.write import FRAMES, check_target, write_frames
 
@@ -42,7 +43,11 @@ class Outputs:
         ------
         InputError
         """
-        for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, (".html",))):
+        wanted = [Path(out).absolute() for out in (self.per_vertex, self.per_edge, self.report) if out is not None]
+        twice = next((out for out in wanted if wanted.count(out) > 1), None)
+        if twice is not None:
+            raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")
+        for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, HTML)):
             if out is not None:
                 check_target(out, suffixes)
 
@@ -62,10 +67,16 @@ class Outputs:
         Raises
         ------
         InputError, DasktcError
-            A file cannot be written.
+            A file cannot be written; the message begins with the number of triangles, which is known.
         CountError
             Vertices or edges have other triangles than the count found.
         """
+        try:
+            self._write(graph, result)
+        except DasktcError as error:
+            raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
+
+    def _write(self, graph: Graph, result: TriangleCount) -> None:
         if self.per_vertex is not None:
             frame, count = vertex_frame(graph)
             _same(count, result, "vertices")

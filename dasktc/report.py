@@ -11,11 +11,14 @@ from uuid import uuid4
 
 from dasktc.errors import DasktcError
 from dasktc.info import collect
+from dasktc.write import check_target
 
 if TYPE_CHECKING:
     from dasktc.result import TriangleCount
 
-__all__ = ["write_report"]
+__all__ = ["HTML", "write_report"]
+
+HTML = (".html",)
 
 MOST_TASKS = 200
 """Rows of the table of tasks."""
@@ -42,18 +45,21 @@ def write_report(result: TriangleCount, source: str, out: str | os.PathLike[str]
     source : str
         What was counted.
     out : path
-        Replaced at once, when the page is complete.
+        OUT.html; there at once, when the page is complete.
 
     Raises
     ------
+    InputError
+        `out` has another ending, exists already, or stands in no folder.
     DasktcError
         The operating system refused to write.
     """
+    check_target(out, HTML)
     target = Path(out).absolute()
     hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
     try:
         try:
-            hidden.write_text(_page(result, source), encoding="utf-8")
+            hidden.write_text(_page(result, source), encoding="utf-8", errors="backslashreplace")
             hidden.replace(target)
         finally:
             hidden.unlink(missing_ok=True)

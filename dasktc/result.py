@@ -42,6 +42,8 @@ class TriangleCount:
         The longest hash bucket met; 0 where no hash table is used (TRUST, table 3).
     verified : int
         Tasks that were counted again by another kernel.
+    resumed : int
+        Tasks whose counts, and seconds, were in a checkpoint of an earlier run.
     """
 
     triangles: int
@@ -59,6 +61,7 @@ class TriangleCount:
     probes: int
     max_collision: int
     verified: int
+    resumed: int
     records: list[Record] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -82,8 +85,11 @@ class TriangleCount:
     def time_imbalance(self) -> float | None:
         """Counting seconds of the busiest over those of the least busy worker process (TRUST, table 6).
 
-        None where that is no number: one process ran everything although more could have.
+        None where that is no number: one process ran everything although more could have, or an earlier run
+        did some of it.
         """
+        if self.resumed:
+            return None
         busy: dict[str, float] = {}
         for record in self.records:
             busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
@@ -93,8 +99,11 @@ class TriangleCount:
 
     @property
     def edges_per_second(self) -> float | None:
-        """Edges over the wall time of the count phase: traversed edges a second (TRUST, section 6)."""
-        return self.edges / self.seconds["count"] if self.seconds["count"] else None
+        """Edges over the wall time of the count phase: traversed edges a second (TRUST, section 6).
+
+        None where an earlier run did some of the counting.
+        """
+        return self.edges / self.seconds["count"] if self.seconds["count"] and not self.resumed else None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single tasks, ready for JSON."""
@@ -121,6 +130,7 @@ class TriangleCount:
             "space_imbalance": plan.space_imbalance,
             "edges_per_second": self.edges_per_second,
             "verified": self.verified,
+            "resumed": self.resumed,
         }
 
     def summary(self) -> list[tuple[str, str]]:
@@ -145,6 +155,8 @@ class TriangleCount:
                 f"{self.wedges:,} wedges" + (f", {self.verified:,} tasks again" if self.verified else ""),
             ),
         ]
+        if self.resumed:
+            rows.append(("resumed", f"{self.resumed:,} tasks were in the checkpoint"))
         return rows
 
     def __str__(self) -> str:

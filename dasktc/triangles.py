@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from dasktc.checkpoint import as_begun, check_folder
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.graph import Graph
@@ -85,7 +86,8 @@ def triangle_count(
         Of the choice of those tasks.
     checkpoint : path, optional
         Folder that keeps the results of finished tasks, made if it is not there. The same call with the same
-        folder goes on where an earlier one ended, however it ended.
+        folder goes on where an earlier one ended, however it ended; partition, parts and splits that are not
+        given are those that it was begun with.
     per_vertex, per_edge : path, optional
         Write the triangles of every vertex and of every edge there: .parquet (a file or a folder), .csv, or
         .txt with tabs and no header. The workers write, so they must see the folder.
@@ -102,6 +104,8 @@ def triangle_count(
     ------
     InputError
         The source cannot be read, an option makes no sense, or the plan does not fit the memory.
+    DasktcError
+        A file cannot be written; the number of triangles is named if it is known by then.
     ClusterError
         The cluster does not answer or has no workers.
     CountError
@@ -118,6 +122,9 @@ def triangle_count(
     options = Options(backend, kernel, partition, parts, splits, reorder, memory)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
+    if checkpoint is not None:
+        check_folder(checkpoint)
+        options = as_begun(options, checkpoint)
     found = as_source(source, format, columns, ids, skip)
     with connect(
         client,

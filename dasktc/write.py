@@ -172,28 +172,42 @@ def _write_frame(frame: Any, path: str, header: bool = False) -> int:
     import pyarrow as pa
 
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    if path.endswith(".parquet"):
-        from pyarrow.parquet import write_table
+    with open(path, "wb") as file:  # by Python: Arrow takes no names that are not UTF-8
+        if path.endswith(".parquet"):
+            from pyarrow.parquet import write_table
 
-        write_table(table, path, compression="zstd", use_dictionary=False)
-    else:
-        _write_text(table, path, header)
+            write_table(table, file, compression="zstd", use_dictionary=False)
+        else:
+            _write_text(table, file, path.endswith(".csv"), header)
     return int(table.num_rows)
 
 
-def _write_text(table: Any, path: str, header: bool) -> None:
+def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
     import pyarrow as pa
     from pyarrow.csv import WriteOptions, write_csv
 
-    comma = path.endswith(".csv")
     quotes, delimiter = ("needed", ",") if comma else ("none", "\t")
+    why = None if comma else _unreadable(table)
     try:
-        write_csv(table, path, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
+        if why is None:
+            write_csv(table, file, WriteOptions(include_header=header, delimiter=delimiter, quoting_style=quotes))
     except pa.ArrowInvalid as error:
-        raise InputError(
-            f"an id holds a tab, a quote or the end of a line ({error}): .txt has no way to say so; "
-            "write .csv or .parquet"
-        ) from error
+        why = f"an id holds a tab, a quote or the end of a line ({error})"
+    if why is not None:
+        raise InputError(f"{why}: .txt has no way to say so; write .csv or .parquet")
+
+
+def _unreadable(table: Any) -> str | None:
+    """Say which ids a reader of plain text would take for something else."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    for column in table.columns[:2]:
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            odd = column.filter(pc.match_substring_regex(column, r"^([#%]|\s*$)"))
+            if len(odd):
+                return f"id {odd[0].as_py()!r} would be read as a comment, or as none"
+    return None
 
 
 def _whole(pieces: list[str], hidden: Path, tasks: Tasks) -> Path:

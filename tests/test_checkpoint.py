@@ -124,10 +124,11 @@ def test_another_version_is_refused(tmp_path):
 
 
 def test_a_file_of_something_else_is_kept(tmp_path):
-    (tmp_path / FILE).write_text("my thesis\n")
-    with pytest.raises(InputError, match="begins with a line of another kind"):
-        count(tmp_path)
-    assert (tmp_path / FILE).read_text() == "my thesis\n"
+    for text in ("my thesis\n", "my only note"):
+        (tmp_path / FILE).write_text(text)
+        with pytest.raises(InputError, match="begins with a line of another kind"):
+            count(tmp_path)
+        assert (tmp_path / FILE).read_text() == text
 
 
 def test_a_checkpoint_in_use_is_refused(tmp_path):
@@ -140,9 +141,65 @@ def test_a_checkpoint_in_use_is_refused(tmp_path):
     assert int(graph.triangle_count(checkpoint=tmp_path)) == EXPECTED
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
-    with pytest.raises(DasktcError, match=r"cannot be written: .*No such file"):
-        count(tmp_path / "missing" / "kept")
+@pytest.mark.parametrize("begun", ["", "{", '{"graph": "', '{"graph": "01'])
+def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
+    (tmp_path / FILE).write_text(begun)
+    assert count(tmp_path)[1] == TASKS
+    assert count(tmp_path)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [("missing/kept", "missing is no folder"), ("file", "'.*file' is no folder"), ("", "'' is no folder")],
+)
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, folder, why):
+    (tmp_path / "file").write_text("mine")
+    where = tmp_path / folder if folder else ""
+    with mock.patch("dasktc.triangles.as_source") as reading, pytest.raises(InputError, match=why):
+        dasktc.triangle_count(source_of(EDGES), checkpoint=where)
+    assert not reading.called
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("call", ["write", "truncate", "fsync"])
+def test_a_disk_that_refuses_is_one_line(tmp_path, call):
+    with (
+        mock.patch.object(checkpoint.os, call, side_effect=OSError(28, "No space left on device")),
+        pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*No space left .*with room$"),
+    ):
+        count(tmp_path)
+    assert int(count(tmp_path)[0]) == EXPECTED
+
+
+def test_short_writes_are_completed(tmp_path):
+    honest = os.write
+    with mock.patch.object(checkpoint.os, "write", lambda file, text: honest(file, text[:7])):
+        count(tmp_path)
+    assert count(tmp_path)[1] == 0
+
+
+def test_what_is_not_given_is_taken_from_the_checkpoint(tmp_path):
+    """Another number of workers, or less memory, would plan another count."""
+    count(tmp_path)
+    result = dasktc.triangle_count(source_of(EDGES), checkpoint=tmp_path)
+    assert (result.plan.partition, result.plan.parts, result.plan.splits) == ("hash2d", 2, 2)
+    assert (int(result), result.resumed) == (EXPECTED, TASKS)
+
+
+def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
+    broken_off(tmp_path, 7)
+    result, _ = count(tmp_path)
+    shown = result.to_dict()
+    assert (shown["resumed"], shown["edges_per_second"], shown["time_imbalance"]) == (7, None, None)
+    assert "7 tasks were in the checkpoint" in str(result)
+    assert "resumed" not in str(dasktc.triangle_count(source_of(EDGES)))
+
+
+def test_a_repeated_first_line_is_passed_over(tmp_path):
+    count(tmp_path)
+    file = tmp_path / FILE
+    file.write_bytes(file.read_bytes() * 2)
+    assert count(tmp_path)[1] == 0
 
 
 def test_an_empty_graph(tmp_path):

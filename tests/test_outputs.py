@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from unittest import mock
 
@@ -15,6 +16,7 @@ from dasktc import measures, outputs, report
 from dasktc.errors import CountError, DasktcError, InputError
 
 EDGES = skewed_edges(60, 400, 3)
+EXPECTED = triangles(EDGES)
 NAMES = [(f"v {u}", f"v,{v}") for u, v in random_edges(20, 80, 5)]
 
 
@@ -88,6 +90,27 @@ def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
 
 
+def test_two_outputs_of_one_name_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"x\.csv is to hold two outputs"):
+        dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "x.csv", per_edge=f"{tmp_path}/./x.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("dasktc.write._publish", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*v\.csv cannot be written"):
+        dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "v.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    vertex, page = (tmp_path / os.fsdecode(name) for name in (b"v\xff.parquet", b"r\xff.html"))
+    source = replace(source_of(EDGES), name=os.fsdecode(b"x\xff.txt"))
+    dasktc.triangle_count(source, per_vertex=vertex, report=page)
+    assert sorted(tmp_path.iterdir()) == [page, vertex]
+    assert r"triangles in x\udcff.txt" in page.read_text()
+
+
 def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     said, graph = [], dasktc.prepare(source_of(EDGES))
     tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=1_000)))
@@ -113,9 +136,13 @@ def test_another_number_than_the_count_is_refused(tmp_path, option, function):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tabs_in_ids_need_a_format_with_quotes(tmp_path):
-    source = source_of([("a\tb", "c"), ("c", "d")], "text")
-    with pytest.raises(InputError, match=r"a tab, a quote or the end of a line .*write \.csv or \.parquet"):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("a\tb", "a tab, a quote or the end of a line"), ("#a", "'#a' would be read as a comment"), ("", "''")],
+)
+def test_ids_that_text_cannot_say_need_another_format(tmp_path, name, why):
+    source = source_of([(name, "c"), ("c", "d")], "text")
+    with pytest.raises(InputError, match=rf"{why}.*write \.csv or \.parquet"):
         dasktc.triangle_count(source, per_vertex=tmp_path / "v.txt")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,5 +1,8 @@
 """Written edge files: what they hold, what a failure leaves behind, what is refused."""
 
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,4 +174,18 @@ def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch
     with pytest.raises(DasktcError, match=r"cannot be written: .*No such file.*every worker sees") as caught:
         write_edges(kronecker(3), str(tmp_path / "g.txt"), Direct())
     assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(120)
+def test_a_terminated_program_leaves_nothing(tmp_path):
+    """As a batch system ends a job: hidden files go."""
+    command = [sys.executable, "-m", "dasktc", "generate", "kronecker", str(tmp_path / "g.txt"), "--scale", "19"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list(tmp_path.iterdir()):
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.terminate()
+    assert running.communicate() == (b"", b"")
+    assert running.returncode == 143
     assert list(tmp_path.iterdir()) == []

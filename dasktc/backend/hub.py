@@ -27,6 +27,8 @@ Rows that will be streamed are prefetched, since for most graphs they are in no 
 # other rows prefetched                        0.35      0.40  (of those 0.6)
 # other edges grouped by v instead             0.16      0.15  a third of the probes, lists known far ahead
 # 8192 hubs                                    same      0.46  a quarter of the memory, cheap to build again
+# splits as ranges, bitmaps kept for the next  0.44      0.42
+# 10240 hubs                                   same      0.40  kept, they cost little; 12288 gains no more
 # random graph, 1 M vertices, 10 M edges        0.2      0.26  0.46 without prefetching
 # The plain marker kernel took 7.6 and 1.05 in the same runs.
 
@@ -58,8 +60,8 @@ __all__ = [
 
 SHORT = 32
 """Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
-HUBS = 8192
-"""Most hubs: their bitmaps then take 4.5 MB, which stay in a second or third level cache."""
+HUBS = 10240
+"""Most hubs: their bitmaps then take 6.9 MB, which stay in a third level cache."""
 BLOCK = 9
 """Binary logarithm of the ids in one step of an AND, 512: a cache line, the widest vector register."""
 WORDS = 1 << BLOCK - 6

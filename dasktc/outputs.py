@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.measures import edge_frames, vertex_frame
-from dasktc.report import HTML, write_report
+from dasktc.report import page
 from dasktc.support import refuse_beyond_memory
-from dasktc.write import FRAMES, check_target, write_frames
+from dasktc.write import FRAMES, PAGES, check_target, write_frames, write_page
 
 if TYPE_CHECKING:
     from dasktc.graph import Graph
@@ -47,7 +47,7 @@ class Outputs:
         twice = next((out for out in wanted if wanted.count(out) > 1), None)
         if twice is not None:
             raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")
-        for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, HTML)):
+        for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
                 check_target(out, suffixes)
 
@@ -86,7 +86,7 @@ class Outputs:
             _same(count, result, "edges")
             write_frames(frames, self.per_edge, graph.tasks)
         if self.report is not None:
-            write_report(result, graph.prepared.source.name, self.report)
+            write_page(page(result, graph.prepared.source.name), self.report)
 
 
 def _same(count: int, result: TriangleCount, what: str) -> None:

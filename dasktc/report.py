@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from dasktc.errors import DasktcError
 from dasktc.info import collect
-from dasktc.write import check_target
 
 if TYPE_CHECKING:
     from dasktc.result import TriangleCount
 
-__all__ = ["HTML", "write_report"]
-
-HTML = (".html",)
+__all__ = ["page"]
 
 MOST_TASKS = 200
 """Rows of the table of tasks."""
@@ -36,38 +29,20 @@ td.bar div { background: var(--bar); height: .8rem; margin-top: .35rem; min-widt
 """
 
 
-def write_report(result: TriangleCount, source: str, out: str | os.PathLike[str]) -> None:
-    """Write a page with the count, its plan, where the time went, and its tasks.
+def page(result: TriangleCount, source: str) -> str:
+    """Describe a count: its numbers, its plan, where the time went, and its tasks.
 
     Parameters
     ----------
     result : TriangleCount
     source : str
         What was counted.
-    out : path
-        OUT.html; there at once, when the page is complete.
 
-    Raises
-    ------
-    InputError
-        `out` has another ending, exists already, or stands in no folder.
-    DasktcError
-        The operating system refused to write.
+    Returns
+    -------
+    str
+        HTML that needs no other file.
     """
-    check_target(out, HTML)
-    target = Path(out).absolute()
-    hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
-    try:
-        try:
-            hidden.write_text(_page(result, source), encoding="utf-8", errors="backslashreplace")
-            hidden.replace(target)
-        finally:
-            hidden.unlink(missing_ok=True)
-    except OSError as error:
-        raise DasktcError(f"{target} cannot be written: {error}; choose a place with room") from error
-
-
-def _page(result: TriangleCount, source: str) -> str:
     title = f"{result.triangles:,} triangles in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
     parts = [

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from dasktc.sources import Part, Source
     from dasktc.tasks import Tasks
 
-__all__ = ["FRAMES", "check_target", "write_edges", "write_frames"]
+__all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]
 
 EDGES = (".parquet", ".txt")
 FRAMES = (".parquet", ".csv", ".txt")
 """Endings of the formats that results are written in."""
+PAGES = (".html",)
 
 
 def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force: bool = False) -> int:
@@ -88,6 +89,23 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], tasks: Tasks) -
     return _written(out, tasks, len(frames), lambda pieces: _write_results(frames, pieces, tasks))
 
 
+def write_page(text: str, out: str | os.PathLike[str]) -> None:
+    """Write a page; parameters, apart from its text, and errors are those of `write_frames`.
+
+    Parameters
+    ----------
+    text : str
+    out : path
+        OUT.html.
+    """
+    check_target(out, PAGES)
+    target = Path(out).absolute()
+    with _hidden_beside(target) as hidden:
+        page = hidden / "page.html"
+        page.write_text(text, encoding="utf-8", errors="backslashreplace")
+        _publish(page, target, hidden)
+
+
 def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
     """Refuse a name that cannot be written, or whose file would be lost.
 
@@ -125,20 +143,27 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
 def _written(out: str | os.PathLike[str], tasks: Tasks, count: int, write: Callable[[list[str]], int]) -> int:
     """Have `count` pieces written, and give their whole the target's name."""
     target = Path(out).absolute()
+    with _hidden_beside(target) as hidden:
+        pieces = _piece_paths(hidden / "pieces", count, target.suffix)
+        rows = write(pieces)
+        _publish(_whole(pieces, hidden, tasks), target, hidden)
+    return rows
+
+
+@contextmanager
+def _hidden_beside(target: Path) -> Iterator[Path]:
+    """Make a hidden folder for what is not complete, and remove it whatever happens."""
     hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
     try:
         try:
             hidden.mkdir()
-            pieces = _piece_paths(hidden / "pieces", count, target.suffix)
-            rows = write(pieces)
-            _publish(_whole(pieces, hidden, tasks), target, hidden)
+            yield hidden
         finally:
             _remove(hidden)
     except OSError as error:
         raise DasktcError(
             f"{target} cannot be written: {error}; choose a place with room, which every worker sees"
         ) from error
-    return rows
 
 
 def _piece_paths(folder: Path, count: int, suffix: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import pandas as pd
@@ -172,7 +173,7 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(report.Path, "replace", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(DasktcError, match=r"r\.html cannot be written: .*Permission denied"):
         dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend.intersect import TRIPLE, Triple, length, wedges_of
+from dasktc.backend.intersect import TRIPLE, Triple, last_not_above, length, wedges_of
 from dasktc.backend.jit import Kernel, inlined
 from dasktc.csr import Array
 
@@ -26,22 +26,11 @@ U = np.uint64
 
 
 @inlined
-def _found(columns: Array, base: Any, end: Any, x: Any) -> Any:
-    """Whether x is among the ascending columns from base to end, of which there is at least one."""
-    span = end - base
-    while span > 1:  # columns[base] is the last entry <= x, or the first of all
-        half = span >> 1
-        base = base + half if columns[U(base + half)] <= x else base
-        span -= half
-    return columns[U(base)] == x
-
-
-@inlined
 def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
     """Count the entries of `short` that are in `long`."""
     found = 0
     for p in range(U(i), U(i_end)):
-        found += _found(long, base, end, short[p])
+        found += long[U(last_not_above(long, base, end, short[p]))] == short[p]
     return found
 
 

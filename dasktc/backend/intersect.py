@@ -34,6 +34,7 @@ __all__ = [
     "bucket_depth",
     "contains",
     "insert",
+    "last_not_above",
     "length",
     "merge",
     "search",
@@ -191,17 +192,23 @@ def _merge(t: Triple) -> tuple[int, int, int, int]:
 
 
 @inlined
+def last_not_above(columns: Array, base: Any, end: Any, x: Any) -> Any:
+    """Find the last of the ascending columns from base to end that is not above x, or the first of all."""
+    span = end - base
+    while span > 1:
+        half = span >> 1
+        base = base + half if columns[U(base + half)] <= x else base
+        span -= half
+    return base
+
+
+@inlined
 def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: Any) -> Any:
     """Count entries of `short` found in `long` by bisection, each from where the last one ended."""
     found = 0
     for p in range(U(i), U(i_end)):
-        x = short[p]
-        span = j_end - base
-        while span > 1:  # long[base] is the last entry <= x, or the first of all
-            half = span >> 1
-            base = base + half if long[U(base + half)] <= x else base
-            span -= half
-        found += long[U(base)] == x
+        base = last_not_above(long, base, j_end, short[p])
+        found += long[U(base)] == short[p]
     return found
 
 

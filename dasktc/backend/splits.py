@@ -12,7 +12,7 @@ the same rows.
 #                    predicted  measured  learnt
 # 8 splits, u % 8            -      0.55  8 ms a split are marks of long rows, which are fetched and set again; the
 #                                         rest caches that are filled again for a shorter pass
-# 8 ranges                0.48      0.46  the first ranges meet only hubs; largest split 1.1 times the mean
+# 8 ranges                0.48      0.43  the first ranges meet only hubs; largest split 1.1 times the mean
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // Shared by all kernels; prepended to each as text, so that a compiled kernel's cache key holds it.
 //
-// A task is a block triple: the sum, over the edges (u, v) of `index` with u % splits = split, of
+// A task is a block triple: the sum, over the edges (u, v) of `index` with begin <= u < end, of
 // |table.row(u) ∩ stream.row(v)|. Offsets are 64-bit, columns 32-bit and ascending in each row.
 
 using int32 = int;
@@ -21,13 +21,13 @@ struct Block {
 // As the host's structured array describes it, field by field.
 struct Task {
   Block index, table, stream;
-  int64 rows;    // index rows of this split
-  int64 split, splits;
-  int64 shift;   // table entries before v in row u are those below v + shift
-  int64 same;    // index and table are one block
-  int64 hubs;    // hub kernel: stream rows with a bitmap
-  int64 near;    // hub kernel: of these, the ones whose bitmaps long rows meet
-  int64 tables;  // hub kernel: key of table row 0; stream row 0 has key 0
+  int64 begin, end;  // index rows of this split, a range
+  int64 rows;        // end - begin
+  int64 shift;       // table entries before v in row u are those below v + shift
+  int64 same;        // index and table are one block
+  int64 hubs;        // hub kernel: stream rows with a bitmap
+  int64 near;        // hub kernel: of these, the ones whose bitmaps long rows meet
+  int64 tables;      // hub kernel: key of table row 0; stream row 0 has key 0
 };
 
 // Sums over the whole grid, 64-bit.
@@ -35,7 +35,8 @@ struct Totals {
   uint64 triangles, wedges, probes, collision;
 };
 
-__device__ __forceinline__ int64 row_of(const Task& t, int64 k) { return t.split + k * t.splits; }
+// The k-th row of the split, 0 <= k < rows.
+__device__ __forceinline__ int64 row_of(const Task& t, int64 k) { return t.begin + k; }
 
 // First position from `at` on, below `end`, whose column is not below `bound`; else `end`.
 __device__ __forceinline__ int64 lower_bound(const int32* columns, int64 at, int64 end, int64 bound) {

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -13,6 +14,8 @@ from emulation.host import HostDevice, LaunchError, compiler
 from test_kernels import GRAPHS, clique, random_edges, tasks, triangles_of, turned, wedges_of
 
 from dasktc.backend import launch, launch_trust, nvrtc
+from dasktc.backend.device import describe
+from dasktc.backend.splits import rows_of
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import InputError
 from dasktc.recipes import Kronecker
@@ -185,6 +188,20 @@ def test_three_parts(variant):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
 
 
+@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+@pytest.mark.parametrize("kernel", nvrtc.KERNELS)
+def test_splits_are_the_rows_of_every_backend(kernel, ordered):
+    """Ranges that follow each other: what one backend counts in a split, another visits there."""
+    vertices, edges = GRAPHS["hubs"]
+    for parts in (1, 2):
+        found = [replace(task, cut_for=kernel) for task in tasks(edges, vertices, parts, 3, ordered)]
+        given = [describe(HostDevice(), task) for task in found]
+        ranges = [(int(g["begin"][0]), int(g["end"][0])) for g in given]
+        assert ranges == [rows_of(task) for task in found]
+        assert all(int(g["rows"][0]) == end - begin for g, (begin, end) in zip(given, ranges, strict=True))
+        assert len(set(ranges)) > parts
+
+
 def block_sizes(kernel, threads):
     if kernel == "trust":
         return {"THREADS": threads, "BLOCK": threads}
@@ -275,7 +292,8 @@ def moved(task):
         id(block): OrientedCSR(cp.asarray(block.offsets), cp.asarray(block.columns), *shape(block))
         for block in (task.index, task.table, task.stream)
     }
-    return BlockTask(*(blocks[id(b)] for b in (task.index, task.table, task.stream)), task.split, task.splits)
+    index, table, stream = (blocks[id(b)] for b in (task.index, task.table, task.stream))
+    return replace(task, index=index, table=table, stream=stream)
 
 
 def shape(block):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dasktc.backend.nvrtc import Defines
+from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask
 
 __all__ = ["BEHIND", "BLOCK", "Counts", "Device", "describe", "spread"]
@@ -28,7 +29,7 @@ THREADS = 2048
 _POINTERS = tuple(f"{block}_{part}" for block in ("index", "table", "stream") for part in ("offsets", "columns"))
 TASK = np.dtype(
     [*((name, np.uint64) for name in _POINTERS)]
-    + [(name, np.int64) for name in ("rows", "split", "splits", "shift", "same", "hubs", "near", "tables")]
+    + [(name, np.int64) for name in ("begin", "end", "rows", "shift", "same", "hubs", "near", "tables")]
 )
 """`struct Task` of the kernels' prelude."""
 
@@ -62,8 +63,8 @@ def describe(device: Device, task: BlockTask) -> Any:
     for name in _POINTERS:
         block, part = name.split("_")
         given[name] = device.pointer(getattr(getattr(task, block), part))
-    given["rows"] = max(0, -(-(task.index.rows - task.split) // task.splits))
-    given["split"], given["splits"] = task.split, task.splits
+    begin, end = rows_of(task, device.array)
+    given["begin"], given["end"], given["rows"] = begin, end, end - begin
     given["shift"] = int(task.table.column_part < task.index.column_part) if ordered else BEHIND
     given["same"] = task.index is task.table
     return given

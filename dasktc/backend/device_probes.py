@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from dasktc.backend.launch_hub import HUB, hub_count
+from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask
 
 __all__ = ["expected_probes"]
@@ -56,12 +57,12 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
 
 def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
     """Yield the task's index edges (u, v), some at a time."""
-    offsets, edges = task.index.offsets, task.index.edges
-    for begin in range(0, edges, PROBE_EDGES):
-        end = min(begin + PROBE_EDGES, edges)
-        u = xp.searchsorted(offsets, xp.arange(begin, end, dtype="int64"), side="right") - 1
-        mine = u % task.splits == task.split
-        yield u[mine], task.index.columns[begin:end][mine].astype("int64")
+    offsets = task.index.offsets
+    first, last = (int(offsets[row]) for row in rows_of(task, xp))
+    for begin in range(first, last, PROBE_EDGES):
+        end = min(begin + PROBE_EDGES, last)
+        u = offsets.searchsorted(xp.arange(begin, end, dtype="int64"), side="right") - 1
+        yield u, task.index.columns[begin:end].astype("int64")
 
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:

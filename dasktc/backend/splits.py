@@ -5,7 +5,8 @@ one: edges whose column has a long row are counted column by column, and each sp
 rows anew. Splits whose rows lie together meet fewer of them, since columns stand before their row.
 What an edge costs is estimated from the lengths of its two lists; an evenly spaced sample of edges
 tells where the ranges end. That is integer arithmetic on the blocks alone: every worker cuts at
-the same rows.
+the same rows, on any backend, for the sample's lists are looked up where the blocks are and its costs
+computed on the host.
 """
 
 # CPU seconds of all splits together, hub kernel, Kronecker graph of scale 20; one split: 0.43
@@ -19,6 +20,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -88,12 +90,14 @@ def _frozen(array: Array, dtype: Any) -> Array:
     return view
 
 
-def rows_of(task: BlockTask) -> tuple[int, int]:
+def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     """The rows of the index block that a task counts.
 
     Parameters
     ----------
     task : BlockTask
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
 
     Returns
     -------
@@ -102,26 +106,26 @@ def rows_of(task: BlockTask) -> tuple[int, int]:
     """
     if task.splits == 1:
         return 0, task.index.rows
-    cuts = _kept_cuts(task)
+    cuts = _kept_cuts(task, xp)
     return cuts[task.split], cuts[task.split + 1]
 
 
-def _kept_cuts(task: BlockTask) -> list[int]:
+def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     """The cuts of a triple, which a thread keeps: it often counts several splits, one after another."""
     blocks, how = (task.index, task.table, task.stream), (task.splits, task.cut_for)
     of, cut_how, cuts = getattr(_thread, "kept", ((), None, []))
     if cut_how != how or any(block() is not mine for block, mine in zip(of, blocks, strict=True)):
-        cuts = _cuts(task)
+        cuts = _cuts(task, xp)
         _thread.kept = [weakref.ref(block) for block in blocks], how, cuts
     return cuts
 
 
-def _cuts(task: BlockTask) -> list[int]:
+def _cuts(task: BlockTask, xp: ModuleType) -> list[int]:
     """First row of each split, and the number of rows."""
     index = task.index
     if index.edges == 0:
         return [0] + [index.rows] * task.splits
-    rows, costs = _sampled(task)
+    rows, costs = _sampled(task, xp)
     reached = np.cumsum(costs)
     bounds = np.arange(1, task.splits) * int(reached[-1]) // task.splits
     return [0, *rows[np.searchsorted(reached, bounds)].tolist(), index.rows]
@@ -143,18 +147,23 @@ def _sample(edges: int, splits: int) -> int:
     return min(edges, max(SAMPLE, SAMPLES_A_SPLIT * splits))
 
 
-def _sampled(task: BlockTask) -> tuple[Array, Array]:
+def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     """Row and estimated cost of every k-th edge of the index."""
     index, table, stream = task.index, task.table, task.stream
     size = _sample(index.edges, task.splits)
-    place = np.arange(size) * index.edges // size
-    u = np.searchsorted(index.offsets, place, side="right") - 1
-    v = index.columns[place].astype(np.int64)
+    place = xp.arange(size, dtype="int64") * index.edges // size
+    u = index.offsets.searchsorted(place, side="right") - 1
+    v = index.columns[place].astype("int64")
     a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
     first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
     if index.ordered and table.ordered and stream.ordered:
         a = a * (place - first) // degree  # entries before v, as if they were spread evenly
+    u, v, a, b, degree = (_on_host(array) for array in (u, v, a, b, degree))
     return u, 1 + ROW // degree + COSTS[task.cut_for](a, b, v)
+
+
+def _on_host(array: Array) -> Array:
+    return array.get() if hasattr(array, "get") else array
 
 
 def _hub(a: Array, b: Array, v: Array) -> Array:
@@ -178,6 +187,7 @@ def _stream(_: Array, b: Array, __: Array) -> Array:
 
 COSTS: dict[str, Cost] = {
     "hub": _hub,
+    "bitmap": _hub,
     "trust": _stream,
     "hindex": _walk,
     "merge": _walk,

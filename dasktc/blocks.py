@@ -1,14 +1,15 @@
-"""The oriented graph's keys to CSR blocks on the workers.
+"""The oriented graph's keys to CSR blocks on the workers, for planners that deal rows and columns out by id.
 
-For n × n blocks, edge (u, v) gets the key ((u % n)·n + v % n)·R² + (u // n)·R + v // n with
-R = ceil(V / n) rows a block: one sort brings the edges of each block together, rows ascending and
-columns ascending inside a row. With fewer blocks than workers a block is built in slabs of rows,
-so that every worker builds.
+Blocks lie side by side in the range of the keys: an edge from row r to column c of a block of C columns gets the
+block's first key + r·C + c. One sort brings the edges of each block together, rows ascending and columns ascending
+inside a row. With fewer blocks than workers a block is built in slabs of rows, so that every worker builds.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +19,65 @@ from dasktc.csr import OrientedCSR
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
 from dasktc.orient import Oriented
-from dasktc.plan import Block
+from dasktc.plan import Sizes
+from dasktc.planners import Block
 from dasktc.shuffle import exchange
 from dasktc.tasks import Tasks
 
-__all__ = ["Layout", "build_blocks", "grid_edges"]
+__all__ = ["Axis", "Layout", "Shape", "build_blocks", "lay_out", "measure"]
 
 Array = Any
 
 
-class Layout(NamedTuple):
-    """How vertices are spread over blocks.
+class Axis(NamedTuple):
+    """How vertices are dealt out to parts, and numbered there: by remainder, or in ranges of ids.
 
     Attributes
     ----------
-    parts : int
-        n.
+    vertices, parts : int
+    starts : tuple of int, length parts + 1, or None
+        First id of each range, and `vertices`; without it part id % parts holds a vertex as id // parts.
+    """
+
+    vertices: int
+    parts: int
+    starts: tuple[int, ...] | None = None
+
+    @property
+    def stride(self) -> int:
+        """Distance between the ids of a part's neighbouring vertices."""
+        return self.parts if self.starts is None else 1
+
+    @property
+    def firsts(self) -> list[int]:
+        """The id of each part's first vertex."""
+        return list(range(self.parts)) if self.starts is None else list(self.starts[:-1])
+
+    @property
+    def sizes(self) -> list[int]:
+        """Vertices that each part has room for."""
+        if self.starts is None:
+            return [max(1, -(-self.vertices // self.parts))] * self.parts
+        return [end - start for start, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+    def dealt(self, ids: Array, xp: ModuleType) -> tuple[Array, Array]:
+        """Part and number of each id."""
+        if self.starts is None:
+            return ids % self.parts, ids // self.parts
+        starts = xp.asarray(self.starts[:-1], dtype="int64")
+        part = xp.searchsorted(starts, ids, side="right") - 1
+        return part, ids - starts.take(part)
+
+    def share(self, vector: Array, part: int) -> Array:
+        """The entries of a vector over ids that are a part's, in the order of their numbers."""
+        return vector[part :: self.parts] if self.starts is None else vector[self.starts[part] : self.starts[part + 1]]
+
+
+class Shape(NamedTuple):
+    """What blocks take from the oriented graph, whatever its planner.
+
+    Attributes
+    ----------
     vertices : int
         V.
     shift : int
@@ -42,43 +86,119 @@ class Layout(NamedTuple):
         Every edge points to a smaller id (`degree` order).
     """
 
-    parts: int
     vertices: int
     shift: int
     ordered: bool
 
-    @property
-    def rows(self) -> int:
-        """R, the rows of every block."""
-        return max(1, -(-self.vertices // self.parts))
+
+class Layout(NamedTuple):
+    """A grid of blocks.
+
+    Attributes
+    ----------
+    rows : Axis
+    families : tuple of Axis
+        Of the columns, side by side: an edge stands in one block of each.
+    graph : Shape
+    """
+
+    rows: Axis
+    families: tuple[Axis, ...]
+    graph: Shape
 
     @property
-    def area(self) -> int:
-        """R², the keys that belong to one block."""
-        return self.rows**2
+    def shift(self) -> int:
+        """Bits an id takes in an edge key."""
+        return self.graph.shift
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid."""
+        return self.rows.parts, sum(axis.parts for axis in self.families)
+
+    @property
+    def places(self) -> list[Block]:
+        """Of all blocks, row after row."""
+        return [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1])]
+
+    @property
+    def sizes(self) -> tuple[Any, Any]:
+        """Rows and columns of every block, int64 arrays of the grid's shape."""
+        rows = np.array(self.rows.sizes, dtype="int64")
+        columns = np.array(list(chain.from_iterable(axis.sizes for axis in self.families)), dtype="int64")
+        return np.repeat(rows, self.shape[1]).reshape(self.shape), np.tile(columns, (self.shape[0], 1))
+
+    @property
+    def first_keys(self) -> list[int]:
+        """The first key of every block, and the one behind the last."""
+        rows, columns = (found.ravel().tolist() for found in self.sizes)
+        return [0, *accumulate(r * max(1, c) for r, c in zip(rows, columns, strict=True))]
+
+    def numbering(self, side: int) -> tuple[int, int]:
+        """First id and stride of the vertices of a column of the grid, or of the row of that number."""
+        firsts = [first for axis in self.families for first in axis.firsts]
+        return firsts[side], self.rows.stride
 
 
-def grid_edges(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> Any:
-    """Edges in each block, an int64 NumPy array of shape (n, n)."""
+def lay_out(tasks: Tasks, graph: Oriented, partition: str, parts: int, shape: Shape, backend: str) -> Layout:
+    """Deal the vertices out as a planner wants it.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    graph : Oriented
+    partition : {"whole", "edges", "hash2d", "vertical"}
+    parts : int
+        n.
+    shape : Shape
+    backend : str
+    """
+    if partition != "vertical":
+        axis = Axis(shape.vertices, parts)
+        return Layout(axis, (axis,), shape)
+    degrees = (graph.out_degree, graph.in_degree)
+    starts = tasks.gather([tasks.submit("plan", _ranges, degree, parts, backend) for degree in degrees])
+    rows, columns = (Axis(shape.vertices, parts, tuple(found)) for found in starts)
+    return Layout(rows, (rows, columns), shape)
+
+
+def _ranges(degree: Array, parts: int, backend: str) -> list[int]:
+    """First ids of ranges with about equally many edges, and the number of vertices."""
+    return [*_cuts(degree, parts, backend), len(degree)]
+
+
+def _cuts(degree: Array, count: int, backend: str) -> list[int]:
+    """Places that cut a vector before each of `count` ranges of about equal sums."""
+    xp = get_backend(backend).array
+    edges = xp.cumsum(degree)
+    wanted = xp.arange(1, count) * (int(edges[-1]) if len(edges) else 0) // count
+    return [0, *(int(place) for place in edges.searchsorted(wanted))]
+
+
+def measure(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> Sizes:
+    """Sizes of every block."""
     counted = tasks.map("plan", _histogram, list(graph.partitions), layout, backend)
-    shape = (layout.parts, layout.parts)
-    return np.array(tasks.gather(counted), dtype="int64").sum(axis=0).reshape(shape)
+    edges = np.array(tasks.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
+    return Sizes(edges, *layout.sizes)
 
 
 def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
     """Edges of one partition in each block, row after row."""
-    xp, n, chunk = get_backend(backend).array, layout.parts, get_backend(backend).chunk
-    if n == 1:
+    xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
+    if rows * columns == 1:
         return [len(keys)]
-    found = xp.zeros(n * n, dtype="int64")
+    found = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
-        found += xp.bincount(source % n * n + target % n, minlength=n * n)
+        row, before = layout.rows.dealt(source, xp)[0] * columns, 0
+        for axis in layout.families:
+            found += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
+            before += axis.parts
     return [int(edges) for edges in found]
 
 
 def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> dict[Block, Any]:
-    """Shuffle the oriented edges into n² CSR blocks.
+    """Shuffle the oriented edges into CSR blocks.
 
     Parameters
     ----------
@@ -91,20 +211,19 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
     Returns
     -------
     dict of (i, j) to handle of OrientedCSR
-        By place in the 2D partition.
+        By place in the grid.
     """
-    n = layout.parts
-    slabs = -(-partition_count(graph.edges, tasks.workers) // n**2)
+    places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
+    slabs = -(-partition_count(graph.edges * len(layout.families), tasks.workers) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
-    starts = [b * layout.area + row * layout.rows for b in range(n * n) for row in rows[b // n]]
+    widths = [max(1, int(columns[place])) for place in places]
+    starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = tasks.map("blocks", _block_keys, graph.partitions, layout, backend)
-    ranges = exchange(tasks, "blocks", keys, starts[1:], n * n * layout.area, backend)
-    ends = [*starts[1:], n * n * layout.area]
-    built = [
-        tasks.submit("blocks", _slab, pieces, start, end, layout, backend)
-        for pieces, start, end in zip(ranges, starts, ends, strict=True)
-    ]
-    places = [(i, j) for i in range(n) for j in range(n)]
+    ranges = exchange(tasks, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
+    ends, built = [*starts[1:], firsts[-1]], []
+    for k, pieces in enumerate(ranges):
+        within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
+        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend))
     return {
         place: tasks.submit("blocks", _stack, built[b * slabs : (b + 1) * slabs], place, layout, backend)
         for b, place in enumerate(places)
@@ -112,44 +231,51 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
 
 
 def _slab_rows(out_degree: Array, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
-    """For each row part i, the first rows of `slabs` ranges of rows with about equally many edges."""
-    xp, found = get_backend(backend).array, []
-    for i in range(layout.parts):
-        edges = xp.cumsum(out_degree[i :: layout.parts])
-        wanted = xp.arange(1, slabs) * (int(edges[-1]) if len(edges) else 0) // slabs
-        found.append([0, *(int(row) for row in edges.searchsorted(wanted))])
-    return found
+    """For each part of the rows, the first rows of `slabs` ranges of rows with about equally many edges."""
+    return [_cuts(layout.rows.share(out_degree, i), slabs, backend) for i in range(layout.rows.parts)]
 
 
 def _block_keys(keys: Array, layout: Layout, backend: str) -> Array:
-    n, rows, area = layout.parts, layout.rows, layout.area
-
-    def placed(chunk: Array) -> Array:
-        source, target = unpack(chunk, layout.shift)
-        if n == 1:
-            return source * rows + target
-        block = source % n * n + target % n
-        return block * area + source // n * rows + target // n
-
-    return transform(keys, placed, backend)
-
-
-def _slab(pieces: list[Array], start: int, end: int, layout: Layout, backend: str) -> tuple[Array, Array]:
-    """Offsets and columns of the rows whose keys lie in [start, end)."""
-    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    keys = merge(pieces, layout.parts**2 * layout.area, backend)
-    offsets = keys.searchsorted(xp.arange(start, end + 1, layout.rows, dtype="int64"))
-    columns = xp.empty(len(keys), dtype="int32")
-    for first in range(0, len(keys), chunk):
-        columns[first : first + chunk] = keys[first : first + chunk] % layout.rows
-    return offsets, columns
+    """The keys by block: those of the first family, then those of the second."""
+    xp, (rows, columns) = get_backend(backend).array, layout.shape
+    firsts, before, found = np.array(layout.first_keys[:-1], dtype="int64").reshape(rows, columns), 0, []
+    for axis in layout.families:
+        own = xp.asarray(np.ascontiguousarray(firsts[:, before : before + axis.parts]).ravel())
+        widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
+        placed = partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp)
+        found.append(transform(keys, placed, backend))
+        before += axis.parts
+    return found[0] if len(found) == 1 else xp.concatenate(found)
 
 
-def _stack(slabs: list[tuple[Array, Array]], place: tuple[int, int], layout: Layout, backend: str) -> OrientedCSR:
-    xp = get_backend(backend).array
+def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
+    """Keys of edges in the blocks of a family, whose first keys and numbers of columns are given."""
+    source, target = unpack(keys, layout.shift)
+    if layout.shape == (1, 1):
+        return source * axis.sizes[0] + target
+    (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
+    return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
+
+
+def _slab(
+    pieces: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
+) -> tuple[Array, Array]:
+    """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
+    xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
+    keys = merge(pieces, bound, backend)
+    offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
+    found = xp.empty(len(keys), dtype="int32")
+    for at in range(0, len(keys), chunk):
+        found[at : at + chunk] = (keys[at : at + chunk] - first) % columns
+    return offsets, found
+
+
+def _stack(slabs: list[tuple[Array, Array]], place: Block, layout: Layout, backend: str) -> OrientedCSR:
+    xp, stride = get_backend(backend).array, layout.rows.stride
     offsets, columns = slabs[0]
     if len(slabs) > 1:
         columns = xp.concatenate([c for _, c in slabs])
         before = [0, *accumulate(len(c) for _, c in slabs[:-1])]
         offsets = xp.concatenate([offsets[:1], *(o[1:] + b for (o, _), b in zip(slabs, before, strict=True))])
-    return OrientedCSR(offsets, columns, layout.parts, place[0], place[1], layout.ordered)
+    firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
+    return OrientedCSR(offsets, columns, stride, *firsts, layout.graph.ordered, place)

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from dasktc.errors import DasktcError, InputError
-from dasktc.options import BACKENDS, KERNELS, PARTITIONS, REORDERS
+from dasktc.options import ASSIGNMENTS, BACKENDS, KERNELS, PARTITIONS, REORDERS
 from dasktc.tasks import RETRIES
 
 __all__ = ["cli", "main"]
@@ -81,6 +81,7 @@ counting = _options(
     click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What counts."),
     click.option("--kernel", type=click.Choice(KERNELS), default="auto", help="How a block triple is counted."),
     click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
+    click.option("--assign", type=click.Choice(ASSIGNMENTS), default="random", help="Vertices to the parts of proxy."),
     click.option("--parts", type=int, metavar="n", help="n of hash2d: n² blocks, n³ tasks."),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
@@ -119,7 +120,7 @@ def cli() -> None:
     metavar="[SHARE]",
     help="Count this share of the tasks again with another kernel (alone: all).",
 )
-@click.option("--seed", type=int, default=0, help="Of the choice of verified tasks.")
+@click.option("--seed", type=int, default=0, help="Of verified tasks and of random parts.")
 @click.option("--checkpoint", metavar="DIR", help="Keep finished tasks there; the same command goes on from them.")
 @click.option("--per-vertex", metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
 @click.option("--per-edge", metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")

@@ -18,7 +18,8 @@ from typing import Any
 from dasktc.backend import get_backend
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
-from dasktc.plan import Block, Plan, Triple
+from dasktc.plan import Plan
+from dasktc.planners import Block, Triple
 from dasktc.tasks import Tasks
 
 __all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "jobs", "task_of", "verify_records"]
@@ -113,7 +114,7 @@ def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCS
     CountError
         They are not those of its triple.
     """
-    places = tuple((block.row_part, block.column_part) for block in (index, table, stream))
+    places = tuple(block.place for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
     if job.cut == "edges":

@@ -22,7 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-__all__ = ["BlockTask", "OrientedCSR", "TaskCount", "aligned"]
+__all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned"]
+
+BEHIND = 1 << 40
+"""`BlockTask.shift` of unordered blocks: every column stands before v."""
 
 Array = Any
 """A one-dimensional array of the backend's array module: numpy.ndarray or cupy.ndarray."""
@@ -39,10 +42,11 @@ def aligned(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class OrientedCSR:
-    """One block of an oriented graph: the edges (u, v) with u % parts = row_part, v % parts = column_part.
+    """One block of an oriented graph: its edges from some vertices to some others.
 
-    Rows and columns are numbered inside the block, id // parts; `row * parts + row_part` is the
-    vertex id again. A whole graph is the one block of parts = 1.
+    Rows and columns are numbered inside the block, in the order of their vertex ids: `row * stride + row_first`
+    and `column * stride + column_first` are the ids again, or with `members` the numbers' entries there. A
+    whole graph is the one block of stride 1 and firsts 0.
 
     Attributes
     ----------
@@ -50,23 +54,41 @@ class OrientedCSR:
         Row r is `columns[offsets[r]:offsets[r + 1]]`.
     columns : array of int32, shape (edges,)
         Ascending and without repeats inside each row.
-    parts, row_part, column_part : int
-        The block's place in the 2D partition.
+    stride, row_first, column_first : int
+        n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges.
     ordered : bool
         Every column's vertex id is below its row's (`degree` order): whatever closes a triangle
         over edge (u, v) stands before v in row u. In any other order nothing may be cut at v.
+    place : (int, int)
+        The block's place in its planner's grid.
+    members : array of int32 or None
+        The vertex ids of a block whose rows and columns are the same vertices, in no arithmetic series.
     """
 
     offsets: Array
     columns: Array
-    parts: int = 1
-    row_part: int = 0
-    column_part: int = 0
+    stride: int = 1
+    row_first: int = 0
+    column_first: int = 0
     ordered: bool = False
+    place: tuple[int, int] = (0, 0)
+    members: Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self.offsets, self.columns, self.parts, self.row_part, self.column_part, self.ordered)
-        return _received, state
+        state = (self.stride, self.row_first, self.column_first, self.ordered, self.place, self.members)
+        return _received, (self.offsets, self.columns, *state)
+
+    def row_ids(self, rows: Array) -> Array:
+        """Vertex ids, int64, of rows."""
+        return self._ids(rows, self.row_first)
+
+    def column_ids(self, columns: Array) -> Array:
+        """Vertex ids, int64, of columns."""
+        return self._ids(columns, self.column_first)
+
+    def _ids(self, numbers: Array, first: int) -> Array:
+        found = numbers.astype("int64")
+        return found * self.stride + first if self.members is None else self.members.take(found).astype("int64")
 
     @property
     def rows(self) -> int:
@@ -89,14 +111,21 @@ class OrientedCSR:
         return replace(self, offsets=self.offsets.clip(begin, end) - begin, columns=self.columns[begin:end])
 
     @property
+    def lower(self) -> bool:
+        """Whether no column is above its row, as the block numbers them: a lower triangle, as in `degree` order."""
+        return self.ordered and self.row_first - self.column_first <= self.stride
+
+    @property
     def nbytes(self) -> int:
-        """Bytes that its two arrays hold."""
-        return int(self.offsets.nbytes + self.columns.nbytes)
+        """Bytes that its arrays hold."""
+        members = 0 if self.members is None else self.members.nbytes
+        return int(self.offsets.nbytes + self.columns.nbytes + members)
 
 
-def _received(offsets: Array, columns: Array, *place: Any) -> OrientedCSR:
+def _received(offsets: Array, columns: Array, *state: Any) -> OrientedCSR:
     """Rebuild a pickled block, on a worker that it was sent to."""
-    return OrientedCSR(aligned(offsets), aligned(columns), *place)
+    block = OrientedCSR(aligned(offsets), aligned(columns), *state)
+    return block if block.members is None else replace(block, members=aligned(block.members))
 
 
 @dataclass(frozen=True)
@@ -120,6 +149,13 @@ class BlockTask:
     split: int = 0
     splits: int = 1
     cut_for: str = "hub"
+
+    @property
+    def shift(self) -> int:
+        """Table entries that stand before v in row u are those below column v + shift; BEHIND where nothing is cut."""
+        if not (self.index.ordered and self.table.ordered and self.stream.ordered):
+            return BEHIND
+        return -((self.table.column_first - self.index.column_first) // self.index.stride)
 
 
 class TaskCount(NamedTuple):

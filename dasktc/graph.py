@@ -102,7 +102,7 @@ class Graph:
         records, resumed = self._counted(work, checkpoint, report)
         ended = time.perf_counter()
         # 8. Check, and add up.
-        check(records, plan, self.prepared.graph.wedges)
+        check(records, plan, self.prepared.wedges)
         report("sum", 0, 1)
         total = add_up(self.tasks, records)
         verified = 0

@@ -8,6 +8,7 @@ vertices comes to the caller; what is as large as the edges stays on the cluster
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from dasktc.count import Job, check, count_jobs, jobs, task_of
 from dasktc.csr import OrientedCSR
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
+from dasktc.shuffle import splitters
 from dasktc.support import edge_supports, vertex_supports
+from dasktc.tasks import Tasks
 from dasktc.vertices import VertexMap
 
 if TYPE_CHECKING:
@@ -122,16 +125,18 @@ def edge_frames(graph: Graph) -> tuple[list[Any], int]:
     """
     tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
     supports, count = edge_supports(graph)
-    added = tasks.gather(tasks.map("support", _added, list(supports.values())))
+    slices = [
+        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES)
+        for place in supports
+        for start in range(0, int(graph.prepared.sizes.edges[place]), PARTITION_EDGES)
+    ]
+    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges)
+    parts = tasks.map("edges", _summed, groups)
+    added = tasks.gather(tasks.map("support", _added, list(parts)))
     _refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
     _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
-    slices = [
-        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start)
-        for place, (edges, _) in zip(supports, added, strict=True)
-        for start in range(0, edges, PARTITION_EDGES)
-    ]
-    groups = [[part] for part in slices] if slices and hasattr(tasks, "client") else [slices]
-    return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
+    together = [[part] for part in parts] if parts and hasattr(tasks, "client") else [parts]
+    return [tasks.submit("edges", _edge_frame, group, vertices) for group in together], count
 
 
 def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
@@ -141,7 +146,7 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = sorted(count_jobs(tasks, blocks, work))
-    check(records, graph.plan, graph.prepared.graph.wedges)
+    check(records, graph.plan, graph.prepared.wedges)
     count = sum(record.count.triangles for record in records)
     if limit is None and count > LIST_LIMIT:
         raise InputError(
@@ -169,11 +174,19 @@ def _refuse_unless(true: bool, fact: str) -> None:
 def _triangles_by_id(graph: Graph) -> tuple[Any, int]:
     """Handle of every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
-    return graph.tasks.submit("triangles", _halves, sums, graph.vertices, count), count
+    numberings = [graph.prepared.layout.numbering(side) for side in sums]
+    return graph.tasks.submit("triangles", _halves, list(sums.values()), numberings, graph.vertices, count), count
 
 
-def _halves(parts: list[Array], vertices: int, count: int) -> Array:
-    twice = np.stack(parts, axis=1).reshape(-1)[:vertices]
+def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int) -> Array:
+    twice = np.zeros(vertices, np.int64)
+    for of_side, numbering in zip(sums, numberings, strict=True):
+        if isinstance(numbering, tuple):
+            first, stride = numbering
+            there = twice[first::stride][: len(of_side)]
+            there += of_side[: len(there)]
+        else:
+            twice[numbering] += of_side
     found = twice >> 1
     _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
     _refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
@@ -222,17 +235,40 @@ def _external(vertices: VertexMap, dense: Array) -> Any:
 # by edge
 
 
-def _added(support: Array) -> tuple[int, int]:
-    return len(support), int(support.sum(dtype=np.int64))
+def _added(edges: Array) -> tuple[int, int]:
+    return edges.shape[1], int(edges[1].sum())
 
 
-def _slice(block: OrientedCSR, support: Array, order: Array, start: int) -> Array:
+def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: int) -> Array:
     """The keys of some of a block's edges, the smaller dense id first, above their supports."""
-    stop = min(start + PARTITION_EDGES, block.edges)
+    stop = min(stop, block.edges)
     rows = block.offsets.searchsorted(np.arange(start, stop), side="right") - 1
-    u = order.take(rows * block.parts + block.row_part)
-    v = order.take(block.columns[start:stop].astype(np.int64) * block.parts + block.column_part)
+    u, v = order.take(block.row_ids(rows)), order.take(block.column_ids(block.columns[start:stop]))
     return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support[start:stop]])
+
+
+def _by_edge(tasks: Tasks, slices: list[Any], edges: int) -> list[list[Any]]:
+    """Bring the supports of one edge, which stand in several slices, together."""
+    keys = [tasks.submit("edges", operator.getitem, part, 0) for part in slices]
+    starts = splitters(tasks, "edges", keys, edges, max(1, -(-edges // PARTITION_EDGES)))
+    return tasks.pieces("edges", tasks.map("edges", _cut, slices, starts), len(starts) + 1)
+
+
+def _cut(slice: Array, starts: list[int]) -> list[Array]:
+    """The slice's edges in ascending order, cut before each of `starts`."""
+    ascending = slice[:, slice[0].argsort()]
+    return np.split(ascending, ascending[0].searchsorted(starts), axis=1)
+
+
+def _summed(slices: list[Array]) -> Array:
+    """Each edge once, with the sum of its supports."""
+    if len(slices) == 1:
+        return slices[0]
+    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    place = keys.argsort()
+    keys, support = keys[place], support[place]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return np.stack([keys[first], np.add.reduceat(support, first)]) if len(first) else np.empty((2, 0), np.int64)
 
 
 def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
@@ -262,8 +298,9 @@ def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: Orien
 
     found = listing(task_of(job, index, table, stream), count)
     _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
-    parts = [index.row_part, index.column_part, table.column_part]
-    return np.sort(order.take(found.astype(np.int64) * index.parts + parts), axis=1)
+    u, v, w = found.T
+    ids = np.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    return np.sort(order.take(ids), axis=1)
 
 
 def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:

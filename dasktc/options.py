@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from dasktc.errors import InputError
 from dasktc.sources import Ids
 
-__all__ = ["BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
+__all__ = ["ASSIGNMENTS", "BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
 
 BACKENDS = ("auto", "cpu")
 KERNELS = ("auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream")
-PARTITIONS = ("auto", "whole", "edges", "hash2d")
+PARTITIONS = ("auto", "whole", "edges", "hash2d", "proxy", "vertical")
+ASSIGNMENTS = ("random", "contiguous", "metis")
 REORDERS = ("auto", "degree", "collective", "indegree", "none")
 
 
@@ -23,12 +24,16 @@ class Options:
     ----------
     backend : {"auto", "cpu"}
     kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
-    partition : {"auto", "whole", "edges", "hash2d"}
+    partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int or None
         n (accepted without effect by `whole` and `edges`) and m.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int, str or None
         Bytes that one worker may use for counting tasks, shared by its threads, e.g. "4GB".
+    assign : {"random", "contiguous", "metis"}
+        How `proxy` deals vertices out to its parts.
+    seed : int
+        Of the random parts.
     """
 
     backend: str = "auto"
@@ -38,6 +43,8 @@ class Options:
     splits: int | None = None
     reorder: str = "auto"
     memory: int | str | None = None
+    assign: str = "random"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
@@ -45,6 +52,7 @@ class Options:
         _one_of("kernel", self.kernel, KERNELS)
         _one_of("partition", self.partition, PARTITIONS)
         _one_of("reorder", self.reorder, REORDERS)
+        _one_of("assign", self.assign, ASSIGNMENTS)
         for name in ("parts", "splits"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool)):

@@ -18,7 +18,7 @@ from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
 from dasktc.tasks import Tasks, tree
 
-__all__ = ["Oriented", "inverse", "order_by", "orient", "total"]
+__all__ = ["Oriented", "inverse", "order_by", "orient", "total", "wedges_of"]
 
 Array = Any
 
@@ -68,7 +68,7 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     sources = tasks.map("orient", _sources, list(partitions), size, shift, backend)
     outward = tree(tasks, "orient", total, sources)
     inward = tasks.submit("orient", _in_degree, degree, order, outward)
-    wedges = tasks.gather([tasks.submit("orient", _wedges, inward, outward)])[0]
+    wedges = tasks.gather([tasks.submit("orient", wedges_of, inward, outward)])[0]
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
 
@@ -141,7 +141,7 @@ def _orient(keys: Array, rank: Array, shift: int, backend: str) -> Array:
     return transform(keys, from_lower_degree, backend)
 
 
-def _wedges(inward: Array, outward: Array) -> int:
+def wedges_of(inward: Array, outward: Array) -> int:
     """Σ in·out as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
     high, low = outward >> 20, outward & ((1 << 20) - 1)
     return (int((inward * high).sum()) << 20) + int((inward * low).sum())

@@ -1,71 +1,61 @@
-"""Planners: which block triples a count is made of, and whether a task fits a worker's memory.
+"""The plan: planner, n and m, and whether a task fits a worker's memory.
 
-A planner names blocks P[i][j] of the oriented graph, the edges (u, v) with u % n = i and v % n = j:
-
-whole    the one block of n = 1 in all three roles: replicate the graph, split its rows
-         (TRUST, section 5.1).
-edges    the same, its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
-hash2d   (P[i][k], P[i][j], P[k][j]) for all i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
-
-Each task is cut in m splits, by rows but for `edges`. Bytes are arithmetic on the blocks' edges, known before any
-block is built.
+Bytes are arithmetic on the blocks' edges and rows, known before any block is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.errors import InputError
+from dasktc.planners import PLANNERS, Block, Numbers, Planner, Triple
 
-__all__ = ["PLANNERS", "Block", "Limits", "Plan", "Scratch", "Triple", "make_plan"]
+__all__ = ["Limits", "Measure", "Plan", "Proxies", "Scratch", "Sizes", "make_plan", "size"]
 
-Block = tuple[int, int]
 Scratch = Callable[[int, int, int], int]
 """Bytes of kernel scratch for (a task's index edges, edges of the largest block, columns)."""
-Grid = Callable[[int], "np.ndarray[Any, np.dtype[np.int64]]"]
-"""Edges in each block of the n × n partition, shape (n, n)."""
-
-Places = np.ndarray[Any, np.dtype[np.int64]]
-"""Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i·n + j."""
-
-REPLICATED = ("whole", "edges")
-"""Planners of which every task has the whole graph."""
 
 MAX_PARTS = 64
 MAX_TRIPLES = 10**6
-BYTES_PER_EDGE, BYTES_PER_ROW = 4, 8
+BYTES_PER_EDGE, BYTES_PER_ROW, BYTES_PER_MEMBER = 4, 8, 4
+WORTH_TRYING = {"proxy": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
+"""Values of n that `proxy` tries where none is given: each costs passes over all edges."""
 
 
-@dataclass(frozen=True, order=True)
-class Triple:
-    """The three blocks of a counting task, by their places (i, j) in the 2D partition."""
+class Sizes(NamedTuple):
+    """Sizes of the blocks of a grid, each an int64 array of its shape.
 
-    index: Block
-    table: Block
-    stream: Block
+    Attributes
+    ----------
+    edges, rows, columns : array of int64
+    """
 
-    @property
-    def places(self) -> tuple[Block, Block, Block]:
-        """The three places, index first."""
-        return self.index, self.table, self.stream
-
-
-def whole(parts: int) -> Places:
-    """Emit the whole graph in all three roles."""
-    return np.zeros((1, 3), dtype="int64")
+    edges: Numbers
+    rows: Numbers
+    columns: Numbers
 
 
-def hash2d(parts: int) -> Places:
-    """Emit TRUST's n³ triples."""
-    i, j, k = np.indices((parts,) * 3).reshape(3, -1)
-    return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
+Measure = Callable[[str, int], Sizes]
+"""Sizes of the blocks of a planner's grid at n."""
 
 
-PLANNERS: dict[str, Callable[[int], Places]] = {"whole": whole, "edges": whole, "hash2d": hash2d}
+class Proxies(NamedTuple):
+    """What LSTC's transformation does to one part (tables 3 and 4): vertices and edges before and after.
+
+    Attributes
+    ----------
+    vertices_induced, vertices, edges_induced, edges : int
+        V_ind, V_res, E_ind and E_res.
+    """
+
+    vertices_induced: int
+    vertices: int
+    edges_induced: int
+    edges: int
 
 
 @dataclass(frozen=True)
@@ -78,7 +68,7 @@ class Limits:
         Tasks that run at a time.
     memory : int
         Bytes that one task may use.
-    partition : {"auto", "whole", "edges", "hash2d"}
+    partition : {"auto", "whole", "edges", "hash2d", "vertical", "proxy"}
     parts, splits : int or None
         n and m where the caller set them, 1 or more.
     """
@@ -108,12 +98,14 @@ class Plan:
     bytes_total : int
         All blocks, each once.
     block_edges_min, block_edges_max : int
-        Edges of the smallest and the largest block.
+        Edges of the smallest and the largest block that is a table.
     memory, workers : int
         What was planned for.
     fits : bool
     why : str
         How n and m were chosen, or what does not fit.
+    proxies : tuple of Proxies
+        One a part of `proxy`.
     """
 
     partition: str
@@ -130,15 +122,22 @@ class Plan:
     workers: int
     fits: bool
     why: str
+    proxies: tuple[Proxies, ...] = ()
+
+    @property
+    def planner(self) -> Planner:
+        """The planner itself."""
+        return PLANNERS[self.partition]
 
     def triples(self) -> Iterator[Triple]:
         """Emit the block triples, before splitting."""
-        for places in PLANNERS[self.partition](self.parts).tolist():
-            yield Triple(*(divmod(place, self.parts) for place in places))
+        columns = self.planner.columns(self.parts)
+        for places in self.planner.triples(self.parts).tolist():
+            yield Triple(*(divmod(place, columns) for place in places))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
-        return asdict(self)
+        return asdict(self) | {"proxies": [part._asdict() for part in self.proxies]}
 
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
@@ -153,6 +152,7 @@ class Plan:
             ("for", f"{self.workers:,} at a time, {size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
+            *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ class Plan:
     @property
     def cut(self) -> str:
         """What the splits cut the index block by: "edges" or "rows"."""
-        return "edges" if self.partition == "edges" else "rows"
+        return self.planner.cut
 
     @property
     def space_imbalance(self) -> float | None:
@@ -169,14 +169,13 @@ class Plan:
         return self.block_edges_max / self.block_edges_min if self.block_edges_min else None
 
 
-def make_plan(vertices: int, edges: int, grid: Grid, scratch: Scratch, limits: Limits) -> Plan:
+def make_plan(vertices: int, edges: int, measure: Measure, scratch: Scratch, limits: Limits) -> Plan:
     """Choose planner, n and m: the smallest n whose largest task fits.
 
     Parameters
     ----------
     vertices, edges : int
-    grid : callable (n) -> array of int64, shape (n, n)
-        Edges in each block.
+    measure : callable (partition, n) -> Sizes
     scratch : callable (index_edges, block_edges, columns) -> int
     limits : Limits
 
@@ -187,7 +186,7 @@ def make_plan(vertices: int, edges: int, grid: Grid, scratch: Scratch, limits: L
     """
     plan = None
     for partition, parts in _candidates(vertices, edges, limits):
-        plan = _plan(partition, parts, vertices, edges, grid(parts), scratch, limits)
+        plan = _plan(partition, parts, vertices, edges, measure(partition, parts), scratch, limits)
         if plan.fits:
             break
     assert plan is not None
@@ -196,53 +195,62 @@ def make_plan(vertices: int, edges: int, grid: Grid, scratch: Scratch, limits: L
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str, int]]:
     """Emit the (planner, n) worth looking at, the wanted one first and at least one."""
-    if limits.partition in REPLICATED:
-        yield limits.partition, 1
+    partition = "hash2d" if limits.partition == "auto" else limits.partition
+    if PLANNERS[partition].replicated:
+        yield partition, 1
         return
-    if limits.partition == "auto" and limits.parts == 1:
+    if limits.partition == "auto" and limits.parts in (None, 1):
         yield "whole", 1
-        return
+        if limits.parts == 1:
+            return
     if limits.parts is not None:
-        if limits.parts**3 > MAX_TRIPLES:
-            raise InputError(
-                f"--parts {limits.parts} makes {limits.parts**3:,} block triples, {MAX_TRIPLES:,} at most can be "
-                "scheduled: blocks would be tiny; give a smaller n, or leave it out"
-            )
-        yield "hash2d", limits.parts
+        _refuse_too_many(partition, limits.parts)
+        yield partition, limits.parts
         return
-    if limits.partition == "auto":
-        yield "whole", 1
     first = 2 if limits.partition == "auto" else 1
-    possible = (n for n in range(first, MAX_PARTS) if _least_bytes(vertices, edges, n) <= limits.memory)
-    yield from (("hash2d", n) for n in possible)
-    yield "hash2d", MAX_PARTS
+    tried = (n for n in WORTH_TRYING.get(partition, range(first, MAX_PARTS)) if n < MAX_PARTS)
+    yield from ((partition, n) for n in tried if _least(partition, vertices, edges, n) <= limits.memory)
+    yield partition, MAX_PARTS
 
 
-def _least_bytes(vertices: int, edges: int, parts: int) -> int:
+def _refuse_too_many(partition: str, parts: int) -> None:
+    triples = parts if partition == "proxy" else parts**3
+    if partition == "proxy" and parts > MAX_PARTS:
+        raise InputError(
+            f"--parts {parts} is more than the {MAX_PARTS} that --partition proxy takes: a vertex's parts are bits of "
+            "one number; give a smaller n, or leave it out"
+        )
+    if triples > MAX_TRIPLES:
+        raise InputError(
+            f"--parts {parts} makes {triples:,} block triples, {MAX_TRIPLES:,} at most can be "
+            "scheduled: blocks would be tiny; give a smaller n, or leave it out"
+        )
+
+
+def _least(partition: str, vertices: int, edges: int, parts: int) -> float:
     """The mean bytes of a task's blocks: the largest task has at least these.
 
-    TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
+    For `hash2d` TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
     """
-    total = BYTES_PER_EDGE * edges + BYTES_PER_ROW * (_rows(vertices, parts) + 1) * parts**2
-    return (3 * parts - 2) * total // parts**3
+    columns, rows = PLANNERS[partition].least(parts)
+    return BYTES_PER_EDGE * edges * columns + BYTES_PER_ROW * vertices * rows
 
 
-def _rows(vertices: int, parts: int) -> int:
-    return max(1, -(-vertices // parts))
-
-
-def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scratch: Scratch, limits: Limits) -> Plan:
-    triples, rows = PLANNERS[partition](parts), _rows(vertices, parts)
+def _plan(
+    partition: str, parts: int, vertices: int, edges: int, sizes: Sizes, scratch: Scratch, limits: Limits
+) -> Plan:
+    planner, width = PLANNERS[partition], PLANNERS[partition].columns(parts)
+    triples = planner.triples(parts)
     splits = limits.splits or -(-4 * limits.workers // len(triples))
-    block_bytes = BYTES_PER_EDGE * grid + BYTES_PER_ROW * (rows + 1)
-    largest_block = int(grid.max())
-    scratches = np.array([scratch(-(-held // splits), largest_block, rows) for held in grid.ravel().tolist()])
-    needed = _task_bytes(triples, block_bytes.ravel()) + scratches[triples[:, 0]]
-    if partition == "edges":
-        needed += 2 * BYTES_PER_ROW * (rows + 1)  # offsets of the range, made in two steps
-    largest = int(needed.max())
-    blocks = sorted(divmod(place, parts) for place in set(triples[needed.argmax()].tolist()))
-    fits = largest <= limits.memory
+    held, most = sizes.edges.ravel(), int(max(sizes.rows.max(), sizes.columns.max()))
+    row_bytes = BYTES_PER_ROW + BYTES_PER_MEMBER * (partition == "proxy")
+    block_bytes = BYTES_PER_EDGE * held + row_bytes * sizes.rows.ravel() + BYTES_PER_ROW
+    scratches = np.array([scratch(-(-index // splits), int(held.max()), most) for index in held.tolist()])
+    needed = _task_bytes(triples, block_bytes) + scratches[triples[:, 0]]
+    if planner.cut == "edges":
+        needed += 2 * BYTES_PER_ROW * (int(sizes.rows[0, 0]) + 1)  # offsets of the range, made in two steps
+    largest, tables = int(needed.max()), held[triples[:, 1]]
+    blocks = sorted(divmod(place, width) for place in set(triples[needed.argmax()].tolist()))
     return Plan(
         partition=partition,
         parts=parts,
@@ -252,16 +260,16 @@ def _plan(partition: str, parts: int, vertices: int, edges: int, grid: Any, scra
         tasks=len(triples) * splits,
         bytes_per_task=largest,
         bytes_total=int(block_bytes.sum()),
-        block_edges_min=int(grid.min()),
-        block_edges_max=largest_block,
+        block_edges_min=int(tables.min()),
+        block_edges_max=int(tables.max()),
         memory=limits.memory,
         workers=limits.workers,
-        fits=fits,
+        fits=largest <= limits.memory,
         why=_why(partition, parts, largest, blocks, limits),
     )
 
 
-def _task_bytes(triples: Places, block_bytes: Any) -> Any:
+def _task_bytes(triples: Numbers, block_bytes: Any) -> Any:
     """Bytes of each triple's blocks, each once."""
     index, table, stream = triples.T
     once = block_bytes[index] + block_bytes[table] * (table != index)
@@ -275,6 +283,10 @@ def _why(partition: str, parts: int, largest: int, blocks: list[Block], limits: 
         return f"{need}, within {budget}"
     named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
     return f"{need} (blocks {named}), more than {budget}"
+
+
+def _kept(of: Proxies) -> str:
+    return f"V_ind {of.vertices_induced:,}, V_res {of.vertices:,}, E_ind {of.edges_induced:,}, E_res {of.edges:,}"
 
 
 def size(count: float) -> str:

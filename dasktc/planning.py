@@ -12,7 +12,8 @@ from dasktc.backend import get_backend
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
-from dasktc.plan import Limits, Plan, make_plan
+from dasktc.plan import Limits, Plan, Sizes, make_plan
+from dasktc.planners import PLANNERS
 from dasktc.stages import Progress, prepare_edges, silent
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source
@@ -70,13 +71,25 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
         if value < 0:
             raise InputError(f"--{name} {value} is negative: a graph has 0 or more; give its size")
     check_size(vertices)
+    if chosen.partition == "proxy":
+        raise InputError(
+            "--partition proxy cannot be planned from --vertices and --edges: how many proxies a part has depends on "
+            "the graph; give the SOURCE"
+        )
     return make_plan(
         vertices,
         edges,
-        lambda n: np.full((n, n), -(-edges // n**2), dtype="int64"),
+        lambda partition, n: _even(partition, n, vertices, edges),
         partial(backend.scratch_bytes, chosen.chosen_kernel),
         limits,
     )
+
+
+def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:
+    """Sizes of blocks that all have an equal share of the edges and of the vertices."""
+    shape = (1 if PLANNERS[partition].replicated else parts, PLANNERS[partition].columns(parts))
+    held, rows = -(-edges // shape[0] ** 2), max(1, -(-vertices // shape[0]))
+    return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, rows)))
 
 
 def _positive(name: str, value: int | None) -> int | None:

@@ -9,14 +9,15 @@ from functools import partial
 from typing import Any
 
 from dasktc.backend import get_backend
-from dasktc.blocks import Layout, build_blocks, grid_edges
+from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.count import Blocks
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import Limits, Plan, Scratch, make_plan
+from dasktc.plan import Limits, Plan, Scratch, Sizes, make_plan
+from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
 from dasktc.sources import Source
 from dasktc.tasks import Tasks
@@ -39,10 +40,13 @@ class Prepared:
     Attributes
     ----------
     graph : Oriented
-    layout : Layout
+    layout : Layout or Parted
+        Of the plan's blocks.
     plan : Plan
-    grid : array of int64, shape (n, n)
-        Edges in each block.
+    sizes : Sizes
+        Of the plan's blocks.
+    wedges : int
+        What the counting tasks have to handle.
     vertices : handle of VertexMap
     rows, loops : int
         Rows read, and how many of them were loops.
@@ -52,9 +56,10 @@ class Prepared:
     """
 
     graph: Oriented
-    layout: Layout
+    layout: Layout | Parted
     plan: Plan
-    grid: Any
+    sizes: Sizes
+    wedges: int
     vertices: Any
     rows: int
     loops: int
@@ -96,8 +101,7 @@ def prepare_edges(
     graph = reorder(tasks, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
-    layout = Layout(1, size, shift, how == "degree")
-    grids: dict[int, Any] = {}
+    layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
     limits = Limits(
         workers=workers or tasks.workers,
         memory=tasks.memory(bytes_of(options.memory)),
@@ -106,14 +110,32 @@ def prepare_edges(
         splits=options.splits,
     )
 
-    def grid(n: int) -> Any:
-        grids[n] = grid_edges(tasks, graph, layout._replace(parts=n), backend)
-        return grids[n]
+    def sizes(partition: str, parts: int) -> Sizes:
+        shape = Shape(size, shift, how == "degree")
+        found = _lay_out(tasks, graph, partition, parts, options, shape)
+        layouts.clear()  # no more than one is held
+        layouts[partition, parts] = found
+        return found[1]
 
-    plan = make_plan(size, edges.edges, grid, _scratch(options), limits)
+    plan = make_plan(size, edges.edges, sizes, _scratch(options), limits)
+    layout, found = layouts[plan.partition, plan.parts]
+    wedges = graph.wedges
+    if isinstance(layout, Parted):
+        plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    layout = layout._replace(parts=plan.parts)
-    return Prepared(graph, layout, plan, grids[plan.parts], vertices, rows, loops, source, seconds)
+    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, source, seconds)
+
+
+def _lay_out(
+    tasks: Tasks, graph: Oriented, partition: str, parts: int, options: Options, shape: Shape
+) -> tuple[Layout | Parted, Sizes]:
+    """Deal the vertices out to the blocks of a planner, and measure these."""
+    backend = options.chosen_backend
+    if partition == "proxy":
+        parted = part_vertices(tasks, graph, parts, options.assign, options.seed, shape, backend)
+        return parted, parted.sizes
+    layout = lay_out(tasks, graph, partition, parts, shape, backend)
+    return layout, measure(tasks, graph, layout, backend)
 
 
 def _size(vertices: Any) -> int:
@@ -135,10 +157,10 @@ def plan_again(prepared: Prepared, options: Options) -> Plan:
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
-    found = make_plan(plan.vertices, plan.edges, lambda n: prepared.grid, _scratch(options), limits)
+    found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, _scratch(options), limits)
     if not found.fits:
         raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
-    return found
+    return replace(found, proxies=plan.proxies)
 
 
 def prepare_blocks(
@@ -171,10 +193,14 @@ def prepare_blocks(
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
     # 6. CSR blocks on the workers.
     progress("blocks", 0, 1)
-    blocks = build_blocks(tasks, prepared.graph, prepared.layout, options.chosen_backend)
-    built = sum(tasks.gather([tasks.submit("blocks", _edges, block) for block in blocks.values()]))
-    if built != plan.edges:
-        raise CountError(f"the blocks hold {built:,} edges, the plan {plan.edges:,}: edges were lost; run again")
+    build: Callable[..., Blocks] = build_parts if isinstance(prepared.layout, Parted) else build_blocks
+    blocks = build(tasks, prepared.graph, prepared.layout, options.chosen_backend)
+    built = tasks.gather([tasks.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
+    if built != prepared.sizes.edges.ravel().tolist():
+        raise CountError(
+            f"the blocks hold {sum(built):,} edges, the plan {prepared.sizes.edges.sum():,}, or not each its own: "
+            "edges were lost; run again, and report this with the output of `dasktc info`"
+        )
     seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - began)
     return replace(prepared, seconds=seconds), blocks
 

@@ -19,7 +19,8 @@ from dasktc.count import Job, Record, check, jobs
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 from dasktc.orient import total
-from dasktc.plan import Block, Triple, size
+from dasktc.plan import size
+from dasktc.planners import Block, Triple
 from dasktc.tasks import Tasks, tree
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
 Array = Any
+Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
+"""Side and number of vertices of each block's rows and columns."""
 ARITY = 4
 """Contributions added at a time: together no larger than the task that makes one."""
 
@@ -42,7 +45,8 @@ def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
     Returns
     -------
     supports : dict of (i, j) to handle of array of int32
-        By place of the block, aligned with its columns.
+        By place of the block, aligned with its columns. Of planners that put an edge into several blocks, its
+        supports there add up to its triangles.
     triangles : int
         Of the graph.
 
@@ -53,24 +57,31 @@ def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
     CountError
         The tasks did not handle every wedge once.
     """
-    return _sums(graph, _by_edge, lambda triple: triple.places)
+    return _sums(graph, _by_edge, lambda triple: triple.places, {})
 
 
-def vertex_supports(graph: Graph) -> tuple[list[Any], int]:
+def vertex_supports(graph: Graph) -> tuple[dict[int, Any], int]:
     """Sum every vertex's edges' supports; parameters and errors are those of `edge_supports`.
 
     Returns
     -------
-    sums : list of handles of arrays of int64
-        Entry i holds the vertices v with v % n = i, at v // n.
+    sums : dict of int to handle of array of int64
+        By side of the blocks (`Planner.sides`): the sums of its vertices, in the order of their numbers. A
+        vertex that is on several sides has the sum of all of them.
     triangles : int
         Of the graph.
     """
-    sums, count = _sums(graph, _by_vertex, lambda triple: [part for place in triple.places for part in place])
-    return [sums[part] for part in sorted(sums)], count
+    plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
+    ends: Ends = {}
+    for place in graph.blocks:
+        row, column = plan.planner.sides(plan.parts, place)
+        ends[place] = (row, int(rows[place])), (column, int(columns[place]))
+    return _sums(graph, _by_vertex, lambda triple: [side for place in triple.places for side, _ in ends[place]], ends)
 
 
-def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any]) -> tuple[dict[Any, Any], int]:
+def _sums(
+    graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends
+) -> tuple[dict[Any, Any], int]:
     """Run `visit` for every counting task, and add up the arrays that it returns.
 
     These are one array for each distinct key of the triple, in ascending order; a Record follows.
@@ -79,13 +90,14 @@ def _sums(graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple]
     tasks, blocks, records = graph.tasks, graph.blocks, []
     sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
     for job in jobs(graph.plan, "trust", graph.options.chosen_backend):
-        found = tasks.submit("support", visit, job, *(blocks[place] for place in job.triple.places))
+        sides = {place: ends[place] for place in job.triple.places if ends}
+        found = tasks.submit("support", visit, job, sides, *(blocks[place] for place in job.triple.places))
         distinct = sorted(set(keys(job.triple)))
         for position, key in enumerate(distinct):
             sums[key].add(tasks.submit("support", operator.getitem, found, position))
         records.append(tasks.submit("support", operator.getitem, found, len(distinct)))
     reported: list[Record] = tasks.gather(records)
-    check(reported, graph.plan, graph.prepared.graph.wedges)
+    check(reported, graph.plan, graph.prepared.wedges)
     return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
 
 
@@ -99,8 +111,8 @@ def refuse_beyond_memory(graph: Graph) -> None:
     """
     from dasktc.backend.visit import support_bytes
 
-    plan, rows, blocks = graph.plan, graph.prepared.layout.rows, min(3, graph.plan.parts**2)
-    edges = blocks * plan.block_edges_max
+    plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
+    rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     need = 4 * edges + 2 * 8 * blocks * rows + support_bytes(edges, rows)
     if need > plan.memory:
         raise InputError(
@@ -144,18 +156,19 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
     return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
 
-def _by_edge(job: Job, *blocks: OrientedCSR) -> list[Any]:
+def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
     found, record = _visited(job, blocks)
     return [*(found[place][1] for place in sorted(found)), record]
 
 
-def _by_vertex(job: Job, *blocks: OrientedCSR) -> list[Any]:
+def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     from dasktc.backend.visit import add_ends
 
     found, record = _visited(job, blocks)
     sums: dict[int, Array] = {}
-    for (i, j), (block, supports) in found.items():
-        for part in (i, j):
-            sums.setdefault(part, np.zeros(block.rows, np.int64))
-        add_ends(block, supports, sums[i], sums[j])
-    return [*(sums[part] for part in sorted(sums)), record]
+    for place, (block, supports) in found.items():
+        for side, vertices in ends[place]:
+            sums.setdefault(side, np.zeros(vertices, np.int64))
+        (row, _), (column, _) = ends[place]
+        add_ends(block, supports, sums[row], sums[column])
+    return [*(sums[side] for side in sorted(sums)), record]

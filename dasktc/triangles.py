@@ -29,6 +29,7 @@ def triangle_count(
     partition: str = "auto",
     parts: int | None = None,
     splits: int | None = None,
+    assign: str = "random",
     reorder: str = "auto",
     memory: int | str | None = None,
     format: str | None = None,
@@ -61,9 +62,11 @@ def triangle_count(
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu"}
     kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
-    partition : {"auto", "whole", "edges", "hash2d"}
+    partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int, optional
         n and m of the partition.
+    assign : {"random", "contiguous", "metis"}
+        How `proxy` deals vertices out to its parts.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int or str, optional
         Bytes that one worker may use, shared by its threads, e.g. "4GB". Default: what it has.
@@ -83,7 +86,7 @@ def triangle_count(
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
-        Of the choice of those tasks.
+        Of the choice of those tasks, and of `proxy`'s random parts.
     checkpoint : path, optional
         Folder that keeps the results of finished tasks, made if it is not there. The same call with the same
         folder goes on where an earlier one ended, however it ended; partition, parts and splits that are not
@@ -119,7 +122,7 @@ def triangle_count(
     >>> int(result), result.vertices, result.edges
     (1, 4, 4)
     """
-    options = Options(backend, kernel, partition, parts, splits, reorder, memory)
+    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     if checkpoint is not None:
@@ -150,6 +153,7 @@ def prepare(
     partition: str = "auto",
     parts: int | None = None,
     splits: int | None = None,
+    assign: str = "random",
     reorder: str = "auto",
     memory: int | str | None = None,
     format: str | None = None,
@@ -157,6 +161,7 @@ def prepare(
     ids: str = "auto",
     skip: int | None = None,
     retries: int = RETRIES,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
@@ -175,7 +180,7 @@ def prepare(
     >>> int(graph.triangle_count())
     1
     """
-    options = Options(backend, kernel, partition, parts, splits, reorder, memory)
+    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     found = as_source(source, format, columns, ids, skip)
     with connect(client, retries=retries) as tasks:
         return build(tasks, found, options, progress or silent)

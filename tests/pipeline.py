@@ -23,7 +23,14 @@ EVERY_REORDER = [name for name in REORDERS if name != "auto"]
 EVERY_PARTITION = [
     {"partition": partition, "parts": parts, "splits": splits}
     for (partition, parts), splits in product(
-        [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5))], (1, 3)
+        [
+            ("whole", 1),
+            ("edges", 1),
+            *(("hash2d", n) for n in (1, 2, 3, 5)),
+            *(("vertical", n) for n in (1, 2, 3)),
+            *(("proxy", n) for n in (1, 2, 5)),
+        ],
+        (1, 3),
     )
 ]
 

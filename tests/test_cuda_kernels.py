@@ -297,7 +297,7 @@ def moved(task):
 
 
 def shape(block):
-    return block.parts, block.row_part, block.column_part, block.ordered
+    return block.stride, block.row_first, block.column_first, block.ordered
 
 
 @pytest.mark.gpu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections import Counter
 from itertools import pairwise, product
 from multiprocessing.pool import ThreadPool
 from unittest import mock
@@ -28,12 +29,12 @@ import dasktc
 from dasktc import blocks as building
 from dasktc import plan as planners
 from dasktc.backend.splits import rows_of
-from dasktc.blocks import Layout, build_blocks, grid_edges
+from dasktc.blocks import Axis, Layout, Shape, build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.csr import BlockTask
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
-from dasktc.plan import PLANNERS, Limits, make_plan, size
+from dasktc.plan import Limits, Sizes, make_plan, size
 from dasktc.planning import plan_size, plan_source
 from dasktc.stages import prepare_edges
 from dasktc.tasks import Direct
@@ -47,7 +48,7 @@ def limits(workers=1, memory=AMPLE, **chosen):
 
 
 def grid_of(edges):
-    """Edges in each block, one edge after another."""
+    """Edges in each block of the hashed partition, one edge after another."""
 
     def grid(parts):
         found = np.zeros((parts, parts), dtype="int64")
@@ -58,6 +59,17 @@ def grid_of(edges):
     return grid
 
 
+def sizes_of(vertices, edges):
+    """Sizes of the blocks of the hashed partition."""
+
+    def sizes(partition, parts):
+        held = grid_of(edges)(parts)
+        rows = np.full_like(held, max(1, -(-vertices // parts)))
+        return Sizes(held, rows, rows)
+
+    return sizes
+
+
 def no_scratch(index_edges, block_edges, columns):
     return 0
 
@@ -66,11 +78,10 @@ def no_scratch(index_edges, block_edges, columns):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", PLANNERS)
-def test_triples_cover_every_wedge_once(name, parts):
+def test_hashed_triples_cover_every_wedge_once(parts):
     """A wedge u → v → w with a possible edge u → w is in the one triple that has all three blocks."""
-    n = parts if name == "hash2d" else 1
-    plan = make_plan(2 * n, 0, grid_of([]), no_scratch, limits(partition=name, parts=parts))
+    n = parts
+    plan = make_plan(2 * n, 0, sizes_of(2 * n, []), no_scratch, limits(partition="hash2d", parts=parts))
     emitted = [triple.places for triple in plan.triples()]
     for u, v, w in product(range(2 * n), repeat=3):
         blocks = (u % n, v % n), (u % n, w % n), (v % n, w % n)
@@ -81,29 +92,41 @@ def test_triples_cover_every_wedge_once(name, parts):
 @pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 def test_each_task_handles_its_own_wedges(partition, reorder):
-    """By triple and split, against a walk over all wedges."""
+    """By triple and split, against a walk over all wedges of its blocks; together each triangle is met once."""
     edges = skewed_edges(60, 300, 1)
     graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
-    n, m = graph.plan.parts, graph.plan.splits
-    slow, place = orientation(edges), np.argsort(graph.prepared.graph.order)
-    split_of = {}
+    slow, order = orientation(edges), graph.prepared.graph.order
+    expected, met = {}, Counter()
     for job in jobs(graph.plan, "hub", "cpu"):
         task = task_of(job, *(graph.blocks[p] for p in job.triple.places))
-        for u in range(*rows_of(task)):
-            for v in task.index.columns[task.index.offsets[u] : task.index.offsets[u + 1]].tolist():
-                split_of[job.triple.places, u, v] = job.split
-    expected: dict = {}
-    for u, v in slow.edges:
-        for w in slow.out[v]:
-            i, k, j = (int(place[x]) % n for x in (u, v, w))
-            triple = (i, k), (i, j), (k, j)
-            task = (*triple, split_of[triple, int(place[u]) // n, int(place[v]) // n])
-            wedges, closed = expected.get(task, (0, 0))
-            expected[task] = wedges + 1, closed + ((u, w) in slow.edges)
+        wedges = list(wedges_of(task, range(*rows_of(task)), order))
+        closed = [wedge for wedge, meets in wedges if meets]
+        expected[(*job.triple.places, job.split)] = len(wedges), len(closed)
+        assert {(v, w) for (_, v, w), _ in wedges} | {(u, v) for (u, v, _), _ in wedges} <= slow.edges
+        met.update(closed)
     records = graph.triangle_count().records
     found = {(*r.job.triple.places, r.job.split): (r.count.wedges, r.count.triangles) for r in records}
-    assert {task: counts for task, counts in found.items() if counts[0]} == expected
-    assert len(found) == n**3 * m
+    assert found == expected
+    assert set(met.values()) <= {1}
+    assert set(met) == {(u, v, w) for u, v in slow.edges for w in slow.out[v] if (u, w) in slow.edges}
+    assert graph.prepared.wedges == sum(wedges for wedges, _ in expected.values())
+    if partition["partition"] in ("whole", "edges", "hash2d"):
+        assert graph.prepared.wedges == slow.wedges
+
+
+def wedges_of(task, rows, order):
+    """The wedges of a task over dense ids, and whether the table row of u has w."""
+    index, table, stream = task.index, task.table, task.stream
+    for u in rows:
+        source, closing = index.row_ids(np.array([u])), set(table.column_ids(row_of(table, u)).tolist())
+        for v in row_of(index, u).tolist():
+            middle = index.column_ids(np.array([v]))
+            for w in stream.column_ids(row_of(stream, v)).tolist():
+                yield tuple(int(order[x]) for x in (source[0], middle[0], w)), w in closing
+
+
+def row_of(block, row):
+    return block.columns[block.offsets[row] : block.offsets[row + 1]]
 
 
 # n and m
@@ -115,13 +138,13 @@ def test_each_task_handles_its_own_wedges(partition, reorder):
      (3, "hash2d", 2, 2), (7, "hash2d", 3, 2), (100, "hash2d", 5, 4), (64, "hash2d", 64, 1)],
 )  # fmt: skip
 def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
-    found = make_plan(100, 0, grid_of([]), no_scratch, limits(workers, partition=partition, parts=parts))
+    found = make_plan(100, 0, sizes_of(100, []), no_scratch, limits(workers, partition=partition, parts=parts))
     assert found.splits == splits == -(-4 * workers // parts**3)
     assert found.tasks == parts**3 * splits
 
 
 def test_m_as_asked():
-    found = make_plan(100, 0, grid_of([]), no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
+    found = make_plan(100, 0, sizes_of(100, []), no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
     assert (found.splits, found.tasks) == (3, 24)
 
 
@@ -167,7 +190,7 @@ def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scr
     wanted = limits(workers, memory, partition=partition, splits=splits)
     expected = smallest_that_fits(vertices, edges, scratch, wanted)
     with mock.patch.object(planners, "MAX_PARTS", 6):
-        found = make_plan(vertices, len(edges), grid_of(edges), scratch, wanted)
+        found = make_plan(vertices, len(edges), sizes_of(vertices, edges), scratch, wanted)
     assert found.fits == (expected is not None)
     if expected:
         assert (
@@ -180,11 +203,11 @@ def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scr
 def test_wanted_parts_are_kept_whether_they_fit_or_not():
     edges = random_edges(50, 400, 2)
     for memory, fits in ((AMPLE, True), (100, False)):
-        found = make_plan(50, 400, grid_of(edges), no_scratch, limits(memory=memory, parts=3))
+        found = make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(memory=memory, parts=3))
         assert (found.partition, found.parts, found.fits) == ("hash2d", 3, fits)
-    assert make_plan(50, 400, grid_of(edges), no_scratch, limits(parts=1)).partition == "whole"
+    assert make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(parts=1)).partition == "whole"
     for partition in ("whole", "edges"):
-        assert make_plan(50, 400, grid_of(edges), no_scratch, limits(parts=4, partition=partition)).parts == 1
+        assert make_plan(50, 400, sizes_of(50, edges), no_scratch, limits(parts=4, partition=partition)).parts == 1
 
 
 # Bytes
@@ -199,15 +222,19 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         plan, blocks = graph.plan, graph.blocks
         assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
-        largest = 0
+        largest, (_, rows, columns) = 0, graph.prepared.sizes
+        most, most_edges = max(rows.max(), columns.max()), max(block.edges for block in blocks.values())
+        assert {place: block.rows for place, block in blocks.items()} == {p: rows[p] for p in blocks}
         for triple in plan.triples():
             index_edges = -(-blocks[triple.index].edges // plan.splits)
-            scratch = cpu().scratch_bytes(kernel, index_edges, plan.block_edges_max, blocks[triple.table].rows)
+            scratch = cpu().scratch_bytes(kernel, index_edges, most_edges, most)
             beside = 2 * blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
             largest = max(largest, scratch + beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
-        held = [block.edges for block in blocks.values()]
-        assert (plan.block_edges_min, plan.block_edges_max, sum(held)) == (min(held), max(held), plan.edges)
+        held = [blocks[triple.table].edges for triple in plan.triples()]
+        assert (plan.block_edges_min, plan.block_edges_max) == (min(held), max(held))
+        families = {"vertical": 2, "proxy": 1}.get(plan.partition, 1)
+        assert sum(block.edges for block in blocks.values() if plan.partition != "proxy") in (0, families * plan.edges)
 
 
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
@@ -244,13 +271,13 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
 
     found = prepare_edges(Direct(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order, orientation(edges)
-    layout = found.layout._replace(parts=parts)
-    grid = grid_edges(Direct(), found.graph, layout, "cpu")
+    layout = lay_out(Direct(), found.graph, "hash2d", parts, found.layout.graph, "cpu")
+    grid = measure(Direct(), found.graph, layout, "cpu").edges
     with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
         blocks = build_blocks(Direct(), found.graph, layout, "cpu")
     pairs = []
     for (i, j), block in blocks.items():
-        assert (block.parts, block.row_part, block.column_part) == (parts, i, j)
+        assert (block.stride, block.row_first, block.column_first, block.place) == (parts, i, j, (i, j))
         assert (block.rows, block.edges) == (max(1, -(-len(order) // parts)), grid[i, j])
         assert block.offsets[0] == 0
         for row, (a, b) in enumerate(zip(block.offsets[:-1], block.offsets[1:], strict=True)):
@@ -267,7 +294,8 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
 
     found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree
-    starts = [*_slab_rows(out, Layout(1, len(out), 12, True), 4, "cpu")[0], len(out)]
+    axis = Axis(len(out), 1)
+    starts = [*_slab_rows(out, Layout(axis, (axis,), Shape(len(out), 12, True)), 4, "cpu")[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 
@@ -405,5 +433,5 @@ def test_space_imbalance():
     assert plan_size(10, 90, parts=3).space_imbalance == 1
     assert plan_size(10, 0, parts=3).space_imbalance is None
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
-    found = make_plan(4, 5, grid_of(edges), no_scratch, limits(parts=2))
+    found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))
     assert (found.block_edges_max, found.block_edges_min, found.space_imbalance) == (2, 1, 2)

@@ -5,6 +5,7 @@ Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, Cu
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -122,7 +123,7 @@ def _typed(task: BlockTask) -> BlockTask:
 def _block(block: OrientedCSR) -> OrientedCSR:
     offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
     columns = cp.ascontiguousarray(block.columns, dtype="int32")
-    return OrientedCSR(offsets, columns, block.parts, block.row_part, block.column_part, block.ordered)
+    return replace(block, offsets=offsets, columns=columns)
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:

@@ -14,13 +14,11 @@ from dasktc.backend.nvrtc import Defines
 from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask
 
-__all__ = ["BEHIND", "BLOCK", "Counts", "Device", "describe", "spread"]
+__all__ = ["BLOCK", "Counts", "Device", "describe", "spread"]
 
 Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the longest bucket."""
 
-BEHIND = 1 << 40
-"""`shift` of unordered blocks: every column stands before v."""
 BLOCK = 256
 """Threads in a block of the kernels that take a thread an edge or a row, unless a macro says otherwise."""
 THREADS = 2048
@@ -58,14 +56,13 @@ class Device(Protocol):
 
 def describe(device: Device, task: BlockTask) -> Any:
     """Fill in `struct Task`, its `hubs` excepted."""
-    ordered = task.index.ordered and task.table.ordered and task.stream.ordered
     given = np.zeros(1, TASK)
     for name in _POINTERS:
         block, part = name.split("_")
         given[name] = device.pointer(getattr(getattr(task, block), part))
     begin, end = rows_of(task, device.array)
     given["begin"], given["end"], given["rows"] = begin, end, end - begin
-    given["shift"] = int(task.table.column_part < task.index.column_part) if ordered else BEHIND
+    given["shift"] = task.shift
     given["same"] = task.index is task.table
     return given
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from dasktc.backend.launch_hub import HUB, hub_count
 from dasktc.backend.splits import rows_of
-from dasktc.csr import Array, BlockTask
+from dasktc.csr import BEHIND, Array, BlockTask
 
 __all__ = ["expected_probes"]
 
@@ -32,8 +32,8 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
         The `hub` kernel's, as `count` got them.
     """
     shape = HUB | (macros or {})
-    ordered = task.index.ordered and task.table.ordered and task.stream.ordered
-    hubs = hub_count(task.index.edges, task.stream.rows, ordered, shape["BITMAP"])
+    lower = task.table.lower and task.stream.lower
+    hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
     lone = task.index is task.table
     total = 0
     for u, v in _edges(xp, task):
@@ -43,7 +43,7 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
             degree = task.index.offsets[u + 1] - task.index.offsets[u]
             total += int(xp.where((size > 0) & ((degree > 1) | (not lone)), b, 0).sum())
             continue
-        a = _before(xp, task, u, v) if ordered else size
+        a = _before(xp, task, u, v) if task.shift != BEHIND else size
         if kernel == "hub":
             tested = xp.where((v < min(hubs, shape["NEAR"])) | (size <= shape["SMALL"]), a, xp.minimum(a, b))
         elif kernel == "bitmap":
@@ -67,11 +67,11 @@ def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
     """Count the entries of table row u whose vertex id is below v's: all edges bisect at once."""
-    table, bound = task.table, v * task.index.parts + task.index.column_part
+    table, bound = task.table, v * task.index.stride + task.index.column_first
     first = table.offsets[u]
     low, high = first.copy(), table.offsets[u + 1]
     while bool((low < high).any()):
         middle = xp.minimum((low + high) >> 1, max(table.edges - 1, 0))
-        below = (low < high) & (table.columns[middle].astype("int64") * table.parts + table.column_part < bound)
+        below = (low < high) & (table.columns[middle].astype("int64") * table.stride + table.column_first < bound)
         low, high = xp.where(below, middle + 1, low), xp.where(below, high, xp.minimum(middle, high))
     return low - first

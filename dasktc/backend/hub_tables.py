@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backend import hub
-from dasktc.backend.intersect import BEHIND, Triple
+from dasktc.backend.intersect import Triple
 from dasktc.backend.splits import triple
 from dasktc.csr import Array, BlockTask
 
@@ -34,10 +34,10 @@ class Tables:
     ----------
     stream : weak reference to OrientedCSR
         The block whose hubs have their bits in `bitmaps`.
-    ordered : bool
-        Whether that holds for tasks of ordered blocks; those of others have no hubs.
+    lower : bool
+        Whether that holds for tasks of lower triangles; those of other blocks have no hubs.
     width : int
-        One more than the largest column that has a place in `bits`, and of unordered blocks in `marker`.
+        One more than the largest column that has a place in `bits`, and in `marker` of other blocks.
     hubs : int
         Rows with a bitmap.
     bitmaps, bits : array of uint64
@@ -51,7 +51,7 @@ class Tables:
     """
 
     stream: Any
-    ordered: bool
+    lower: bool
     width: int
     hubs: int
     bitmaps: Array
@@ -108,23 +108,23 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
 
 def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
     """Take the thread's tables if they serve this task, or make some after those have gone."""
-    ordered, width = t.shift != BEHIND, _width(t)
+    lower, width = task.table.lower and task.stream.lower, _width(task, t)
     tables, place.tables = place.tables, None
-    if tables and tables.stream() is task.stream and tables.ordered == ordered and tables.width >= width:
+    if tables and tables.stream() is task.stream and tables.lower == lower and tables.width >= width:
         return tables
     tables = None
-    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if ordered else 0
+    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if lower else 0
     bitmaps = _aligned_words(hub.bitmap_words(hubs))
     rows, there = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
         stream=weakref.ref(task.stream, lambda _: _empty(there())),
-        ordered=ordered,
+        lower=lower,
         width=width,
         hubs=hubs,
         bitmaps=bitmaps,
         bits=_aligned_words((width >> 6) + hub.WORDS),
         waiting=np.empty(rows, np.int32),
-        marker=np.zeros(rows + 1 if ordered else width, np.uint8),
+        marker=np.zeros(rows + 1 if lower else width, np.uint8),
         lists=np.empty((hub.AHEAD, 2), np.uint32),
     )
 
@@ -162,9 +162,9 @@ def _hubs(edges: int, rows: int) -> int:
     return min(hub.HUBS, isqrt(64 * edges), rows)
 
 
-def _width(t: Triple) -> int:
+def _width(task: BlockTask, t: Triple) -> int:
     """One more than any column of the table and stream blocks."""
-    if t.shift != BEHIND:  # then no column is above its row
+    if task.table.lower and task.stream.lower:
         return max(len(t.table), len(t.stream))
     return 1 + max(int(t.table_columns.max(initial=-1)), int(t.stream_columns.max(initial=-1)))
 

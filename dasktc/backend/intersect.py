@@ -24,7 +24,6 @@ from dasktc.backend.jit import Kernel, inlined
 from dasktc.csr import Array
 
 __all__ = [
-    "BEHIND",
     "LARGE",
     "SMALL",
     "SMALL_ROW",
@@ -48,8 +47,6 @@ SMALL, LARGE = 32, 1024
 """Buckets of the small and of the large hash table."""
 DEPTH = 128
 """Elements that a bucket holds (TRUST, section 3.2)."""
-BEHIND = 1 << 40
-"""`Triple.shift` of unordered blocks: every column stands before v."""
 
 U = np.uint64  # of an unsigned index Numba need not ask whether it is negative
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend.device import BEHIND, Device, spread
+from dasktc.backend.device import Device, spread
 from dasktc.backend.nvrtc import Defines
 from dasktc.csr import Array, BlockTask
 from dasktc.errors import InputError
@@ -34,17 +34,17 @@ MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
 
 
-def hub_count(index_edges: int, stream_rows: int, ordered: bool = True, most: int = HUB["BITMAP"]) -> int:
+def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = HUB["BITMAP"]) -> int:
     """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
 
     Parameters
     ----------
     index_edges, stream_rows : int
-    ordered : bool
-        Unordered blocks have no hubs.
+    lower : bool
+        Blocks that are no lower triangles have no hubs.
     most : int
     """
-    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if ordered else 0
+    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
 def _bitmap_words(hubs: int) -> int:
@@ -98,8 +98,8 @@ def hub(device: Device, task: BlockTask, given: Any, totals: Array, found: Defin
             f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
         )
-    ordered = int(given["shift"][0]) != BEHIND
-    hubs = hub_count(task.index.edges, task.stream.rows, ordered, shape["BITMAP"])
+    lower = task.table.lower and task.stream.lower
+    hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
     apart = task.table is not task.stream
     given["hubs"], given["near"] = hubs, hubs if plain else min(hubs, shape["NEAR"])
     given["tables"] = task.stream.rows if apart else 0

@@ -23,7 +23,7 @@ import numpy as np
 from dasktc.backend.bisection import TILE
 from dasktc.backend.hub import SHORT
 from dasktc.backend.splits import rows_of
-from dasktc.csr import Array, BlockTask, OrientedCSR
+from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR
 
 __all__ = ["RULES", "expected_probes", "expected_wedges"]
 
@@ -130,10 +130,10 @@ def _entries_before(task: BlockTask, first: int, last: int, u: Array, v: Array) 
     table, index = task.table, task.index
     begin, end = table.offsets[first], table.offsets[last]
     sizes = np.diff(table.offsets[first : last + 1])
-    if not (index.ordered and table.ordered and task.stream.ordered):
+    if task.shift == BEHIND:
         return sizes[u - first]
-    ids = table.columns[begin:end].astype(np.int64) * table.parts + table.column_part
-    bounds = v * index.parts + index.column_part
+    ids = table.columns[begin:end].astype(np.int64) * table.stride + table.column_first
+    bounds = v * index.stride + index.column_first
     width = 1 + max(ids.max(initial=0), bounds.max(initial=0))
     keys = np.repeat(np.arange(last - first), sizes) * width + ids
     return np.searchsorted(keys, (u - first) * width + bounds) - (table.offsets[u] - begin)

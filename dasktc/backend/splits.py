@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.backend.hub import BLOCK, HUBS, SHORT, SPARSE
-from dasktc.backend.intersect import BEHIND, Triple
-from dasktc.csr import Array, BlockTask, OrientedCSR
+from dasktc.backend.intersect import Triple
+from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR
 from dasktc.errors import CountError
 
 __all__ = ["rows_of", "sample_bytes", "triple"]
@@ -74,10 +74,8 @@ def triple(task: BlockTask) -> Triple:
             f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
             "they are blocks of different row parts; report this with the command that you ran"
         )
-    ordered = index.ordered and table.ordered and stream.ordered
-    shift = int(table.column_part < index.column_part) if ordered else BEHIND
     blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
-    return Triple(*blocks, *rows_of(task), index is table, shift)
+    return Triple(*blocks, *rows_of(task), index is table, task.shift)
 
 
 def _arrays(block: OrientedCSR) -> tuple[Array, Array]:
@@ -156,7 +154,7 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     v = index.columns[place].astype("int64")
     a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
     first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
-    if index.ordered and table.ordered and stream.ordered:
+    if task.shift != BEHIND:
         a = a * (place - first) // degree  # entries before v, as if they were spread evenly
     u, v, a, b, degree = (_on_host(array) for array in (u, v, a, b, degree))
     return u, 1 + ROW // degree + COSTS[task.cut_for](a, b, v)

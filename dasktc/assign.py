@@ -1,0 +1,84 @@
+"""Which part a vertex is local to: any disjoint parts do for `proxy` (LSTC, section 4.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.blocks import Shape
+from dasktc.errors import InputError
+from dasktc.keys import unpack
+from dasktc.tasks import Tasks
+
+__all__ = ["assigned"]
+
+Array = Any
+MOST_ENDS = (1 << 31) - 1
+"""Ends of edges that METIS takes, as pymetis is built."""
+
+
+def assigned(tasks: Tasks, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape, backend: str) -> Any:
+    """Deal vertices out to parts.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    partitions : list of handles of int64 arrays
+        The oriented edges' keys.
+    how : {"random", "contiguous", "metis"}
+    parts : int
+    seed : int
+        Of the random parts.
+    shape : Shape
+    backend : str
+
+    Returns
+    -------
+    handle of array of int64, shape (V,)
+
+    Raises
+    ------
+    InputError
+        METIS is not installed.
+    """
+    if how == "metis":
+        return tasks.submit("plan", _metis, list(partitions), shape, parts, backend)
+    return tasks.submit("plan", _dealt, how, seed, shape.vertices, parts, backend)
+
+
+def _dealt(how: str, seed: int, vertices: int, parts: int, backend: str) -> Array:
+    xp = get_backend(backend).array
+    ids = xp.arange(vertices, dtype="int64")
+    if how == "contiguous":
+        return ids * parts // max(1, vertices)
+    mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * xp.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> xp.uint64(32)
+    mixed *= xp.uint64(0xD6E8FEB86659FD93)
+    return ((mixed >> xp.uint64(33)) % xp.uint64(parts)).astype("int64")
+
+
+def _metis(partitions: list[Array], shape: Shape, parts: int, backend: str) -> Array:
+    """Parts by METIS, in one task: it takes the whole graph, both directions, in host memory."""
+    try:
+        import pymetis
+    except ImportError:
+        raise InputError(
+            "--assign metis needs the pymetis package, which is not installed: METIS is an optional extra; "
+            "run pip install 'dasktc[metis]', or take --assign random"
+        ) from None
+    keys: Any = np.concatenate([np.asarray(part.get() if hasattr(part, "get") else part) for part in partitions])
+    if 2 * len(keys) > MOST_ENDS:
+        raise InputError(
+            f"the graph has {len(keys):,} edges, METIS numbers {MOST_ENDS // 2:,} at most: its package counts in "
+            "32 bits; take --assign random"
+        )
+    ends = np.stack(unpack(keys, shape.shift))
+    sources, targets = ends.reshape(-1), ends[::-1].reshape(-1)
+    place = np.argsort(sources, kind="stable")
+    offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
+    if parts == 1 or not len(keys):
+        return get_backend(backend).array.zeros(shape.vertices, dtype="int64")
+    _, found = pymetis.part_graph(parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32")))
+    return get_backend(backend).array.asarray(found, dtype="int64")

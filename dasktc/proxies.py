@@ -1,0 +1,275 @@
+"""LSTC's partition: vertices in parts, each part with its proxies (Tamboli and Jatala, ICPE 2026, section 4.1).
+
+Any disjoint parts of the vertices will do. G_p is induced by the local vertices of part p and their neighbours, the
+proxies; a proxy that no edge points to closes no triangle of a local vertex and is removed with its edges, again and
+again (algorithm 2). In a graph without directed cycles exactly the vertices are left that a path leads to from a
+local vertex, and so they are found: by bits that spread along the edges, for all parts at once.
+
+Triangles are counted from local vertices alone: what a count has to handle are the wedges u → v → w in G_p of the
+local u, which degrees tell before any block is built.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.assign import assigned
+from dasktc.backend import get_backend
+from dasktc.blocks import Shape
+from dasktc.csr import OrientedCSR
+from dasktc.keys import merge, unpack
+from dasktc.orient import Oriented, total, wedges_of
+from dasktc.plan import Proxies, Sizes
+from dasktc.planners import Block
+from dasktc.tasks import Tasks, tree
+
+__all__ = ["Parted", "build_parts", "part_vertices"]
+
+Array = Any
+
+
+class Parted(NamedTuple):
+    """A partition with proxies: what its blocks will be.
+
+    Attributes
+    ----------
+    own, kept : handles of arrays of int64 and uint64, shape (V,)
+        The part that a vertex is local to, and bit p of every part p that it is in.
+    sizes : Sizes
+    proxies : tuple of Proxies
+    wedges : int
+        What the counting tasks have to handle.
+    shape : Shape
+    members : list of handles of arrays of int32
+        The vertices of each part, ascending.
+    """
+
+    own: Any
+    kept: Any
+    sizes: Sizes
+    proxies: tuple[Proxies, ...]
+    wedges: int
+    shape: Shape
+    members: list[Any]
+
+    @property
+    def shift(self) -> int:
+        """Bits an id takes in an edge key."""
+        return self.shape.shift
+
+    def numbering(self, side: int) -> Any:
+        """Handle of the ids of a part's vertices."""
+        return self.members[side]
+
+
+class _Edges(NamedTuple):
+    """The oriented edges, and how to walk over them."""
+
+    tasks: Tasks
+    partitions: list[Any]
+    parts: int
+    shift: int
+    backend: str
+
+    def map(self, function: Any, *given: Any) -> list[Any]:
+        """Call `function(keys, *given, parts, shift, backend)` for each partition."""
+        return self.tasks.map("plan", function, list(self.partitions), *given, self.parts, self.shift, self.backend)
+
+    def counts(self, function: Any, *given: Any) -> list[int]:
+        """Add up counts by part."""
+        return [sum(column) for column in zip(*self.tasks.gather(self.map(function, *given)), strict=True)]
+
+
+def part_vertices(tasks: Tasks, graph: Oriented, parts: int, how: str, seed: int, shape: Shape, backend: str) -> Parted:
+    """Deal the vertices out, find the proxies, and remove the useless ones.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    graph : Oriented
+    parts : int
+        n, at most 64.
+    how : {"random", "contiguous", "metis"}
+        How vertices are dealt out.
+    seed : int
+        Of the random parts.
+    shape : Shape
+    backend : str
+
+    Raises
+    ------
+    InputError
+        METIS is not installed.
+    """
+    edges = _Edges(tasks, graph.partitions, parts, shape.shift, backend)
+    own = assigned(tasks, graph.partitions, how, parts, seed, shape, backend)
+    induced = tree(tasks, "plan", _either, edges.map(_neighbours, own))
+    kept = _transformed(edges, own, induced)
+    vertices_of = [tasks.gather([tasks.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
+    edges_of = [edges.counts(_inside, bits) for bits in (induced, kept)]
+    local, wedges = edges.counts(_local, own, kept), 0
+    for part in range(parts):
+        degrees = tree(tasks, "plan", total, edges.map(_degrees, own, kept, part))
+        wedges += tasks.gather([tasks.submit("plan", _wedges, degrees)])[0]
+    rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
+    sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
+    proxies = tuple(Proxies(*found) for found in zip(*vertices_of, *edges_of, strict=True))
+    members = [tasks.submit("plan", _members, kept, part, backend) for part in range(parts)]
+    return Parted(own, kept, sizes, proxies, wedges, shape, members)
+
+
+# bits: which parts a vertex is in
+
+
+def _either(vectors: list[Array]) -> Array:
+    result = vectors[0].copy()
+    for vector in vectors[1:]:
+        result |= vector
+    return result
+
+
+def _bits(own: Array, backend: str) -> Array:
+    return get_backend(backend).array.uint64(1) << own.astype("uint64")
+
+
+def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: str) -> Array:
+    """Bits of the parts that a vertex is local to or has a neighbour in."""
+    found, chunk = _bits(own, backend), get_backend(backend).chunk
+    bits = found.copy()
+    for start in range(0, len(keys), chunk):
+        u, v = unpack(keys[start : start + chunk], shift)
+        _give(found, v, bits.take(u), parts)
+        _give(found, u, bits.take(v), parts)
+    return found
+
+
+def _give(found: Array, vertices: Array, bits: Array, parts: int) -> None:
+    """OR bits into vertices that may repeat: bit by bit, so that all writes to a place write the same."""
+    for part in range(parts):
+        bit = bits.dtype.type(1 << part)
+        given = vertices[(bits & bit) != 0]
+        found[given] = found.take(given) | bit
+
+
+def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
+    """Bits that algorithm 2 leaves: those of the local vertices, spread along the edges of each part."""
+    tasks, kept, before = edges.tasks, edges.tasks.submit("plan", _bits, own, edges.backend), -1
+    while (reached := sum(tasks.gather([tasks.submit("plan", _held, kept, edges.parts)])[0])) > before:
+        before = reached
+        kept = tree(tasks, "plan", _either, edges.map(_reached, induced, kept))
+    return kept
+
+
+def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: str) -> Array:
+    """Bits that edges within a part carry from vertices that have them to those that do not."""
+    found, chunk = kept.copy(), get_backend(backend).chunk
+    for start in range(0, len(keys), chunk):
+        u, v = unpack(keys[start : start + chunk], shift)
+        _give(found, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
+    return found
+
+
+def _held(bits: Array, parts: int) -> list[int]:
+    """Vertices of each part."""
+    return [int(((bits >> bits.dtype.type(part)) & bits.dtype.type(1)).sum()) for part in range(parts)]
+
+
+def _members(bits: Array, part: int, backend: str) -> Array:
+    return get_backend(backend).array.flatnonzero(bits & bits.dtype.type(1 << part)).astype("int32")
+
+
+# edges of the parts
+
+
+def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: str) -> list[int]:
+    """Edges of each part."""
+    return _counted(keys, lambda u, v: bits.take(u) & bits.take(v), parts, shift, backend)
+
+
+def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend: str) -> list[int]:
+    """Edges of each part whose source is local."""
+    return _counted(keys, lambda u, v: _bits(own.take(u), backend) & bits.take(v), parts, shift, backend)
+
+
+def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) -> list[int]:
+    found, chunk = [0] * parts, get_backend(backend).chunk
+    for start in range(0, len(keys), chunk):
+        held = _held(bits_of(*unpack(keys[start : start + chunk], shift)), parts)
+        found = [a + b for a, b in zip(found, held, strict=True)]
+    return found
+
+
+def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
+    """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
+    xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
+    found = xp.zeros((2, len(own)), dtype="int64")
+    for start in range(0, len(keys), chunk):
+        u, v = unpack(keys[start : start + chunk], shift)
+        inside = (bits.take(u) & bits.take(v) & bit) != 0
+        u, v = u[inside], v[inside]
+        xp.add.at(found[0], v[own.take(u) == part], 1)
+        xp.add.at(found[1], u, 1)
+    return found
+
+
+def _wedges(degrees: Array) -> int:
+    return wedges_of(degrees[0], degrees[1])
+
+
+# blocks
+
+
+def build_parts(tasks: Tasks, graph: Oriented, parted: Parted, backend: str) -> dict[Block, Any]:
+    """Build each part's two blocks: the edges of its local vertices, and all of its edges.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    graph : Oriented
+        Its partitions are emptied.
+    parted : Parted
+    backend : str
+
+    Returns
+    -------
+    dict of (part, 0 or 1) to handle of OrientedCSR
+    """
+    built = []
+    for part, members in enumerate(parted.members):
+        pieces = tasks.map("blocks", _numbered, list(graph.partitions), parted.kept, part, parted.shape.shift, backend)
+        given = (parted.own, members, part, parted.shape.shift, parted.shape.ordered, backend)
+        built.append(tasks.submit("blocks", _blocks, pieces, *given))
+    graph.partitions.clear()
+    local, whole = tasks.pieces("blocks", built, 2)
+    return {(part, side): block for side, of in enumerate((local, whole)) for part, block in enumerate(of)}
+
+
+def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> Array:
+    """Keys of a part's edges, by the numbers that the part's vertices have in it."""
+    xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
+    number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
+    found = []
+    for start in range(0, len(keys), chunk):
+        u, v = unpack(keys[start : start + chunk], shift)
+        inside = (bits.take(u) & bits.take(v) & bit) != 0
+        found.append(number.take(u[inside]) << shift | number.take(v[inside]))
+    return xp.concatenate(found) if found else keys.copy()
+
+
+def _blocks(
+    pieces: list[Array], own: Array, members: Array, part: int, shift: int, ordered: bool, backend: str
+) -> tuple[OrientedCSR, OrientedCSR]:
+    xp, mask = get_backend(backend).array, (1 << shift) - 1
+    keys = merge(pieces, 1 << 2 * shift, backend)
+    offsets = keys.searchsorted(xp.arange(len(members) + 1, dtype="int64") << shift)
+    columns = (keys & mask).astype("int32")
+    local = own.take(members) == part
+    kept = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
+    index = columns[local.take(keys >> shift)]
+    numbering = {"ordered": ordered, "members": members}
+    return (
+        OrientedCSR(kept, index, place=(part, 0), **numbering),
+        OrientedCSR(offsets, columns, place=(part, 1), **numbering),
+    )

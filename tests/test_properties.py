@@ -39,6 +39,15 @@ def expected_facts(edges):
     return triangles(edges), vertices, len(simple), *dropped, orientation(edges).wedges
 
 
+def assert_facts(result, expected):
+    *found, wedges = facts(result)
+    assert tuple(found) == expected[:-1]
+    if result.plan.partition == "proxy":
+        assert wedges <= expected[-1]  # a proxy's row has lost the edges that lead out of the part
+    else:
+        assert wedges == expected[-1]
+
+
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
 @given(multigraphs())
@@ -49,7 +58,7 @@ def test_every_partition_counts_what_the_oracle_counts(kernel, reorder, edges):
     source, expected = source_of(edges, parts=2), expected_facts(edges)
     for partition in EVERY_PARTITION:
         result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=1.0, **partition)
-        assert facts(result) == expected
+        assert_facts(result, expected)
         assert result.verified == len(result.records) == result.plan.tasks
 
 
@@ -61,7 +70,7 @@ def test_every_partition_counts_what_the_oracle_counts(kernel, reorder, edges):
 def test_text_ids(kernel, reorder, edges):
     source, expected = source_of(edges, "text", parts=2), expected_facts(edges)
     for partition in EVERY_PARTITION[::3]:
-        assert facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition)) == expected
+        assert_facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition), expected)
 
 
 @pytest.mark.parametrize(("name", "edges", "count"), GRAPHS, ids=[name for name, _, _ in GRAPHS])
@@ -73,7 +82,7 @@ def test_named_graphs_every_way(name, edges, count):
     if expected[2] >= 1000:
         ways = pairwise_cover(EVERY_KERNEL, EVERY_PARTITION, EVERY_REORDER)
     for kernel, partition, reorder in ways:
-        assert facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition)) == expected
+        assert_facts(dasktc.triangle_count(source, kernel=kernel, reorder=reorder, **partition), expected)
 
 
 LARGER = {
@@ -88,7 +97,7 @@ def test_larger_graphs_pairwise(name):
     source, expected = source_of(LARGER[name], parts=4), expected_facts(LARGER[name])
     for kernel, partition, reorder in pairwise_cover(EVERY_KERNEL, EVERY_PARTITION, EVERY_REORDER):
         result = dasktc.triangle_count(source, kernel=kernel, reorder=reorder, verify=0.2, **partition)
-        assert facts(result) == expected
+        assert_facts(result, expected)
 
 
 @given(multigraphs(), st.randoms(use_true_random=False), st.integers(1, 9))

@@ -82,7 +82,7 @@ counting = _options(
     click.option("--kernel", type=click.Choice(KERNELS), default="auto", help="How a block triple is counted."),
     click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
     click.option("--assign", type=click.Choice(ASSIGNMENTS), default="random", help="Vertices to the parts of proxy."),
-    click.option("--parts", type=int, metavar="n", help="n of hash2d: n² blocks, n³ tasks."),
+    click.option("--parts", type=int, metavar="n", help="n of hash2d and vertical: n³ tasks; parts of proxy."),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
     click.option("--memory", metavar="BYTES", help="What counting may use on one worker, e.g. 4GB."),

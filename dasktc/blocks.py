@@ -172,7 +172,7 @@ def _cuts(degree: Array, count: int, backend: str) -> list[int]:
     xp = get_backend(backend).array
     edges = xp.cumsum(degree)
     wanted = xp.arange(1, count) * (int(edges[-1]) if len(edges) else 0) // count
-    return [0, *(int(place) for place in edges.searchsorted(wanted))]
+    return [0, *edges.searchsorted(wanted).tolist()]
 
 
 def measure(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> Sizes:
@@ -194,7 +194,8 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
         for axis in layout.families:
             found += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
             before += axis.parts
-    return [int(edges) for edges in found]
+    counted: list[int] = found.tolist()
+    return counted
 
 
 def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> dict[Block, Any]:
@@ -214,7 +215,7 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
         By place in the grid.
     """
     places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
-    slabs = -(-partition_count(graph.edges * len(layout.families), tasks.workers) // len(places))
+    slabs = -(-partition_count(graph.edges * len(layout.families), tasks.workers, backend) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
     widths = [max(1, int(columns[place])) for place in places]
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]

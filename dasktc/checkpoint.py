@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.count import Job, Record
-from dasktc.csr import OrientedCSR, TaskCount
+from dasktc.csr import OrientedCSR, TaskCount, on_host
 from dasktc.errors import DasktcError, InputError
 from dasktc.options import Options
 
@@ -72,7 +72,7 @@ def _digest(block: OrientedCSR) -> str:
     """Hash a block's arrays. Runs on a worker."""
     found = hashlib.blake2b(digest_size=16)
     for array in (block.offsets, block.columns):
-        held: Any = np.ascontiguousarray(array).view("u1")
+        held: Any = np.ascontiguousarray(on_host(array)).view("u1")
         found.update(held)
     return found.hexdigest()
 

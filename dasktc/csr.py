@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-__all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned"]
+__all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned", "on_host"]
 
 BEHIND = 1 << 40
 """`BlockTask.shift` of unordered blocks: every column stands before v."""
@@ -38,6 +38,11 @@ def aligned(array: Array) -> Array:
     at every use.
     """
     return array if getattr(array.flags, "aligned", True) else array.copy()
+
+
+def on_host(array: Array) -> Any:
+    """The array as a NumPy array: itself, or a copy of one on a device."""
+    return array.get() if hasattr(array, "get") else array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backend import Backend, get_backend
+from dasktc.backend import PARTITION_EDGES, Backend, get_backend
 from dasktc.keys import distinct, pack, shift_of
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
@@ -19,8 +19,10 @@ __all__ = ["Canonical", "canonical", "partition_count", "read"]
 
 Array = Any
 Frame = Any
-SMALL, MEDIUM, LARGE = 1 << 18, 1 << 21, 1 << 25
-"""Edges below which one partition is enough, edges worth a task, and edges that one holds at the most."""
+SMALL, MEDIUM = 1 << 18, 1 << 21
+"""Edges below which one partition is enough, and edges worth a task."""
+ROWS = 1 << 26
+"""Rows relabelled at a time: their intermediates are a tenth of the largest frame of a device."""
 
 
 class Canonical(NamedTuple):
@@ -68,8 +70,8 @@ class _NoPart:
 
 
 def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
-    frame = part.read(get_backend(backend), upstream)
-    proper = (frame["src"] != frame["dst"]).astype(bool).values  # of text, pandas 3.0 gives an Arrow array
+    frame = get_backend(backend).read(part, upstream)
+    proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
     rows, kept = len(frame), int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 
@@ -91,7 +93,7 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     """
     shift = shift_of(size)
     keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks.workers))
+    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks.workers, backend))
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
@@ -99,13 +101,22 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
 
 def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     xp = get_backend(backend).array
-    a, b = vertices.dense(frame["src"]), vertices.dense(frame["dst"])
-    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+    def packed(rows: Frame) -> Array:
+        a, b = vertices.dense(rows["src"]), vertices.dense(rows["dst"])
+        return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+    if len(frame) <= ROWS:
+        return packed(frame)
+    keys = xp.empty(len(frame), dtype="int64")
+    for start in range(0, len(frame), ROWS):
+        keys[start : start + ROWS] = packed(frame.iloc[start : start + ROWS])
+    return keys
 
 
-def partition_count(edges: int, workers: int) -> int:
+def partition_count(edges: int, workers: int, backend: str) -> int:
     """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time."""
     if edges < SMALL:
         return 1
     shared = 1 if workers == 1 else min(4 * workers, max(workers, edges // MEDIUM))
-    return max(shared, -(-edges // LARGE))
+    return max(shared, -(-edges // PARTITION_EDGES[backend]))

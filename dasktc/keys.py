@@ -85,5 +85,5 @@ def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]
     """Sort and deduplicate keys and cut them before each of `starts`: len(starts) + 1 slices."""
     xp = get_backend(backend).array
     keys = distinct([keys], bound, backend)
-    places = [0, *(int(p) for p in keys.searchsorted(xp.asarray(starts, dtype="int64"))), len(keys)]
+    places = [0, *keys.searchsorted(xp.asarray(starts, dtype="int64")).tolist(), len(keys)]
     return [keys[a:b] for a, b in itertools.pairwise(places)]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dasktc.backend import get_backend
 from dasktc.count import Job, check, count_jobs, jobs, task_of
-from dasktc.csr import OrientedCSR
+from dasktc.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
 from dasktc.shuffle import splitters
@@ -125,8 +126,9 @@ def edge_frames(graph: Graph) -> tuple[list[Any], int]:
     """
     tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
     supports, count = edge_supports(graph)
+    backend = graph.options.chosen_backend
     slices = [
-        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES)
+        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES, backend)
         for place in supports
         for start in range(0, int(graph.prepared.sizes.edges[place]), PARTITION_EDGES)
     ]
@@ -178,15 +180,15 @@ def _triangles_by_id(graph: Graph) -> tuple[Any, int]:
     return graph.tasks.submit("triangles", _halves, list(sums.values()), numberings, graph.vertices, count), count
 
 
-def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int) -> Array:
+def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int) -> Any:
     twice = np.zeros(vertices, np.int64)
-    for of_side, numbering in zip(sums, numberings, strict=True):
+    for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
             there = twice[first::stride][: len(of_side)]
             there += of_side[: len(there)]
         else:
-            twice[numbering] += of_side
+            twice[on_host(numbering)] += of_side
     found = twice >> 1
     _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
     _refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
@@ -194,8 +196,8 @@ def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int)
 
 
 def _coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
-    degree = out_degree + in_degree
-    return 2 * counts / np.maximum(degree * (degree - 1), 1)
+    degree = on_host(out_degree + in_degree)
+    return 2 * on_host(counts) / np.maximum(degree * (degree - 1), 1)
 
 
 def _pairs(out_degree: Array, in_degree: Array) -> int:
@@ -215,8 +217,9 @@ def _series(graph: Graph, name: str, values: Any) -> pd.Series[Any]:
 def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Series[Any]:
     import pandas as pd
 
+    values = on_host(values)
     dense = np.empty_like(values)
-    dense[order] = values
+    dense[on_host(order)] = values
     return pd.Series(dense, pd.Index(_external(vertices, np.arange(len(values))), name="vertex"), name=name)
 
 
@@ -239,12 +242,13 @@ def _added(edges: Array) -> tuple[int, int]:
     return edges.shape[1], int(edges[1].sum())
 
 
-def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: int) -> Array:
-    """The keys of some of a block's edges, the smaller dense id first, above their supports."""
-    stop = min(stop, block.edges)
-    rows = block.offsets.searchsorted(np.arange(start, stop), side="right") - 1
+def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: int, backend: str) -> Any:
+    """The keys of some of a block's edges, the smaller dense id first, above their supports; on the host."""
+    xp, stop = get_backend(backend).array, min(stop, block.edges)
+    rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
     u, v = order.take(block.row_ids(rows)), order.take(block.column_ids(block.columns[start:stop]))
-    return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support[start:stop]])
+    keys = pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
+    return on_host(xp.stack([keys, support[start:stop].astype("int64")]))
 
 
 def _by_edge(tasks: Tasks, slices: list[Any], edges: int) -> list[list[Any]]:
@@ -294,13 +298,12 @@ def _distributed(frames: list[Any], ids: str) -> Any:
 
 def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Array:
     """So many triangles of a task, as dense ids, ascending in each row."""
-    from dasktc.backend.visit import listing
-
-    found = listing(task_of(job, index, table, stream), count)
+    found = get_backend(job.backend).listing(task_of(job, index, table, stream), count)
     _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
-    u, v, w = found.T
-    ids = np.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return np.sort(order.take(ids), axis=1)
+    xp = get_backend(job.backend).array
+    u, v, w = xp.asarray(found[:, 0]), xp.asarray(found[:, 1]), xp.asarray(found[:, 2])
+    ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    return np.sort(on_host(order.take(ids)), axis=1)
 
 
 def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:

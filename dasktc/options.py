@@ -9,7 +9,7 @@ from dasktc.sources import Ids
 
 __all__ = ["ASSIGNMENTS", "BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
 
-BACKENDS = ("auto", "cpu")
+BACKENDS = ("auto", "cpu", "cuda")
 KERNELS = ("auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream")
 PARTITIONS = ("auto", "whole", "edges", "hash2d", "proxy", "vertical")
 ASSIGNMENTS = ("random", "contiguous", "metis")
@@ -22,7 +22,7 @@ class Options:
 
     Attributes
     ----------
-    backend : {"auto", "cpu"}
+    backend : {"auto", "cpu", "cuda"}
     kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
     partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int or None
@@ -63,8 +63,8 @@ class Options:
 
     @property
     def chosen_backend(self) -> str:
-        """The backend that counts."""
-        return "cpu"
+        """The backend that counts; of "auto" the one that needs nothing, until the workers were asked."""
+        return "cpu" if self.backend == "auto" else self.backend
 
     @property
     def chosen_kernel(self) -> str:

@@ -113,10 +113,10 @@ def _sources(keys: Array, size: int, shift: int, backend: str) -> Array:
 def _ends(keys: Array, size: int, mask: int, shift: int, backend: str) -> Array:
     """How often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    found = xp.zeros(size, dtype="int64")
+    found = xp.zeros(size, dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
         xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, 1)
-    return found
+    return found.view("int64")
 
 
 def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:

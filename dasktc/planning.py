@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backend import scratch_bytes
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
 from dasktc.plan import Limits, Plan, Sizes, make_plan
 from dasktc.planners import PLANNERS
-from dasktc.stages import Progress, prepare_edges, silent
+from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source
 from dasktc.vertices import check_size
@@ -43,6 +43,7 @@ def plan_source(
     chosen = Options(**options)
     found = as_source(source, format, columns, ids, skip)
     with connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as tasks:
+        chosen = choose_backend(tasks, chosen)
         return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
 
 
@@ -59,10 +60,9 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
     """
     reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "progress"}
     chosen = Options(**{name: value for name, value in options.items() if name not in reading})
-    backend = get_backend(chosen.chosen_backend)
     limits = Limits(
         workers=_positive("workers", workers) or 1,
-        memory=Direct().memory(bytes_of(chosen.memory)),
+        memory=Direct().memory(bytes_of(chosen.memory), chosen.chosen_backend),
         partition=chosen.partition,
         parts=chosen.parts,
         splits=chosen.splits,
@@ -80,7 +80,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | None = None, **option
         vertices,
         edges,
         lambda partition, n: _even(partition, n, vertices, edges),
-        partial(backend.scratch_bytes, chosen.chosen_kernel),
+        partial(scratch_bytes, chosen.chosen_backend, chosen.chosen_kernel),
         limits,
     )
 

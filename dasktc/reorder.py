@@ -85,18 +85,21 @@ REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
 
 def _collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
     """Σ out-degree over N(u), by u."""
-    source, target = unpack(keys, shift)
-    sums = get_backend(backend).array.zeros(len(out_degree), dtype="int64")
-    get_backend(backend).array.add.at(sums, source, out_degree.take(target))
-    return sums
+    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
+    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    for start in range(0, len(keys), chunk):
+        source, target = unpack(keys[start : start + chunk], shift)
+        xp.add.at(sums, source, out_degree.take(target).view("uint64"))
+    return sums.view("int64")
 
 
 def _first_visit(keys: Array, visit: Array, shift: int, backend: str) -> Array:
     """The earliest visit among the vertices that point to v; V where none does."""
-    xp = get_backend(backend).array
-    source, target = unpack(keys, shift)
-    first = xp.full(len(visit), len(visit), dtype="int64")
-    xp.minimum.at(first, target, visit.take(source).astype("int64"))
+    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
+    first = xp.full(len(visit), len(visit), dtype="int32")
+    for start in range(0, len(keys), chunk):
+        source, target = unpack(keys[start : start + chunk], shift)
+        xp.minimum.at(first, target, visit.take(source))
     return first
 
 
@@ -110,9 +113,8 @@ def _least(vectors: list[Array], backend: str) -> Array:
 
 def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Array:
     """Ranks sorted by (band, first visit, dense id), as two stable integer sorts."""
-    xp = get_backend(backend).array
     size = len(out_degree)
-    band = xp.where(out_degree > LARGE_DEGREE, 0, xp.where(out_degree >= 2, 1, 2))
+    band = 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
     by_id = inverse(order, backend).astype("int64")
     weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
     return by_id.take(order_by(weight, backend))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dasktc.backend import get_backend
+from dasktc.backend import AUTO_CUDA, kernels, scratch_bytes, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.count import Blocks
 from dasktc.edges import canonical, read
@@ -23,7 +23,7 @@ from dasktc.sources import Source
 from dasktc.tasks import Tasks
 from dasktc.vertices import vertex_map
 
-__all__ = ["Prepared", "Progress", "plan_again", "prepare_blocks", "prepare_edges", "silent"]
+__all__ = ["Prepared", "Progress", "choose_backend", "plan_again", "prepare_blocks", "prepare_edges", "silent"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how many of its steps are done, and how many there are."""
@@ -67,6 +67,38 @@ class Prepared:
     seconds: dict[str, float]
 
 
+def choose_backend(tasks: Tasks, options: Options) -> Options:
+    """Settle on the backend, once: those that run the tasks must be able to use it, not the client.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    options : Options
+
+    Returns
+    -------
+    Options
+        Its backend is no longer "auto".
+
+    Raises
+    ------
+    InputError
+        A worker cannot use the wanted backend, or it has no such kernel.
+    """
+    wanted = "cuda" if options.backend == "auto" and AUTO_CUDA else options.chosen_backend
+    reasons = [reason for reason in tasks.everywhere(unusable, wanted) if reason] if wanted != "cpu" else []
+    if reasons and options.backend != "auto":
+        raise InputError(reasons[0])
+    chosen = replace(options, backend="cpu" if reasons else wanted)
+    known = kernels(chosen.backend)
+    if chosen.chosen_kernel not in known:
+        raise InputError(
+            f"backend {chosen.backend} has no kernel {chosen.chosen_kernel}, it has {', '.join(known)}: choose one of "
+            "these, or another backend"
+        )
+    return chosen
+
+
 def prepare_edges(
     tasks: Tasks, source: Source, options: Options, progress: Progress = silent, workers: int | None = None
 ) -> Prepared:
@@ -104,7 +136,7 @@ def prepare_edges(
     layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
     limits = Limits(
         workers=workers or tasks.workers,
-        memory=tasks.memory(bytes_of(options.memory)),
+        memory=tasks.memory(bytes_of(options.memory), backend),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
@@ -143,8 +175,7 @@ def _size(vertices: Any) -> int:
 
 
 def _scratch(options: Options) -> Scratch:
-    backend = get_backend(options.chosen_backend)
-    return partial(backend.scratch_bytes, options.chosen_kernel)
+    return partial(scratch_bytes, options.chosen_backend, options.chosen_kernel)
 
 
 def plan_again(prepared: Prepared, options: Options) -> Plan:

@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dasktc.backend import get_backend
 from dasktc.count import Job, Record, check, jobs
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
@@ -147,11 +146,10 @@ Visited = dict[Block, tuple[OrientedCSR, Array]]
 
 
 def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
-    from dasktc.backend.visit import support
-
     by_place = dict(zip(job.triple.places, blocks, strict=True))
     index, table, stream = (by_place[place] for place in job.triple.places)
-    supports, triangles, wedges = support(BlockTask(index, table, stream, job.split, job.splits, job.kernel))
+    task = BlockTask(index, table, stream, job.split, job.splits, job.kernel)
+    supports, triangles, wedges = get_backend(job.backend).support(task)
     found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
@@ -162,13 +160,12 @@ def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
-    from dasktc.backend.visit import add_ends
-
+    backend = get_backend(job.backend)
     found, record = _visited(job, blocks)
     sums: dict[int, Array] = {}
     for place, (block, supports) in found.items():
         for side, vertices in ends[place]:
-            sums.setdefault(side, np.zeros(vertices, np.int64))
+            sums.setdefault(side, backend.array.zeros(vertices, dtype="int64"))
         (row, _), (column, _) = ends[place]
-        add_ends(block, supports, sums[row], sums[column])
+        backend.add_ends(block, supports, sums[row], sums[column])
     return [*(sums[side] for side in sorted(sums)), record]

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from dasktc.errors import ClusterError
 
-__all__ = ["RETRIES", "Direct", "OnCluster", "Tasks", "tree"]
+__all__ = ["RETRIES", "Direct", "OnCluster", "Tasks", "available", "tree"]
 
 RETRIES = 10
 
@@ -35,8 +35,12 @@ class Tasks(Protocol):
         """How many tasks run at a time."""
         ...
 
-    def memory(self, budget: int | None = None) -> int:
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
+        ...
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call `function(*args)` once in every process that runs tasks."""
         ...
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
@@ -73,11 +77,13 @@ class Direct:
 
     workers = 1
 
-    def memory(self, budget: int | None = None) -> int:
-        """All of it; without a budget, what this machine has available now."""
-        import psutil
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+        """All of it; without a budget, what this machine, or its GPU, has available now."""
+        return budget or available(backend)
 
-        return budget or int(psutil.virtual_memory().available)
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call the function here."""
+        return [function(*args)]
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute them here."""
@@ -142,12 +148,24 @@ class OnCluster:
         cores: list[int] = list(self.client.ncores().values())
         return max(1, sum(cores))
 
-    def memory(self, budget: int | None = None) -> int:
-        """The smallest share of a thread in its worker's budget; without one, in what Dask lets it fill."""
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+        """The smallest share of a thread in its worker's budget.
+
+        Without one, in what Dask lets it fill, or in what its GPU has available now.
+        """
         self.wait_for_workers()
-        found = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        shares: list[int] = [(budget or _fillable(w["memory_limit"])) // w["nthreads"] for w in found]
+        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        there: dict[str, int] = self.client.run(available, backend) if backend != "cpu" and not budget else {}
+        shares: list[int] = [
+            (budget or there.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
+            for address, worker in found.items()
+        ]
         return min(shares)
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call the function on every worker, beside its tasks."""
+        self.wait_for_workers()
+        return list(self.client.run(function, *args).values())
 
     def wait_for_workers(self) -> None:
         """Return once there is a worker.
@@ -284,6 +302,13 @@ def _was_killed(future: Any) -> bool:
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
+
+
+def available(backend: str) -> int:
+    """Bytes that this process could allocate now where a backend's blocks are."""
+    from dasktc.backend import get_backend
+
+    return get_backend(backend).memory()
 
 
 def _fillable(limit: int) -> int:

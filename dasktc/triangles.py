@@ -14,7 +14,7 @@ from dasktc.options import Options, read_ids
 from dasktc.outputs import Outputs
 from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
-from dasktc.stages import Progress, prepare_blocks, prepare_edges, silent
+from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.tasks import RETRIES, Tasks
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
@@ -60,7 +60,7 @@ def triangle_count(
         arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.generate` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
-    backend : {"auto", "cpu"}
+    backend : {"auto", "cpu", "cuda"}
     kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
     partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int, optional
@@ -134,7 +134,7 @@ def triangle_count(
         workers=workers,
         scheduler=scheduler,
         scheduler_file=scheduler_file,
-        backend=options.chosen_backend,
+        backend=options.backend,
         retries=retries,
     ) as tasks:
         graph = build(tasks, found, options, progress or silent)
@@ -188,6 +188,7 @@ def prepare(
 
 def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Run all stages before counting."""
+    options = choose_backend(tasks, options)
     prepared, blocks = prepare_blocks(tasks, prepare_edges(tasks, source, options, progress), options, progress)
     return Graph(tasks, prepared, blocks, options)
 

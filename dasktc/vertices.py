@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from dasktc.backend import get_backend
+from dasktc.backend import PLACES, get_backend
+from dasktc.csr import on_host
 from dasktc.errors import InputError
 from dasktc.sources import Ids
 from dasktc.tasks import Tasks, tree
@@ -35,8 +36,8 @@ class VertexMap(Protocol):
         """Dense ids of a frame's column, each of which was observed when the map was made."""
         ...
 
-    def external(self, dense: Array) -> Any:
-        """The caller's ids of dense ids."""
+    def external(self, dense: Any) -> Any:
+        """The caller's ids of dense ids in NumPy: int64 in NumPy, or text in Arrow, on the host."""
         ...
 
 
@@ -67,14 +68,14 @@ class TableMap:
         """Dense ids, int32, by lookup."""
         return self.table.take(_offsets(ids, self.low))
 
-    def external(self, dense: Array) -> Array:
+    def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
-        return self.ids.take(dense)
+        return on_host(self.ids).take(dense)
 
 
 @dataclass(frozen=True)
 class SortedMap:
-    """Integer ids anywhere in int64: looked up through the frame module's hash index.
+    """Integer ids anywhere in int64: looked up as the backend can.
 
     Attributes
     ----------
@@ -92,31 +93,27 @@ class SortedMap:
         return len(self.ids)
 
     def dense(self, ids: Any) -> Array:
-        """Dense ids, int64: a hash table of all ids pays when there are more to look up; else sorted binary search."""
-        values, xp = ids.values, get_backend(self.backend).array
-        if len(values) > 16 * len(self.ids):
-            return get_backend(self.backend).frame.Index(self.ids).get_indexer(values)
-        order = xp.argsort(values)
-        found = xp.empty(len(values), dtype="int64")
-        found[order] = self.ids.searchsorted(values[order])
-        return found
+        """Dense ids, int64."""
+        return get_backend(self.backend).lookup(self.ids, ids.values)
 
-    def external(self, dense: Array) -> Array:
+    def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
-        return self.ids.take(dense)
+        return on_host(self.ids).take(dense)
 
 
 @dataclass(frozen=True)
 class TextMap:
-    """String ids: an Arrow array, looked up through Arrow's hash table.
+    """String ids, looked up as the backend can.
 
     Attributes
     ----------
-    ids : pyarrow.LargeStringArray, shape (V,)
+    ids : column of the backend's text ids, shape (V,)
         The caller's ids, ascending.
+    backend : str
     """
 
     ids: Any
+    backend: str
 
     @property
     def size(self) -> int:
@@ -124,23 +121,12 @@ class TextMap:
         return len(self.ids)
 
     def dense(self, ids: Any) -> Array:
-        """Dense ids, int32. A part with fewer rows than V makes the hash table, not all V ids once a part."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        """Dense ids, int32 or int64."""
+        return get_backend(self.backend).text.dense(self.ids, ids)
 
-        text = _arrow(ids)
-        if len(text) >= len(self.ids):
-            return pc.index_in(text, value_set=self.ids).to_numpy()
-        coded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
-        place = pc.index_in(self.ids, value_set=coded.dictionary)
-        dense = np.empty(len(coded.dictionary), dtype="int32")
-        dense[place.drop_null().to_numpy()] = np.flatnonzero(place.is_valid())
-        return dense.take(coded.indices)
-
-    def external(self, dense: Array) -> Any:
+    def external(self, dense: Any) -> Any:
         """The caller's ids, as an Arrow array."""
-        return self.ids.take(dense)
+        return get_backend(self.backend).text.arrow(self.ids).take(dense)
 
 
 class _Range(NamedTuple):
@@ -164,11 +150,12 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     handle of VertexMap
     """
     if ids == "text":
-        found = tree(tasks, "vertices", _unite_text, tasks.map("vertices", _text_ids, list(frames)))
-        return tasks.submit("vertices", _text_map, found)
+        texts = tasks.map("vertices", _text_ids, list(frames), backend)
+        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts)
+        return tasks.submit("vertices", _text_map, found, backend)
     ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames))) if r.rows]
     low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-    if high - low < 4 * sum(r.rows for r in ranges) + 65_536:
+    if high - low < min(4 * sum(r.rows for r in ranges) + 65_536, PLACES[backend]):
         present = tasks.map("vertices", _present, list(frames), low, high - low + 1, backend)
         return tasks.submit("vertices", _table_map, tree(tasks, "vertices", _either, present), low, backend)
     found = tasks.map("vertices", _integer_ids, list(frames), backend)
@@ -212,39 +199,25 @@ def _table_map(present: Array, low: int, backend: str) -> TableMap:
 
 
 def _integer_ids(frame: Frame, backend: str) -> Array:
-    xp = get_backend(backend).array
-    return _distinct(xp.concatenate([frame["src"].values, frame["dst"].values]).astype("int64", copy=False), backend)
-
-
-def _distinct(values: Array, backend: str) -> Array:
-    """Sorted distinct values: a hash table first, so that V rather than 2E values are sorted."""
-    xp, frame = get_backend(backend).array, get_backend(backend).frame
-    return xp.sort(xp.asarray(frame.Series(values).unique()))
+    distinct = get_backend(backend).distinct
+    return _unite([distinct(frame[name].values).astype("int64", copy=False) for name in ("src", "dst")], backend)
 
 
 def _unite(found: list[Array], backend: str) -> Array:
-    return _distinct(get_backend(backend).array.concatenate(found), backend)
+    return get_backend(backend).distinct(get_backend(backend).array.concatenate(found))
 
 
-def _arrow(ids: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.array(ids, type=pa.large_string())
+def _text_ids(frame: Frame, backend: str) -> Any:
+    return _unite_text([frame["src"], frame["dst"]], backend)
 
 
-def _text_ids(frame: Frame) -> Any:
-    return _unite_text([_arrow(frame["src"]), _arrow(frame["dst"])])
+def _unite_text(found: list[Any], backend: str) -> Any:
+    return get_backend(backend).text.unite(found)
 
 
-def _unite_text(found: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array(found).unique()
-
-
-def _text_map(ids: Any) -> TextMap:
+def _text_map(ids: Any, backend: str) -> TextMap:
     check_size(len(ids))
-    return TextMap(ids.sort())
+    return TextMap(get_backend(backend).text.ascending(ids), backend)
 
 
 def _sorted_map(ids: Array, backend: str) -> SortedMap:

@@ -66,11 +66,11 @@ def any_numbering(edges, vertices):
 
 
 @pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
-@pytest.mark.parametrize("name", ["hub", "hub tiny", "trust", "trust without VC, CO, VH", "merge", "search"])
+@pytest.mark.parametrize("name", ["hub", "hub tiny", "trust", "trust without VC, CO, VH", "merge", "search", "visit"])
 def test_kernels_compile(name, architecture):
     bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
-    kernel, macros = VARIANTS[name]
-    text = nvrtc.source(kernel, launch.defines(kernel, macros)).encode()
+    kernel, macros = VARIANTS.get(name, (name, {}))
+    text = nvrtc.source(kernel, () if name == "visit" else launch.defines(kernel, macros)).encode()
     _, program = bindings.nvrtcCreateProgram(text, f"{kernel}.cu".encode(), 0, [], [])
     options = [option.encode() for option in nvrtc.OPTIONS] + [f"--gpu-architecture=sm_{architecture}".encode()]
     (error,) = bindings.nvrtcCompileProgram(program, len(options), options)
@@ -85,7 +85,7 @@ def test_kernels_compile(name, architecture):
 
 
 def test_entry_points_are_extern_c():
-    for kernel in ("hub", "trust", "merge", "search"):
+    for kernel in ("hub", "trust", "merge", "search", "visit"):
         text = (nvrtc.folder() / f"{kernel}.cu").read_text()
         assert text.count("__global__") == text.count('extern "C" __global__') > 0
         assert "#include" not in text

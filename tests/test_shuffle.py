@@ -107,7 +107,7 @@ class Watched(Direct):
 @contextmanager
 def many_partitions(large=8):
     """As if a handful of edges were a lot."""
-    with mock.patch.multiple(edge_stage, SMALL=1, MEDIUM=1, LARGE=large):
+    with mock.patch.multiple(edge_stage, SMALL=1, MEDIUM=1, PARTITION_EDGES={"cpu": large}):
         yield
 
 

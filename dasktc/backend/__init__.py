@@ -1,7 +1,8 @@
 """The backend seam: an array module, a frame module, a sort, and "evaluate a triple".
 
 Tasks carry a backend's name, never its modules: each worker calls `get_backend` for itself, so a
-client needs no GPU library.
+client needs no GPU library. What a client has to know of a backend (`KERNELS`, `PARTITION_EDGES`,
+`scratch_bytes`) is here without one.
 """
 
 from __future__ import annotations
@@ -10,14 +11,47 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from dasktc.csr import BlockTask, TaskCount
+from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
-__all__ = ["BACKENDS", "Backend", "get_backend"]
+__all__ = [
+    "AUTO_CUDA",
+    "BACKENDS",
+    "PARTITION_EDGES",
+    "PLACES",
+    "Backend",
+    "TextIds",
+    "get_backend",
+    "kernels",
+    "scratch_bytes",
+    "unusable",
+]
 
-BACKENDS = ("cpu",)
+BACKENDS = ("cpu", "cuda")
+AUTO_CUDA = False
+"""Whether `auto` takes a usable GPU. Not before the tests marked `gpu` have passed on one."""
+PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
+"""Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
+
+PLACES = {"cpu": 2**63 - 1, "cuda": 2**31 - 1}
+"""Most entries of an array that values can be written to by place: CuPy numbers them in 32 bits."""
+
+
+class TextIds(NamedTuple):
+    """What a backend does with columns of text ids.
+
+    unite (columns) gives the distinct ids of several columns or of results of itself; ascending
+    (ids) sorts them by their UTF-8 bytes; dense (ids, column) finds the place of each of a column's
+    ids among sorted ones, as an integer array of the backend; arrow (ids) gives them as one Arrow
+    array on the host.
+    """
+
+    unite: Callable[[list[Any]], Any]
+    ascending: Callable[[Any], Any]
+    dense: Callable[[Any, Any], Any]
+    arrow: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -29,9 +63,16 @@ class Backend:
     name : str
         The name that tasks carry.
     frame : module
-        The data frame module of edge frames: pandas.
+        The data frame module of edge frames: pandas or cudf.
     array : module
-        The array module of everything after reading: numpy.
+        The array module of everything after reading: numpy or cupy.
+    read : callable (part, upstream) -> frame
+        Reads a part of a source (`sources.Part`) to a frame of `frame`.
+    text : TextIds
+    distinct : callable (values) -> array
+        The distinct values of an integer array, ascending.
+    lookup : callable (ids, values) -> array
+        The place of each value among `ids`, which are ascending, distinct and hold it.
     sort : callable (keys, bound) -> array
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
     count : callable (task, kernel) -> TaskCount
@@ -41,6 +82,14 @@ class Backend:
         edges, the edges of the largest block, and the most columns or rows of a block.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
+    support : callable (task) -> (supports, triangles, wedges)
+        Each edge's triangles in a task, as `visit.support` has them.
+    listing : callable (task, limit) -> array
+        The first triangles of a task, as `visit.listing` has them, in NumPy.
+    add_ends : callable (block, values, at_row, at_column)
+        Adds each edge's value to both of its ends, as `visit.add_ends` does.
+    memory : callable () -> int
+        Bytes that this process could allocate now where the blocks are.
     chunk : int
         Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
         intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
@@ -50,10 +99,18 @@ class Backend:
     name: str
     frame: ModuleType
     array: ModuleType
+    read: Callable[[Any, Any], Any]
+    text: TextIds
+    distinct: Callable[[Any], Any]
+    lookup: Callable[[Any, Any], Any]
     sort: Callable[[Any, int], Any]
     count: Callable[[BlockTask, str], TaskCount]
     scratch_bytes: Callable[[str, int, int, int], int]
     expected_probes: Callable[[BlockTask, str], int]
+    support: Callable[[BlockTask], tuple[list[Any], int, int]]
+    listing: Callable[[BlockTask, int], Any]
+    add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    memory: Callable[[], int]
     chunk: int = 1 << 13
 
 
@@ -63,15 +120,60 @@ def get_backend(name: str) -> Backend:
 
     Parameters
     ----------
-    name : {"cpu"}
+    name : {"cpu", "cuda"}
 
     Raises
     ------
     InputError
-        No backend has that name.
+        No backend has that name, or this process cannot use it.
     """
     if name == "cpu":
         from dasktc.backend import cpu
 
         return cpu.BACKEND
+    if name == "cuda":
+        from dasktc.backend import cuda
+
+        return cuda.backend()
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
+
+
+def unusable(name: str) -> str | None:
+    """Say why this process cannot use a backend; None where it can.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    """
+    try:
+        get_backend(name)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def kernels(name: str) -> tuple[str, ...]:
+    """The kernels that a backend has, the default first; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    """
+    if name == "cuda":
+        from dasktc.backend import nvrtc
+
+        return nvrtc.KERNELS
+    from dasktc.backend import cpu
+
+    return cpu.KERNELS
+
+
+def scratch_bytes(name: str, kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
+    if name == "cuda":
+        from dasktc.backend import launch
+
+        return launch.scratch_bytes(kernel, index_edges, block_edges, columns)
+    from dasktc.backend import cpu
+
+    return cpu.scratch_bytes(kernel, index_edges, block_edges, columns)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backend import Backend, hub, hub_tables, intersect, radix
+from dasktc.backend import Backend, TextIds, hub, hub_tables, intersect, radix, text, visit
 from dasktc.backend.bisection import lstc, tcstream
 from dasktc.backend.hindex import hindex
 from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_probes
 from dasktc.backend.radix import sort
 from dasktc.backend.splits import sample_bytes, triple
-from dasktc.csr import BlockTask, TaskCount
+from dasktc.csr import Array, BlockTask, TaskCount
 from dasktc.errors import InputError
 
 __all__ = ["BACKEND", "KERNELS", "count", "expected_probes", "scratch_bytes", "sort", "warm"]
@@ -126,12 +126,46 @@ def warm() -> None:
     radix.radix_sort.load()
 
 
+def _read(part: Any, upstream: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = part.read(BACKEND, upstream)
+    return frame
+
+
+def _memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def _distinct(values: Array) -> Array:
+    """Sorted distinct values: a hash table first, so that V rather than 2E values are sorted."""
+    return np.sort(np.asarray(pd.Series(values).unique()))
+
+
+def _lookup(ids: Array, values: Array) -> Array:
+    """By a hash table of all ids if there are more values to look up; else by sorted binary search."""
+    if len(values) > 16 * len(ids):
+        return pd.Index(ids).get_indexer(values)
+    order = np.argsort(values)
+    found = np.empty(len(values), dtype="int64")
+    found[order] = ids.searchsorted(values[order])
+    return found
+
+
 BACKEND = Backend(
     name="cpu",
     frame=pd,
     array=np,
+    read=_read,
+    text=TextIds(text.unite, text.ascending, text.dense, text.arrow),
+    distinct=_distinct,
+    lookup=_lookup,
     sort=sort,
     count=count,
     scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
+    support=visit.support,
+    listing=visit.listing,
+    add_ends=visit.add_ends,
+    memory=_memory,
 )

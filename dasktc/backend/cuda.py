@@ -6,25 +6,24 @@ Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, Cu
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
-from dasktc.backend import Backend, launch
+from dasktc.backend import Backend, TextIds, device_visit, launch
 from dasktc.backend.launch import scratch_bytes
 from dasktc.backend.nvrtc import KERNELS, OPTIONS, Defines, source
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
+HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with --backend cpu"
+
 try:
     import cupy as cp
 except ImportError as missing:
-    raise InputError(
-        f"CuPy cannot be imported ({missing}): the cuda backend is not installed; install dasktc[cuda13] or "
-        "dasktc[cuda12] to match the driver, or count with --backend cpu"
-    ) from missing
+    raise InputError(f"CuPy cannot be imported ({missing}): the cuda backend is not installed; {HOW}") from missing
 
-__all__ = ["KERNELS", "CudaDevice", "count", "device", "expected_probes", "scratch_bytes", "sort", "warm"]
+__all__ = ["KERNELS", "CudaDevice", "backend", "count", "device", "expected_probes", "scratch_bytes", "sort", "warm"]
 
 CHUNK = 1 << 26
 """Elements at a time of elementwise arithmetic: 0.5 GB, far above what a launch costs."""
@@ -117,10 +116,12 @@ def _typed(task: BlockTask) -> BlockTask:
     """The task with arrays of the kernels' types; blocks that are one stay one."""
     blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
     index, table, stream = (blocks[id(block)] for block in (task.index, task.table, task.stream))
-    return BlockTask(index, table, stream, task.split, task.splits)
+    return replace(task, index=index, table=table, stream=stream)
 
 
 def _block(block: OrientedCSR) -> OrientedCSR:
+    if (block.offsets.dtype, block.columns.dtype) == ("int64", "int32"):
+        return block
     offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
     columns = cp.ascontiguousarray(block.columns, dtype="int32")
     return replace(block, offsets=offsets, columns=columns)
@@ -162,28 +163,35 @@ def warm() -> None:
         _compile(kernel, None)
 
 
-@cache
+def _distinct(values: Array) -> Array:
+    """Sorted distinct integers; some at a time, since sorting takes twice their memory."""
+    found = [cp.unique(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
+    return cp.unique(cp.concatenate(found)) if len(found) > 1 else cp.unique(values)
+
+
+def _lookup(ids: Array, values: Array) -> Array:
+    return ids.searchsorted(values)
+
+
+def _support(task: BlockTask) -> tuple[list[Array], int, int]:
+    return device_visit.support(device(), _typed(task))
+
+
+def _listing(task: BlockTask, limit: int) -> Any:
+    return device_visit.listing(device(), _typed(task), limit)
+
+
 def _frames() -> ModuleType:
     try:
         import cudf
+        import rmm  # noqa: F401  (what comes with it)
     except ImportError as missing:
-        raise InputError(
-            f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; install dasktc[cuda13] or "
-            "dasktc[cuda12] with pip's --extra-index-url https://pypi.nvidia.com, or take RAPIDS from conda"
-        ) from missing
+        raise InputError(f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; {HOW}") from missing
     found: ModuleType = cudf
     return found
 
 
-def backend() -> Backend:
-    """Build the backend; needs cuDF and a GPU.
-
-    Raises
-    ------
-    InputError
-        cuDF, the driver or a GPU is missing.
-    """
-    frames = _frames()
+def _refuse_without_gpu() -> None:
     try:
         found = cp.cuda.runtime.getDeviceCount()
     except cp.cuda.runtime.CUDARuntimeError as failed:
@@ -192,20 +200,38 @@ def backend() -> Backend:
         ) from failed
     if found == 0:
         raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
-    return Backend(
+
+
+@cache
+def backend() -> Backend:
+    """Build the backend, once a process; needs cuDF and a GPU.
+
+    Raises
+    ------
+    InputError
+        cuDF, the driver or a GPU is missing.
+    """
+    _refuse_without_gpu()
+    frames = _frames()
+    from dasktc.backend import cuda_frames, cuda_memory
+
+    cuda_memory.share_pool()
+    made = Backend(
         name="cuda",
         frame=frames,
         array=cp,
+        read=lambda part, upstream: cuda_frames.read(made, part, upstream),
+        text=TextIds(cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of),
+        distinct=_distinct,
+        lookup=_lookup,
         sort=sort,
         count=count,
         scratch_bytes=scratch_bytes,
         expected_probes=expected_probes,
+        support=_support,
+        listing=_listing,
+        add_ends=partial(device_visit.add_ends, cp),
+        memory=cuda_memory.available,
         chunk=CHUNK,
     )
-
-
-def __getattr__(name: str) -> Backend:
-    """BACKEND is built when it is asked for, so that kernels work without cuDF."""
-    if name == "BACKEND":
-        return backend()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return made

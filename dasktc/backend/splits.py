@@ -27,7 +27,7 @@ import numpy as np
 
 from dasktc.backend.hub import BLOCK, HUBS, SHORT, SPARSE
 from dasktc.backend.intersect import Triple
-from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR
+from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR, on_host
 from dasktc.errors import CountError
 
 __all__ = ["rows_of", "sample_bytes", "triple"]
@@ -156,12 +156,8 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
     if task.shift != BEHIND:
         a = a * (place - first) // degree  # entries before v, as if they were spread evenly
-    u, v, a, b, degree = (_on_host(array) for array in (u, v, a, b, degree))
+    u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
     return u, 1 + ROW // degree + COSTS[task.cut_for](a, b, v)
-
-
-def _on_host(array: Array) -> Array:
-    return array.get() if hasattr(array, "get") else array
 
 
 def _hub(a: Array, b: Array, v: Array) -> Array:

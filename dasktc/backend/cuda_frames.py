@@ -1,0 +1,90 @@
+"""Edge frames on the device: how parts of a source become cuDF frames, and columns of text ids.
+
+A part that can be read on the device is (`read_on_device`); any other is read on the host and copied
+once. Integer ids are 32 bits wide where they fit, narrowed some at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cudf
+import cupy as cp
+import numpy as np
+
+from dasktc.backend import Backend, get_backend
+from dasktc.backend.text import arrow
+from dasktc.csr import Array
+
+__all__ = ["arrow_of", "ascending", "dense", "narrowed", "read", "unite"]
+
+CHUNK = 1 << 26
+"""Ids narrowed at a time."""
+
+
+def read(backend: Backend, part: Any, upstream: Any) -> Any:
+    """Read a part of a source.
+
+    Parameters
+    ----------
+    backend : Backend
+        This one.
+    part : Part
+    upstream : object
+
+    Returns
+    -------
+    cudf.DataFrame
+        Columns "src" and "dst": both int32, both int64, or both text.
+    """
+    on_device = getattr(part, "read_on_device", None)
+    found = None if on_device is None else on_device(backend, upstream)
+    frame = part.read(get_backend("cpu"), upstream) if found is None else found
+    columns = [frame[name] for name in ("src", "dst")]
+    if not all(column.dtype.kind in "iu" for column in columns):
+        return (
+            frame if found is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
+        )
+    source, target = narrowed(*(column.values for column in columns))
+    return cudf.DataFrame({"src": source, "dst": target})
+
+
+def _text(column: Any) -> Any:
+    return cudf.Series(arrow(column))
+
+
+def narrowed(*columns: Array) -> list[Array]:
+    """Columns of integers, of NumPy or CuPy, as CuPy arrays of one type: int32 where all of them fit."""
+    bounds = np.iinfo(np.int32)
+    fit = all(bounds.min <= int(c.min()) and int(c.max()) <= bounds.max for c in columns if len(c))
+    dtype = "int32" if fit else "int64"
+    return [_as_type(column, dtype) for column in columns]
+
+
+def _as_type(column: Array, dtype: str) -> Array:
+    if isinstance(column, cp.ndarray) and column.dtype == dtype:
+        return column
+    found = cp.empty(len(column), dtype=dtype)
+    for start in range(0, len(column), CHUNK):
+        found[start : start + CHUNK] = cp.asarray(column[start : start + CHUNK])
+    return found
+
+
+def unite(columns: list[Any]) -> Any:
+    """The distinct ids of all columns, in no order."""
+    return cudf.concat(columns, ignore_index=True).unique()
+
+
+def ascending(ids: Any) -> Any:
+    """The ids, sorted by their UTF-8 bytes."""
+    return ids.sort_values(ignore_index=True)
+
+
+def dense(ids: Any, column: Any) -> Array:
+    """The place of each of a column's ids among `ids`, int64."""
+    return ids.searchsorted(column)
+
+
+def arrow_of(ids: Any) -> Any:
+    """The ids as an Arrow array on the host."""
+    return ids.to_arrow()

@@ -1,0 +1,84 @@
+"""Visiting the triangles of a counting task on a device: what `visit` does on the CPU, see kernels/visit.cu."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend.device import Device, describe, spread
+from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
+
+__all__ = ["add_ends", "listing", "support"]
+
+ENDS = 1 << 22
+"""Edges whose ends are added to at a time."""
+
+
+def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
+    """Count the triangles of a task for each of their edges; as `visit.support`.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    """
+    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
+    for block in blocks:
+        if id(block) not in shared:
+            shared[id(block)] = device.array.zeros(block.edges, dtype="int32")
+    supports = [shared[id(block)] for block in blocks]
+    triangles, wedges = _visit(device, task, "visit_support", *supports)
+    return supports, triangles, wedges
+
+
+def listing(device: Device, task: BlockTask, limit: int) -> Any:
+    """List triangles of a task, row by row; as `visit.listing`, and the same ones.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    limit : int
+    """
+    given, xp = describe(device, task), device.array
+    first, last = (int(task.index.offsets[int(given[end][0])]) for end in ("begin", "end"))
+    counts = xp.zeros(last - first, dtype="uint32")
+    found = min(limit, _visit(device, task, "visit_edges", counts)[0])
+    listed = xp.empty(3 * found, dtype="int32")
+    if found:
+        _visit(device, task, "visit_list", xp.cumsum(counts, dtype="int64"), np.int64(found), listed)
+    return on_host(listed).reshape(found, 3)
+
+
+def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:
+    """Run an entry point; the triangles and wedges that it met."""
+    given, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
+    rows = int(given["rows"][0])
+    if rows and task.index.edges:
+        spread(device, "visit", entry, (), rows, given, *values, totals)
+    triangles, wedges, _, _ = totals.tolist()
+    return int(triangles), int(wedges)
+
+
+def add_ends(xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
+    """Add the value of each edge to both of its ends; as `visit.add_ends`.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy.
+    block : OrientedCSR
+    values : array of int32, shape (edges,), not negative
+    at_row, at_column : array of int64
+        Changed in place; may be one and the same.
+    """
+    for start in range(0, block.edges, ENDS):
+        stop = min(start + ENDS, block.edges)
+        rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
+        more = values[start:stop].astype("uint64")  # CuPy adds by place to unsigned numbers only
+        xp.add.at(at_row.view("uint64"), rows, more)
+        xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)

@@ -1,0 +1,78 @@
+// visit: each triangle of a task met once, to say more than how many there are.
+//
+// A thread an edge (u, v), A = the entries of table.row(u) before v, B = stream.row(v). The entries of
+// the shorter list are searched in the longer one, both ascending, each from where the last one was
+// found: what they share comes in ascending order. Plain, for it runs beside no other kernel.
+//
+// A triangle's three edges stand at a place each of the columns of index, table and stream.
+//
+//   visit_support   adds one at each of the three places
+//   visit_edges     writes every index edge's triangles, by its place among the split's
+//   visit_list      writes triangles (u, v, w) down where the running sum of these says
+
+// The shared entries of the two lists of index edge p, as `found(place in table, place in stream)`.
+template <class Found>
+__device__ __forceinline__ uint32 each_triangle(const Task& t, int64 p, int64 first, int64 last, Sums& sums,
+    const Found& found) {
+  int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.length(v);
+  int64 a = before(t, p, first, last, v);
+  sums.wedges += b;
+  bool swap = a > b;
+  const int32 *row = t.table.columns + first, *list = t.stream.columns + begin;
+  const int32 *few = swap ? list : row, *many = swap ? row : list;
+  int64 size = min(a, b), end = max(a, b);
+  uint32 count = 0;
+  for (int64 i = 0, at = 0; i < size; i++) {
+    at = lower_bound(many, at, end, few[i]);
+    if (at == end) { break; }
+    if (many[at] != few[i]) { continue; }
+    found(first + (swap ? at : i), begin + (swap ? i : at));
+    count++;
+  }
+  sums.triangles += count;
+  return count;
+}
+
+extern "C" __global__ void visit_support(Task t, uint32* in_index, uint32* in_table, uint32* in_stream,
+    Totals* totals) {
+  Sums sums;
+  auto all = [](int64, int64, int64) { return true; };
+  each_edge(t, all, [&](int64, int64 p, int64 first, int64 last) {
+    uint32 count = each_triangle(t, p, first, last, sums, [&](int64 in_row, int64 in_list) {
+      atomicAdd(in_table + in_row, 1u);
+      atomicAdd(in_stream + in_list, 1u);
+    });
+    if (count) { atomicAdd(in_index + p, count); }
+  });
+  sums.add_up(totals);
+}
+
+extern "C" __global__ void visit_edges(Task t, uint32* counts, Totals* totals) {
+  Sums sums;
+  int64 base = t.index.offsets[t.begin];
+  auto all = [](int64, int64, int64) { return true; };
+  each_edge(t, all, [&](int64, int64 p, int64 first, int64 last) {
+    counts[p - base] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
+  });
+  sums.add_up(totals);
+}
+
+// `ends` are the running sums of the counts; the first `limit` triangles are written, three ids each.
+extern "C" __global__ void visit_list(Task t, const int64* ends, int64 limit, int32* list, Totals* totals) {
+  Sums sums;
+  int64 base = t.index.offsets[t.begin];
+  auto all = [](int64, int64, int64) { return true; };
+  each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
+    int64 place = p > base ? ends[p - base - 1] : 0;
+    if (place >= limit || place == ends[p - base]) { return; }
+    each_triangle(t, p, first, last, sums, [&](int64 in_row, int64) {
+      if (place < limit) {
+        list[3 * place] = int32(u);
+        list[3 * place + 1] = t.index.columns[p];
+        list[3 * place + 2] = t.table.columns[in_row];
+      }
+      place++;
+    });
+  });
+  sums.add_up(totals);
+}

@@ -1,0 +1,30 @@
+"""The CUDA backend with its GPU libraries replaced by strict stand-ins: `with backend(): get_backend("cuda")`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from unittest import mock
+
+import dasktc.backend
+from emulation import cudf_strict, cupy_strict
+
+
+@contextmanager
+def backend():
+    """The modules of the backend, imported anew with the stand-ins, and forgotten afterwards."""
+    stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
+    with mock.patch.dict(sys.modules):
+        _forget()
+        sys.modules.update(stand_ins)
+        try:
+            yield dasktc.backend.get_backend("cuda")
+        finally:
+            _forget()
+
+
+def _forget():
+    dasktc.backend.get_backend.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("dasktc.backend.cuda")]:
+        del sys.modules[name]
+        vars(dasktc.backend).pop(name.rpartition(".")[2], None)

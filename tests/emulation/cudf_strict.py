@@ -1,0 +1,195 @@
+"""A stand-in for the little of cuDF and RMM that edge frames need, on pandas, as strict as `cupy_strict`."""
+
+from __future__ import annotations
+
+import io
+import types
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from emulation import cupy_strict as cp
+
+
+class Series:
+    """A column on the device."""
+
+    __hash__ = None
+
+    def __init__(self, data=None, index=None, dtype=None, name=None):
+        if isinstance(data, Series):
+            data = data._held
+        elif isinstance(data, cp.ndarray):
+            data = data._held
+        elif not isinstance(data, (list, pa.Array, pa.ChunkedArray, np.ndarray, pd.Series)):
+            raise TypeError(f"a column is made of {type(data)}")
+        if isinstance(data, (pa.Array, pa.ChunkedArray)):
+            data = pd.array(data, dtype="str")
+        self._held = pd.Series(data, dtype=dtype).reset_index(drop=True)
+
+    dtype = property(lambda self: self._held.dtype)
+    null_count = property(lambda self: int(self._held.isna().sum()))
+
+    def __len__(self):
+        return len(self._held)
+
+    def __iter__(self):
+        raise TypeError("Series object is not iterable. Consider using `.to_arrow()`, `.to_pandas()` or `.values_host`")
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Implicit conversion to a host NumPy array via __array__ is not allowed")
+
+    @property
+    def values(self):
+        if self.dtype.kind not in "iufb":
+            raise TypeError("String arrays are not supported by CuPy")
+        return cp.ndarray(self._held.to_numpy())
+
+    def __ne__(self, other):
+        return Series((self._held != other._held).astype(bool))
+
+    def astype(self, dtype):
+        return Series(self._held.astype(dtype))
+
+    def min(self):
+        return self._held.min()
+
+    def max(self):
+        return self._held.max()
+
+    def sum(self):
+        return self._held.sum()
+
+    def unique(self):
+        return Series(self._held.drop_duplicates())
+
+    def sort_values(self, *, ignore_index=False):
+        ordered = sorted(self._held.tolist(), key=str.encode)
+        return Series(pa.array(ordered, pa.large_string()))
+
+    def searchsorted(self, values, side="left"):
+        held = [item.encode() for item in self._held.tolist()]
+        wanted = [item.encode() for item in values._held.tolist()]
+        return cp.ndarray(np.searchsorted(np.array(held, object), np.array(wanted, object), side).astype("int64"))
+
+    def to_arrow(self):
+        return pa.array(self._held.tolist(), pa.large_string())
+
+
+class DataFrame:
+    """Columns on the device."""
+
+    def __init__(self, data=None, index=None, columns=None, dtype=None, copy=None):
+        if copy is not None:
+            raise NotImplementedError("copy is not currently implemented.")
+        if any(isinstance(column, np.ndarray) for column in data.values()):
+            raise TypeError("a frame is made of host arrays: a copy in secret")
+        self._columns = {name: Series(column) for name, column in data.items()}
+
+    columns = property(lambda self: list(self._columns))
+
+    def __len__(self):
+        return len(next(iter(self._columns.values())))
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            return self._columns[key]
+        if isinstance(key, Series) and key.dtype == bool:
+            kept = key._held
+            return DataFrame({name: Series(column._held[kept]) for name, column in self._columns.items()})
+        raise TypeError(f"a frame is indexed by {type(key)}")
+
+    @property
+    def iloc(self):
+        return _Places(self)
+
+    def reset_index(self, *, drop):
+        return self
+
+
+class _Places:
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        columns = self._frame._columns
+        return DataFrame({name: Series(column._held.iloc[rows]) for name, column in columns.items()})
+
+
+def concat(objs, ignore_index=False):
+    return Series(pd.concat([item._held for item in objs], ignore_index=True))
+
+
+def read_parquet(filepath_or_buffer, engine="cudf", columns=None, *, row_groups=None, use_pandas_metadata=True):
+    found = pq.ParquetFile(filepath_or_buffer).read_row_groups(row_groups, columns=columns)
+    return DataFrame({name: _column(found.column(name)) for name in columns})
+
+
+def _column(column):
+    if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        return Series(column)
+    if pa.types.is_dictionary(column.type):
+        return Series(pd.Series(column.to_pandas(), dtype="category"))
+    return Series(column.to_pandas())
+
+
+def read_csv(filepath_or_buffer, sep=",", *, header="infer", names=None, usecols=None, dtype=None):
+    assert isinstance(filepath_or_buffer, io.BytesIO)
+    found = pd.read_csv(filepath_or_buffer, sep=sep, header=header, names=names, usecols=usecols, dtype=dtype)
+    return DataFrame({name: Series(found[name]) for name in found.columns})
+
+
+def module():
+    """This file as the module `cudf`."""
+    made = types.ModuleType("cudf")
+    made.__dict__.update(
+        Series=Series, DataFrame=DataFrame, concat=concat, read_parquet=read_parquet, read_csv=read_csv
+    )
+    made.__version__ = "26.10.2"
+    return made
+
+
+# RMM
+
+
+class CudaMemoryResource:
+    """The device's own allocator."""
+
+
+class PoolMemoryResource:
+    """A pool."""
+
+    def __init__(self, upstream_mr, initial_pool_size=None, maximum_pool_size=None):
+        self.upstream_mr, self._size = upstream_mr, initial_pool_size
+
+    def pool_size(self):
+        return self._size
+
+
+class StatisticsResourceAdaptor:
+    """What counts allocations."""
+
+    def __init__(self, upstream_mr):
+        self.upstream_mr = upstream_mr
+        self.allocation_counts = types.SimpleNamespace(current_bytes=0)
+
+
+def rmm():
+    """RMM, as it is before anybody sets anything, by module name."""
+    current = [CudaMemoryResource()]
+    made, resources, allocators, of_cupy = (
+        types.ModuleType(name) for name in ("rmm", "rmm.mr", "rmm.allocators", "rmm.allocators.cupy")
+    )
+    resources.__dict__.update(
+        CudaMemoryResource=CudaMemoryResource,
+        PoolMemoryResource=PoolMemoryResource,
+        StatisticsResourceAdaptor=StatisticsResourceAdaptor,
+        get_current_device_resource=lambda: current[0],
+        set_current_device_resource=lambda resource: current.__setitem__(0, resource),
+    )
+    of_cupy.rmm_cupy_allocator = lambda size: None
+    made.mr, made.allocators, allocators.cupy, made.__version__ = resources, allocators, of_cupy, "26.10.0"
+    return {module.__name__: module for module in (made, resources, allocators, of_cupy)}

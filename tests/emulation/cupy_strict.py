@@ -1,0 +1,443 @@
+"""A stand-in for CuPy on the host, for tests: its arrays are NumPy's, and it refuses what CuPy refuses.
+
+Only functions and parameters that CuPy has are here (`test_cuda_pipeline.py` compares the signatures
+where CuPy is installed). An array is no NumPy array and turns into one by `get` alone; it mixes with
+Python numbers, NumPy scalars and its like. Stricter than CuPy: it takes part in no function of NumPy,
+is not iterated over, and no NumPy array indexes it, all of which would copy in secret. What `empty`
+gives holds rubbish.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import types
+
+import numpy as np
+
+from emulation.host import HostDevice
+
+HOST, LAUNCHING = HostDevice(), threading.Lock()
+NUMBERS = (bool, int, float, np.generic)
+SCATTERED = {
+    "add": "int32 uint32 uint64 float16 float32 float64",
+    "minimum": "int32 uint32 uint64 float32 float64",
+    "maximum": "int32 uint32 uint64 float32 float64",
+}
+"""Types that a ufunc's `at` takes: those with an atomic function in CUDA."""
+
+
+class ndarray:
+    """An array on the device."""
+
+    __hash__ = None
+
+    def __init__(self, held):
+        self._held = held
+
+    # leaving the device
+
+    def get(self, stream=None, order="C", out=None, blocking=True):
+        return self._held.copy()
+
+    def tolist(self):
+        return self._held.tolist()
+
+    def item(self):
+        return self._held.item()
+
+    def __int__(self):
+        return int(self._one())
+
+    def __float__(self):
+        return float(self._one())
+
+    def __bool__(self):
+        return bool(self._one())
+
+    def _one(self):
+        if self._held.size != 1:
+            raise ValueError(f"an array of {self._held.size} elements is no number")
+        return self._held.reshape(())[()]
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        raise TypeError(f"numpy.{ufunc.__name__} was given an array on the device")
+
+    def __array_function__(self, function, kinds, args, kwargs):
+        raise TypeError(f"numpy.{function.__name__} was given an array on the device")
+
+    def __iter__(self):
+        raise TypeError("an array on the device is iterated over: a copy an element")
+
+    # what it is
+
+    dtype = property(lambda self: self._held.dtype)
+    shape = property(lambda self: self._held.shape)
+    ndim = property(lambda self: self._held.ndim)
+    size = property(lambda self: self._held.size)
+    nbytes = property(lambda self: self._held.nbytes)
+    itemsize = property(lambda self: self._held.itemsize)
+    flags = property(
+        lambda self: types.SimpleNamespace(
+            c_contiguous=self._held.flags.c_contiguous, f_contiguous=self._held.flags.f_contiguous
+        )
+    )
+    data = property(lambda self: types.SimpleNamespace(ptr=self._held.ctypes.data))
+
+    def __len__(self):
+        return len(self._held)
+
+    def __repr__(self):
+        return f"device {self._held!r}"
+
+    def __reduce__(self):
+        return ndarray, (self._held.copy(),)
+
+    # parts
+
+    def __getitem__(self, key):
+        return _device(self._held[_key(key)])
+
+    def __setitem__(self, key, value):
+        key = _key(key)
+        if isinstance(key, np.ndarray) and self.size >= 2**31:
+            raise OverflowError("values are scattered into 2^31 places at most")
+        self._held[key] = _value(value)
+
+    def take(self, indices, axis=None, out=None):
+        return _device(self._held.take(_value(indices), axis))
+
+    def searchsorted(self, v, side="left", sorter=None):
+        return searchsorted(self, v, side, sorter)
+
+    def view(self, dtype=None, type=None):
+        return _device(self._held.view(dtype))
+
+    def reshape(self, *shape):
+        return _device(self._held.reshape(*shape))
+
+    def ravel(self):
+        return _device(self._held.ravel())
+
+    def copy(self, order="C"):
+        return _device(self._held.copy())
+
+    def astype(self, dtype, order="K", casting=None, subok=None, copy=True):
+        return _device(self._held.astype(dtype, copy=copy))
+
+    def clip(self, min=None, max=None, out=None):
+        return _device(self._held.clip(_value(min), _value(max)))
+
+    def fill(self, value):
+        self._held.fill(_value(value))
+
+    def nonzero(self):
+        return tuple(map(_device, self._held.nonzero()))
+
+    def repeat(self, repeats, axis=None):
+        return repeat(self, repeats, axis)
+
+    # of all elements
+
+    def sum(self, axis=None, dtype=None, out=None, keepdims=False):
+        return _device(self._held.sum(axis=axis, dtype=dtype, keepdims=keepdims))
+
+    def min(self, axis=None, out=None, keepdims=False):
+        return _device(self._held.min(axis=axis, keepdims=keepdims))
+
+    def max(self, axis=None, out=None, keepdims=False):
+        return _device(self._held.max(axis=axis, keepdims=keepdims))
+
+    def any(self, axis=None, out=None, keepdims=False):
+        return _device(self._held.any(axis=axis, keepdims=keepdims))
+
+    def all(self, axis=None, out=None, keepdims=False):
+        return _device(self._held.all(axis=axis, keepdims=keepdims))
+
+    def cumsum(self, axis=None, dtype=None, out=None):
+        return _device(self._held.cumsum(axis=axis, dtype=dtype))
+
+    def sort(self, axis=-1, kind=None):
+        _stable(kind)
+        self._held.sort(axis=axis)
+
+    def argsort(self, axis=-1, kind=None):
+        _stable(kind)
+        return _device(self._held.argsort(axis=axis, kind="stable"))
+
+
+def _device(found):
+    return ndarray(np.asarray(found))
+
+
+def _value(value):
+    """What an operation may take besides its array: its like, or a number."""
+    if isinstance(value, ndarray):
+        return value._held
+    if value is None or isinstance(value, NUMBERS):
+        return value
+    raise TypeError(f"Unsupported type {type(value)}")
+
+
+def _key(key):
+    if isinstance(key, tuple):
+        return tuple(map(_key, key))
+    if isinstance(key, ndarray):
+        if key.ndim == 0:
+            raise TypeError("an element of an array on the device is no Python index; use int()")
+        return key._held
+    if key is None or key is Ellipsis or isinstance(key, (int, np.integer)):
+        return key
+    if isinstance(key, slice):
+        for end in (key.start, key.stop, key.step):
+            if not (end is None or isinstance(end, (int, np.integer))):
+                raise TypeError("slice indices must be integers; an element on the device is none")
+        return key
+    raise TypeError(f"an array on the device is indexed by {type(key)}")
+
+
+def _stable(kind):
+    if kind not in (None, "stable"):
+        raise ValueError(f"kind={kind!r} is not supported")
+
+
+def _operator(name):
+    def operate(self, other):
+        if not isinstance(other, (ndarray, *NUMBERS)):
+            raise TypeError(f"Unsupported type {type(other)}")
+        found = getattr(self._held, name)(_value(other))
+        if found is NotImplemented:
+            return found
+        return self if name.startswith("__i") and name != "__invert__" else _device(found)
+
+    return operate
+
+
+for _name in "add sub mul floordiv truediv mod and or xor lshift rshift".split():
+    for _kind in ("__{}__", "__r{}__", "__i{}__"):
+        setattr(ndarray, _kind.format(_name), _operator(_kind.format(_name)))
+for _name in "eq ne lt le gt ge".split():
+    setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in ("__neg__", "__invert__", "__abs__"):
+    setattr(ndarray, _name, lambda self, _name=_name: _device(getattr(self._held, _name)()))
+
+
+# making arrays
+
+
+def asarray(a, dtype=None, order=None, *, copy=None, blocking=False):
+    return _device(np.array(a._held if isinstance(a, ndarray) else a, dtype=dtype, copy=copy))
+
+
+def ascontiguousarray(a, dtype=None):
+    return asarray(a, dtype)
+
+
+def arange(start, stop=None, step=1, dtype=None):
+    return _device(np.arange(0 if stop is None else start, start if stop is None else stop, step, dtype=dtype))
+
+
+def empty(shape, dtype=float, order="C"):
+    made = np.empty(shape, dtype)
+    made.reshape(-1).view("u1")[:] = 0xA5
+    return _device(made)
+
+
+def zeros(shape, dtype=float, order="C"):
+    return _device(np.zeros(shape, dtype))
+
+
+def full(shape, fill_value, dtype=None, order="C"):
+    return _device(np.full(shape, _value(fill_value), dtype))
+
+
+def zeros_like(a, dtype=None, order="K", subok=None, shape=None):
+    return zeros(a.shape if shape is None else shape, dtype or a.dtype)
+
+
+def empty_like(prototype, dtype=None, order="K", subok=None, shape=None):
+    return empty(prototype.shape if shape is None else shape, dtype or prototype.dtype)
+
+
+def _joined(join):
+    def joining(tup, axis=0, out=None, *, dtype=None, casting="same_kind"):
+        if any(not isinstance(item, ndarray) for item in tup):
+            raise TypeError("Only cupy arrays can be concatenated")
+        return _device(join([item._held for item in tup], axis, dtype=dtype, casting=casting))
+
+    return joining
+
+
+concatenate = _joined(np.concatenate)
+stack = _joined(np.stack)
+
+
+# functions of arrays, each with CuPy's own parameters
+
+
+def searchsorted(a, v, side="left", sorter=None):
+    if not isinstance(v, (ndarray, int, float)) or isinstance(v, np.generic) or sorter is not None:
+        raise NotImplementedError("Only python scalars or ndarrays are supported for v")
+    return _device(np.searchsorted(a._held, _value(v), side))
+
+
+def repeat(a, repeats, axis=None):
+    if isinstance(repeats, ndarray):
+        raise TypeError("repeats must be on the host")
+    return _device(a._held.repeat(repeats, axis))
+
+
+def where(condition, x=None, y=None):
+    return _device(np.where(condition._held, _value(x), _value(y)))
+
+
+def bincount(x, weights=None, minlength=None):
+    return _device(np.bincount(x._held, None, 0 if minlength is None else minlength))
+
+
+def flatnonzero(a):
+    return _device(np.flatnonzero(a._held))
+
+
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True):
+    return _device(np.unique(ar._held))
+
+
+def sort(a, axis=-1, kind=None):
+    return _device(np.sort(a._held, axis))
+
+
+def argsort(a, axis=-1, kind=None):
+    return a.argsort(axis, kind)
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    return a.cumsum(axis, dtype)
+
+
+class ufunc:
+    """An elementwise function of two arrays."""
+
+    def __init__(self, name):
+        self._function, self._takes = getattr(np, name), SCATTERED[name].split()
+
+    def __call__(self, a, b, out=None):
+        found = self._function(_value(a), _value(b), *([] if out is None else [out._held]))
+        return _device(found)
+
+    def at(self, a, indices, b=None):
+        if a.dtype.name not in self._takes:
+            raise TypeError(f"scatter of {a.dtype.name}: only {', '.join(self._takes)} are supported")
+        if a.size >= 2**31 or indices.size >= 2**31:
+            raise OverflowError("values are scattered into 2^31 places at most")
+        value = b._held.astype(a.dtype) if isinstance(b, ndarray) else a.dtype.type(b)
+        self._function.at(a._held, indices._held, value)
+
+
+add, minimum, maximum = map(ufunc, ("add", "minimum", "maximum"))
+bool_, int32, int64, uint8, uint32, uint64 = np.bool_, np.int32, np.int64, np.uint8, np.uint32, np.uint64
+float64 = np.float64
+
+
+# kernels
+
+
+def memoize(for_each_device=False):
+    return functools.cache
+
+
+class RawModule:
+    """Kernels, compiled for the host."""
+
+    def __init__(self, code, options=()):
+        self._code = code
+
+    def compile(self):
+        pass
+
+    def get_function(self, name):
+        return _Function(self._code, name)
+
+
+class _Function:
+    max_dynamic_shared_size_bytes = 48 << 10
+
+    def __init__(self, code, name):
+        self._code, self._name = code, name
+
+    def __call__(self, grid, block, args, shared_mem=0):
+        assert shared_mem <= self.max_dynamic_shared_size_bytes
+        for value in args:
+            fields = isinstance(value, np.ndarray) and value.dtype.fields
+            assert isinstance(value, (ndarray, np.generic)) or fields, f"a kernel is given {type(value)}"
+        values = tuple(value._held if isinstance(value, ndarray) else value for value in args)
+        with LAUNCHING:
+            HOST.launch_text(self._code, self._name, *grid, *block, values, shared_mem)
+
+
+class CUDARuntimeError(RuntimeError):
+    """What CUDA reports."""
+
+
+class Event:
+    """A moment on the stream."""
+
+    def record(self, stream=None):
+        pass
+
+    def synchronize(self):
+        pass
+
+
+class Device:
+    """The only one."""
+
+    attributes = {"MultiProcessorCount": HostDevice.processors}  # noqa: RUF012
+    compute_capability = "90"
+
+    def __init__(self, device=None):
+        pass
+
+    def synchronize(self):
+        pass
+
+
+MEMORY = 8 << 30
+runtime = types.SimpleNamespace(
+    CUDARuntimeError=CUDARuntimeError,
+    getDeviceCount=lambda: 1,
+    memGetInfo=lambda: (MEMORY, 2 * MEMORY),
+    driverGetVersion=lambda: 13000,
+    getDeviceProperties=lambda device: {"name": b"emulated"},
+)
+cuda = types.SimpleNamespace(
+    Device=Device,
+    Event=Event,
+    get_elapsed_time=lambda begin, end: 1.0,
+    runtime=runtime,
+    set_allocator=lambda allocator: None,
+)
+
+
+def module():
+    """This file as the module `cupy`."""
+    made = types.ModuleType("cupy")
+    here = vars(sys.modules[__name__])
+    made.__dict__.update({name: value for name, value in here.items() if not name.startswith("_")})
+    made.__version__ = "14.2.0"
+    return made
+
+
+def functions():
+    """The functions that stand for CuPy's, by name."""
+    here = vars(sys.modules[__name__])
+    return {
+        name: function
+        for name, function in here.items()
+        if inspect.isfunction(function) and name not in ("memoize", "module", "functions") and not name.startswith("_")
+    }

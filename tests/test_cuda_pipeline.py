@@ -1,0 +1,373 @@
+"""The whole pipeline on the CUDA backend, emulated on the host; and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import product
+
+import numpy as np
+import oracle
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict
+from emulation.host import HostDevice, compiler
+from hypothesis import given, settings
+from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
+from test_kernels import GRAPHS as ORIENTED
+from test_kernels import tasks, turned
+
+import dasktc
+from dasktc import stages, triangles
+from dasktc.backend import device_visit, kernels, nvrtc, scratch_bytes, unusable, visit
+from dasktc.csr import on_host
+from dasktc.errors import InputError
+from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
+from dasktc.options import KERNELS, Options
+from dasktc.tasks import Direct
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+EDGES = skewed_edges(60, 400, 1)
+KERNELS_HERE = [name for name in KERNELS if name in nvrtc.KERNELS]
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    """The CUDA backend on strict stand-ins of CuPy, cuDF and RMM."""
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+def facts(result):
+    """What two backends must agree on."""
+    return (
+        result.triangles,
+        result.vertices,
+        result.edges,
+        result.loops_dropped,
+        result.duplicates_dropped,
+        result.wedges,
+    )
+
+
+# the stand-in
+
+
+def test_the_stand_in_has_only_what_cupy_has():
+    cupy = pytest.importorskip("cupy", reason="needs CuPy, not a GPU")
+    for name, function in cupy_strict.functions().items():
+        theirs = inspect.signature(getattr(cupy, name)).parameters
+        assert list(inspect.signature(function).parameters) == list(theirs), name
+    own = {name for name in vars(cupy_strict.ndarray) if not name.startswith("__")}
+    assert not {name for name in own if not name.startswith("_") and not hasattr(cupy.ndarray, name)}
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        np.asarray,
+        np.sort,
+        list,
+        lambda x: np.add(x, 1),
+        lambda x: np.concatenate([x, x]),
+        lambda x: x + np.arange(4),
+        lambda x: np.arange(4) + x,
+        lambda x: x[np.arange(2)],
+        lambda x: x.take(np.arange(2)),
+        lambda x: x.searchsorted(np.int64(1)),
+        lambda x: x.__setitem__(slice(None), np.arange(4)),
+        lambda x: range(x[1]),
+        lambda x: np.arange(4)[: x[1]],
+        lambda x: cupy_strict.concatenate([x, np.arange(4)]),
+        lambda x: cupy_strict.add.at(x, x, 1),
+    ],
+)
+def test_the_stand_in_refuses_what_would_copy_in_secret(mixed):
+    with pytest.raises((TypeError, NotImplementedError)):
+        mixed(cupy_strict.arange(4, dtype="int64"))
+
+
+def test_an_array_of_many_is_no_truth():
+    with pytest.raises(ValueError, match="4 elements"):
+        bool(cupy_strict.arange(4))
+
+
+# the pipeline
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in oracle.GRAPHS])
+def test_every_graph(emulated, name):
+    edges, triangles_known = next((edges, count) for found, edges, count in oracle.GRAPHS if found == name)
+    found = dasktc.triangle_count(source_of(edges, parts=2), backend="cuda", verify=1.0)
+    assert (found.backend, found.triangles) == ("cuda", triangles_known)
+    assert facts(found) == facts(dasktc.triangle_count(source_of(edges, parts=2), backend="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reorder", "partition"), pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION)
+)
+def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
+    found = dasktc.triangle_count(
+        source_of(EDGES, parts=3), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0, **partition
+    )
+    assert found.triangles == oracle.triangles(EDGES)
+    assert found.plan.splits == partition["splits"]
+
+
+@given(oracle.multigraphs())
+@settings(max_examples=25)
+def test_any_integer_ids(edges):
+    with emulated_cuda.backend():
+        graph = dasktc.prepare(source_of(edges, parts=2), backend="cuda", partition="hash2d", parts=2)
+        assert int(graph.triangle_count()) == oracle.triangles(edges)
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
+
+
+@given(oracle.text_multigraphs())
+@settings(max_examples=25)
+def test_any_text_ids(edges):
+    with emulated_cuda.backend():
+        graph = dasktc.prepare(source_of(edges, "text", parts=2), backend="cuda")
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
+        support = {frozenset((u, v)): n for u, v, n in graph.edge_support().itertuples(index=False)}
+        assert support == oracle.support(edges)
+
+
+@pytest.mark.parametrize("partition", [{}, {"splits": 3}, {"partition": "hash2d", "parts": 3}])
+def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
+    on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, **partition) for name in ("cpu", "cuda"))
+    assert on_device.triangles().equals(on_cpu.triangles())
+    assert on_device.edge_support().equals(on_cpu.edge_support())
+    assert on_device.clustering().equals(on_cpu.clustering())
+    assert on_device.transitivity() == on_cpu.transitivity()
+    for limit in (0, 1, 10, 100, None):
+        assert on_device.triangle_list(limit).equals(on_cpu.triangle_list(limit)), limit
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        kronecker(7, 8, 1, parts=3),
+        rmat(128, 1000, parts=2),
+        random_graph(100, 1000, parts=2),
+        grid3d(3, parts=2),
+        theory((3, 4, 5), "B1k", parts=2),
+    ],
+    ids=lambda source: source.name.split()[0],
+)
+def test_generated_on_the_device(emulated, source):
+    assert facts(dasktc.triangle_count(source, backend="cuda")) == facts(dasktc.triangle_count(source, backend="cpu"))
+
+
+def test_many_chunks_and_partitions(emulated, monkeypatch):
+    """Every loop over chunks runs more than once."""
+    from dasktc import edges as edge_stage
+    from dasktc.backend import cuda, cuda_frames
+
+    for module, name in ((cuda_frames, "CHUNK"), (cuda, "CHUNK"), (edge_stage, "ROWS"), (device_visit, "ENDS")):
+        monkeypatch.setattr(module, name, 7)
+    object.__setattr__(emulated, "chunk", 7)
+    monkeypatch.setattr(edge_stage, "SMALL", 1)
+    monkeypatch.setitem(edge_stage.PARTITION_EDGES, "cuda", 50)
+    for reorder in EVERY_REORDER:
+        graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", reorder=reorder)
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
+    object.__setattr__(emulated, "chunk", 1 << 26)
+
+
+def test_ids_are_narrowed_where_they_fit(emulated):
+    from dasktc.backend import cuda_frames
+
+    narrow = cuda_frames.narrowed(np.array([1, 2**31 - 1]), np.array([-(2**31), 0]))
+    wide = cuda_frames.narrowed(np.array([1, 2**31]), np.array([3, 4], np.int32))
+    assert [(str(c.dtype), c.tolist()) for c in narrow] == [("int32", [1, 2**31 - 1]), ("int32", [-(2**31), 0])]
+    assert [(str(c.dtype), c.tolist()) for c in wide] == [("int64", [1, 2**31]), ("int64", [3, 4])]
+
+
+def test_a_checkpoint(emulated, tmp_path):
+    options = {"backend": "cuda", "splits": 2, "checkpoint": tmp_path}
+    first, again = (dasktc.triangle_count(source_of(EDGES), **options) for _ in range(2))
+    assert (first.resumed, again.resumed) == (0, 2)
+    assert again.triangles == first.triangles == oracle.triangles(EDGES)
+
+
+def test_the_caller_s_arrays_are_left_alone(emulated):
+    pair = np.array([[3, 1], [1, 2], [2, 3]], np.int64)
+    assert int(dasktc.triangle_count(pair, backend="cuda")) == 1
+    assert pair.tolist() == [[3, 1], [1, 2], [2, 3]]
+
+
+# memory
+
+
+def test_memory_is_what_the_device_has_left(emulated):
+    import rmm
+
+    pool = rmm.mr.get_current_device_resource().upstream_mr
+    assert Direct().memory(None, "cuda") == emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size()))
+    rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 1000
+    assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size() - 1000))
+    assert Direct().memory(12345, "cuda") == 12345
+    rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 0
+
+
+def test_too_little_device_memory_is_refused(emulated):
+    with pytest.raises(InputError, match=r"needs .* more than the 1 kB of one worker"):
+        dasktc.triangle_count(source_of(EDGES), backend="cuda", memory=1000, partition="whole")
+
+
+# the choice
+
+
+def test_auto_stays_on_the_cpu_until_it_is_told(emulated, monkeypatch):
+    assert dasktc.triangle_count(source_of(EDGES)).backend == "cpu"
+    monkeypatch.setattr(stages, "AUTO_CUDA", True)
+    assert dasktc.triangle_count(source_of(EDGES)).backend == "cuda"
+    assert dasktc.triangle_count(source_of(EDGES), backend="cpu").backend == "cpu"
+
+
+class Workers(Direct):
+    """Of two workers, some cannot use a backend."""
+
+    def __init__(self, *reasons):
+        self.reasons = reasons
+
+    def everywhere(self, function, *args):
+        assert (function, args) == (unusable, ("cuda",))
+        return list(self.reasons)
+
+
+def test_workers_choose_the_backend(monkeypatch):
+    monkeypatch.setattr(stages, "AUTO_CUDA", True)
+    able, lacking = Workers(None, None), Workers(None, "CUDA reports 0 GPUs")
+    assert stages.choose_backend(able, Options()).backend == "cuda"
+    assert stages.choose_backend(able, Options(backend="cuda", kernel="trust")).backend == "cuda"
+    assert stages.choose_backend(lacking, Options()).backend == "cpu"
+    assert stages.choose_backend(lacking, Options(backend="cpu")).backend == "cpu"
+    with pytest.raises(InputError, match="CUDA reports 0 GPUs"):
+        stages.choose_backend(lacking, Options(backend="cuda"))
+
+
+def test_a_kernel_that_the_backend_has_not(monkeypatch):
+    monkeypatch.setattr(nvrtc, "KERNELS", ("hub",))
+    with pytest.raises(InputError, match="backend cuda has no kernel lstc, it has hub"):
+        stages.choose_backend(Workers(None), Options(backend="cuda", kernel="lstc"))
+
+
+def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
+    """What the client itself asks of a backend imports no GPU library."""
+    assert kernels("cuda") == nvrtc.KERNELS
+    assert all(scratch_bytes("cuda", kernel, 1000, 1000, 100) > 0 for kernel in kernels("cuda"))
+    from dasktc.planning import plan_size
+
+    assert plan_size(10**6, 10**7, backend="cuda", memory="8GB").fits
+
+
+@needs_compiler
+def test_on_a_cluster(emulated):
+    """Tasks carry the backend's name; the workers' threads, here in this process, find it."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        options = {"backend": "cuda", "partition": "hash2d", "parts": 2, "splits": 2, "verify": 1.0}
+        found = dasktc.triangle_count(source_of(EDGES, parts=3), client, **options)
+        assert (found.backend, found.triangles) == ("cuda", oracle.triangles(EDGES))
+        graph = dasktc.prepare(source_of(EDGES), client, backend="cuda")
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
+        assert len(client.compute(graph.edge_support()).result()) == graph.edges
+
+
+# visiting
+
+
+@needs_compiler
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
+@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+def test_visits_are_those_of_the_cpu(parts, splits, ordered, reverse):
+    device = HostDevice(reverse)
+    for vertices, edges in ORIENTED.values():
+        found = edges if ordered else [(turned(u, vertices), turned(v, vertices)) for u, v in edges]
+        for task in tasks(found, vertices, parts, splits, ordered):
+            supports, count, wedges = device_visit.support(device, task)
+            known, known_count, known_wedges = visit.support(task)
+            assert (count, wedges) == (known_count, known_wedges)
+            assert all((mine == theirs).all() for mine, theirs in zip(supports, known, strict=True))
+            assert [supports[0] is s for s in supports] == [known[0] is s for s in known]
+            for limit in (0, 1, 7, count, count + 5):
+                assert (device_visit.listing(device, task, limit) == visit.listing(task, limit)).all()
+            for block, values in zip((task.index, task.table), supports, strict=False):
+                mine, theirs = (np.zeros((2, vertices + 1), np.int64) for _ in range(2))
+                device_visit.add_ends(np, block, values, *mine)
+                visit.add_ends(block, values, *theirs)
+                assert (mine == theirs).all()
+
+
+# on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("kernel", "reorder"), list(product(KERNELS_HERE, ("degree", "collective"))))
+def test_pipeline_on_the_device(kernel, reorder):
+    for name, edges, count in oracle.GRAPHS:
+        found = dasktc.triangle_count(
+            source_of(edges, parts=2), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0
+        )
+        assert (found.backend, found.triangles) == ("cuda", count), name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("partition", EVERY_PARTITION, ids=str)
+def test_partitions_on_the_device(partition):
+    found = dasktc.triangle_count(source_of(EDGES, parts=3), backend="cuda", verify=1.0, **partition)
+    assert found.triangles == oracle.triangles(EDGES)
+
+
+@pytest.mark.gpu
+def test_measures_on_the_device():
+    for edges, ids in ((EDGES, "int"), ([(f"n{u}", f"é{v}") for u, v in EDGES], "text")):
+        graph, known = (dasktc.prepare(source_of(edges, ids), backend=name) for name in ("cuda", "cpu"))
+        assert graph.triangles().equals(known.triangles())
+        assert graph.edge_support().equals(known.edge_support())
+        for limit in (1, 100, None):
+            assert graph.triangle_list(limit).equals(known.triangle_list(limit))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("scale", "edges", "count"), [(12, 48400, 486234), (14, 213100, 2843668), (18, 3806602, 82704862)]
+)
+def test_kronecker_from_end_to_end_on_the_device(scale, edges, count):
+    for options in ({}, {"partition": "hash2d", "parts": 3}, {"kernel": "trust"}):
+        found = dasktc.triangle_count(kronecker(scale), backend="cuda", **options)
+        assert (found.edges, found.triangles) == (edges, count)
+
+
+@pytest.mark.gpu
+def test_arrays_of_the_device_stay_there():
+    cupy = pytest.importorskip("cupy")
+    from dasktc.backend import get_backend
+
+    prepared = triangles.build(Direct(), kronecker(12), Options(backend="cuda"))
+    (block,) = prepared.blocks.values()
+    assert isinstance(block.columns, cupy.ndarray)
+    assert isinstance(on_host(block.columns), np.ndarray)
+    assert get_backend("cuda").memory() > 1 << 30
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("protocol", ["tcp", "ucx"])
+def test_local_cuda_cluster(protocol, monkeypatch):
+    pytest.importorskip("dask_cuda")
+    if protocol == "ucx":
+        pytest.importorskip("distributed_ucxx")
+    from dasktc import cluster
+
+    monkeypatch.setattr(cluster, "_protocol", lambda: protocol)
+    for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):
+        found = dasktc.triangle_count(kronecker(14, parts=4), backend="cuda", workers="all", **options)
+        assert (found.backend, found.triangles) == ("cuda", 2843668)

@@ -71,6 +71,14 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda command: functools.reduce(lambda done, option: option(done), reversed(options), command)
 
 
+def _workers(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
+    """A number, or "all"."""
+    try:
+        return text if text in (None, "all") else int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
+
+
 reading = _options(
     click.option("--format", metavar="NAME", help="Format of SOURCE, where its content does not tell."),
     click.option("--columns", metavar="A,B", help="The two id columns, by name or position."),
@@ -88,7 +96,7 @@ counting = _options(
     click.option("--memory", metavar="BYTES", help="What counting may use on one worker, e.g. 4GB."),
 )
 running = _options(
-    click.option("--workers", type=int, metavar="N", help="Start N worker processes. Default: this process."),
+    click.option("--workers", callback=_workers, metavar="N", help="Start N workers, or all. Default: this process."),
     click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
     click.option("--scheduler-file", metavar="FILE", help="Use the Dask cluster that wrote FILE."),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 import sys
 import time
@@ -16,10 +17,12 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
-from dasktc.backend import get_backend
+from dasktc.backend import AUTO_CUDA, get_backend
 from dasktc.errors import ClusterError, InputError
+from dasktc.gpus import devices
 from dasktc.tasks import RETRIES, Direct, OnCluster, Tasks
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
@@ -33,7 +36,7 @@ WORKER_SECONDS = 60
 def connect(
     client: Any = None,
     *,
-    workers: int | None = None,
+    workers: int | str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     backend: str = "cpu",
@@ -46,15 +49,15 @@ def connect(
     client : distributed.Client, optional
         Used as it is, and left open. Without it, and without any other option, an active client is
         used; where there is none, everything runs in this process.
-    workers : int, optional
-        Start this many local worker processes of one thread each.
+    workers : int or "all", optional
+        Start this many local worker processes of one thread each: one a GPU with cuda, else one a core.
     scheduler : str, optional
         Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
     scheduler_file : str, optional
         File that a running scheduler wrote.
     backend : str
-        Loaded (and compiled) here before local workers start, so that they find compiled code.
-
+        Which kind of local workers to start. That of the CPU is loaded (and compiled) here before, so that
+        they find compiled code; that of CUDA by the workers alone.
     retries : int
         Times that a task is submitted again whose worker died more often than Dask forgives.
 
@@ -75,8 +78,7 @@ def connect(
         with _remote(scheduler, scheduler_file) as found:
             yield _on(found, retries)
     elif workers is not None:
-        get_backend(backend)
-        with _local(workers) as found:
+        with _on_gpus(workers) if _wants_gpus(backend) else _local(workers) as found:
             yield _on(found, retries)
     else:
         _step_aside()
@@ -165,17 +167,69 @@ def _address(file: str | None) -> str:
         time.sleep(0.1)
 
 
-@contextmanager
-def _local(workers: int) -> Iterator[Any]:
-    if workers < 1:
+def _wants_gpus(backend: str) -> bool:
+    there = backend == "auto" and AUTO_CUDA and find_spec("dask_cuda") is not None and bool(devices())
+    return backend == "cuda" or there
+
+
+def _number(workers: int | str, all_of_them: int | None) -> int | None:
+    """How many workers to start; `all_of_them` for "all"."""
+    if workers == "all":
+        return all_of_them
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise InputError(f"--workers {workers} is below 1: nobody would count; give 1 or more, or leave it out")
+    return workers
+
+
+@contextmanager
+def _on_gpus(workers: int | str) -> Iterator[Any]:
+    """A worker a GPU, whose cuDF and CuPy share an RMM pool. Nothing here touches a GPU."""
+    number = _number(workers, None)
+    try:
+        from dask_cuda import LocalCUDACluster  # noqa: TID251  (here alone)
+    except ImportError as missing:
+        raise InputError(
+            f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
+            "dasktc[cuda12] to match the driver, or leave --workers out to count on one GPU"
+        ) from missing
+    from distributed import Client
+
+    try:
+        cluster = LocalCUDACluster(
+            n_workers=number,
+            threads_per_worker=1,
+            protocol=_protocol(),
+            rmm_pool_size=0.5,
+            rmm_allocator_external_lib_list=["cupy"],
+            dashboard_address=f"127.0.0.1:{_free_port(8787)}",
+            silence_logs=logging.CRITICAL,
+        )
+    except Exception as error:  # of NVML, of dask-cuda, of the workers
+        raise InputError(
+            f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, or "
+            "the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
+        ) from error
+    with cluster, Client(cluster, set_as_default=False) as client:
+        log.info("dashboard: %s", client.dashboard_link)
+        yield client
+
+
+def _protocol() -> str:
+    """UCX, which moves blocks from GPU to GPU, where it is installed; TCP takes them through the host."""
+    return "tcp" if find_spec("distributed_ucxx") is None else "ucx"
+
+
+@contextmanager
+def _local(workers: int | str) -> Iterator[Any]:
+    number = _number(workers, os.cpu_count() or 1)
     import dask
     from distributed import Client, LocalCluster
 
+    get_backend("cpu")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
         cluster = LocalCluster(
-            n_workers=workers,
+            n_workers=number,
             threads_per_worker=1,
             dashboard_address=f"127.0.0.1:{_free_port(8787)}",
             silence_logs=logging.CRITICAL,

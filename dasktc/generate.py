@@ -74,6 +74,8 @@ class GeneratedPart:
             src[place], dst[place] = self.recipe.ends(xp, first, last)
         return backend.frame.DataFrame({"src": src, "dst": dst})
 
+    read_on_device = read
+
 
 def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int | None = None) -> Source:
     """Return a Kronecker graph with the Graph 500 shares 0.57, 0.19, 0.19, 0.05.

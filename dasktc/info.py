@@ -7,6 +7,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dasktc import gpus
+
 __all__ = ["collect", "describe"]
 
 REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
@@ -21,6 +23,7 @@ def collect() -> dict[str, Any]:
     """Versions, the machine, the backends and the missing optional packages, ready for JSON."""
     import psutil
 
+    found = gpus.collect()
     return {
         "versions": {"python": platform.python_version()} | {name: _version(name) for name in REQUIRED},
         "optional": {name: _version(name) for name in OPTIONAL},
@@ -30,7 +33,8 @@ def collect() -> dict[str, Any]:
             "memory_bytes": psutil.virtual_memory().total,
             "memory_available_bytes": psutil.virtual_memory().available,
         },
-        "backends": {"cpu": "ready"},
+        "gpu": found,
+        "backends": {"cpu": "ready", "cuda": found["state"]},
         "missing": {name: list(use) for name, use in OPTIONAL.items() if _version(name) is None},
     }
 
@@ -42,7 +46,8 @@ def describe(found: dict[str, Any]) -> str:
     machine = found["machine"]
     lines = [f"{name:<20}{number or 'missing'}" for name, number in (found["versions"] | found["optional"]).items()]
     lines.append(f"{'machine':<20}{machine['system']}, {machine['cores']} cores, {size(machine['memory_bytes'])}")
-    lines += [f"{'backend ' + name:<20}{state}" for name, state in found["backends"].items()]
+    lines.append(f"{'backend cpu':<20}{found['backends']['cpu']}")
+    lines += gpus.describe(found["gpu"])
     lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]
     return "\n".join(lines)
 

@@ -30,7 +30,7 @@ def plan_source(
     columns: Sequence[str] | None = None,
     ids: str = "auto",
     skip: int | None = None,
-    workers: int | None = None,
+    workers: int | str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     progress: Progress | None = None,
@@ -47,7 +47,7 @@ def plan_source(
         return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
 
 
-def plan_size(vertices: int, edges: int, *, workers: int | None = None, **options: Any) -> Plan:
+def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **options: Any) -> Plan:
     """Plan the count of a graph of a given size whose blocks all have E/n² edges.
 
     Parameters
@@ -92,7 +92,9 @@ def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:
     return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, rows)))
 
 
-def _positive(name: str, value: int | None) -> int | None:
+def _positive(name: str, value: int | str | None) -> int | None:
+    if isinstance(value, str):
+        raise InputError(f"--{name} {value} is no number: a plan is for so many tasks at a time; give how many")
     if value is not None and value < 1:
         raise InputError(f"--{name} {value} is below 1: nobody would count; give 1 or more, or leave it out")
     return value

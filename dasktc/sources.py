@@ -21,6 +21,9 @@ class Part(Protocol):
         """A Dask Delayed that `read` needs the value of (a partition of a Dask DataFrame), or None."""
         ...
 
+    # A part that can be read on a device has read_on_device(backend, upstream) too, which returns the
+    # same as a frame of that backend, or None where only the host's reader will do.
+
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Read the piece.
 

@@ -36,7 +36,7 @@ def triangle_count(
     columns: Sequence[str] | None = None,
     ids: str = "auto",
     skip: int | None = None,
-    workers: int | None = None,
+    workers: int | str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     retries: int = RETRIES,
@@ -77,8 +77,8 @@ def triangle_count(
     ids : {"auto", "int", "text"}
     skip : int, optional
         Leading lines to pass over.
-    workers : int, optional
-        Start this many local worker processes for this count.
+    workers : int or "all", optional
+        Start this many local worker processes for this count; with backend="cuda", one a GPU.
     scheduler, scheduler_file : str, optional
         Count on the cluster of a running scheduler.
     retries : int

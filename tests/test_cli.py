@@ -248,7 +248,9 @@ def test_generate_then_count(
 
 def test_info(run: Any) -> None:
     assert "backend cpu" in run("info")[1]
-    assert json.loads(run("info", "--json")[1])["backends"] == {"cpu": "ready"}
+    found = json.loads(run("info", "--json")[1])
+    assert found["backends"] == {"cpu": "ready", "cuda": found["gpu"]["state"]}
+    assert set(found["gpu"]["packages"]) == {"CuPy", "cuDF", "RMM", "dask-cuda", "UCXX"}
 
 
 @pytest.mark.parametrize("start", [["-m", "dasktc"], ["-c", "import sys, dasktc.cli; sys.exit(dasktc.cli.main())"]])

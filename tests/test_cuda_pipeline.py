@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import pytest
 from emulation import cuda as emulated_cuda
-from emulation import cupy_strict
+from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given, settings
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
@@ -158,6 +158,32 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
 )
 def test_generated_on_the_device(emulated, source):
     assert facts(dasktc.triangle_count(source, backend="cuda")) == facts(dasktc.triangle_count(source, backend="cpu"))
+
+
+def in_gpu_memory():
+    """Each kind of object in GPU memory, over the same edges."""
+    pairs = np.array(EDGES)
+    arrays = [cupy_strict.asarray(pairs[:, k]) for k in (0, 1)]
+    frame = cudf_strict.DataFrame({"a": arrays[0], "b": arrays[1], "w": arrays[1]})
+    for object in (cupy_strict.asarray(pairs), arrays[0], frame, frame["a"]):
+        type(object).__module__ = "cudf.core" if hasattr(object, "null_count") or object is frame else "cupy"
+    return {
+        "array": cupy_strict.asarray(pairs),
+        "unsigned array": cupy_strict.asarray(pairs.astype("uint32")),
+        "pair": tuple(arrays),
+        "frame": frame,
+        "pair of columns": (frame["a"], frame["b"]),
+    }
+
+
+def test_objects_in_gpu_memory(emulated):
+    for name, source in in_gpu_memory().items():
+        assert int(dasktc.triangle_count(source, backend="cuda")) == oracle.triangles(EDGES), name
+        with pytest.raises(InputError, match="lies in GPU memory: backend cpu does not read it"):
+            dasktc.triangle_count(source, backend="cpu")
+    assert dasktc.triangle_count(in_gpu_memory()["frame"], backend="cuda", columns=("b", "a")).edges > 0
+    with pytest.raises(InputError, match=r"has type float64: ids are integers or strings"):
+        dasktc.triangle_count((cupy_strict.zeros(3), cupy_strict.zeros(3)), backend="cuda")
 
 
 def test_many_chunks_and_partitions(emulated, monkeypatch):

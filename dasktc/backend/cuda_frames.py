@@ -62,7 +62,7 @@ def narrowed(*columns: Array) -> list[Array]:
 
 
 def _as_type(column: Array, dtype: str) -> Array:
-    if isinstance(column, cp.ndarray) and column.dtype == dtype:
+    if isinstance(column, cp.ndarray) and column.dtype == dtype and column.flags.c_contiguous:
         return column
     found = cp.empty(len(column), dtype=dtype)
     for start in range(0, len(column), CHUNK):

@@ -19,20 +19,13 @@ from typing import Any
 
 from dasktc.errors import InputError
 from dasktc.objects.columns import common_ids
+from dasktc.objects.device import ON_GPU, from_device
 from dasktc.objects.graphs import from_igraph, from_networkx, from_scipy
 from dasktc.objects.kinds import kind, roots, unknown
 from dasktc.objects.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
 from dasktc.sources import ReadOptions, Source
 
 __all__ = ["from_object", "node_labels"]
-
-ON_GPU = {
-    "cudf": ".to_pandas()",
-    "cugraph": ".view_edge_list().to_pandas()",
-    "cupy": ".get()",
-    "cupyx": ".get()",
-    "dask_cudf": '.to_backend("pandas")',
-}
 
 OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "dask": from_dask,
@@ -52,7 +45,8 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     ----------
     obj : object
         A pandas or Dask DataFrame, Arrow table, NumPy array of shape (m, 2), pair (tuple or list)
-        of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph.
+        of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph; for
+        the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
         strings of integers, "int" refuses strings.
@@ -65,7 +59,7 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     opener = _opener(obj)
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
-    if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask):
+    if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):
         raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
     return opener(obj, options)
 
@@ -83,9 +77,8 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
     """Choose by where the type is defined: no library is imported to ask whether `obj` is its own."""
     pair = isinstance(obj, tuple | list)
     for item in obj[:2] if pair else [obj]:
-        for root in set(roots(item)) & set(ON_GPU):
-            how = f"pass what its {ON_GPU[root]} returns"
-            raise InputError(f"{kind(item)} lies in GPU memory: backend cpu does not read it; {how}")
+        if not set(roots(item)).isdisjoint(ON_GPU):
+            return from_device
     if pair:
         return from_pair
     for root in roots(obj):

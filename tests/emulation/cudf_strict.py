@@ -31,6 +31,7 @@ class Series:
 
     dtype = property(lambda self: self._held.dtype)
     null_count = property(lambda self: int(self._held.isna().sum()))
+    ndim = 1
 
     def __len__(self):
         return len(self._held)
@@ -89,6 +90,7 @@ class DataFrame:
         self._columns = {name: Series(column) for name, column in data.items()}
 
     columns = property(lambda self: list(self._columns))
+    ndim = 2
 
     def __len__(self):
         return len(next(iter(self._columns.values())))

@@ -324,7 +324,7 @@ class ufunc:
     """An elementwise function of two arrays."""
 
     def __init__(self, name):
-        self._function, self._takes = getattr(np, name), SCATTERED[name].split()
+        self._function, self._takes = getattr(np, name), SCATTERED.get(name, "").split()
 
     def __call__(self, a, b, out=None):
         found = self._function(_value(a), _value(b), *([] if out is None else [out._held]))
@@ -340,6 +340,7 @@ class ufunc:
 
 
 add, minimum, maximum = map(ufunc, ("add", "minimum", "maximum"))
+bitwise_xor, left_shift, right_shift = map(ufunc, ("bitwise_xor", "left_shift", "right_shift"))
 bool_, int32, int64, uint8, uint32, uint64 = np.bool_, np.int32, np.int64, np.uint8, np.uint32, np.uint64
 float64 = np.float64
 

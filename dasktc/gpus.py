@@ -1,0 +1,117 @@
+"""The GPUs of this machine and the packages that the CUDA backend needs, found out without touching a GPU."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from dasktc.backend import AUTO_CUDA
+
+__all__ = ["collect", "describe", "devices", "install"]
+
+PACKAGES = {
+    "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
+    "cuDF": ("cudf-cu13", "cudf-cu12", "cudf"),
+    "RMM": ("rmm-cu13", "rmm-cu12", "rmm"),
+    "dask-cuda": ("dask-cuda",),
+    "UCXX": ("distributed-ucxx-cu13", "distributed-ucxx-cu12", "distributed-ucxx"),
+}
+"""Distributions by what people call them: of CUDA 13, of CUDA 12, of conda."""
+OPTIONAL = {"dask-cuda": "--workers with GPUs", "UCXX": "blocks that travel from GPU to GPU, not through the host"}
+NEWEST_DRIVER = 580
+"""First driver of CUDA 13; older ones, from 525 on, run CUDA 12."""
+
+
+def devices() -> list[dict[str, Any]]:
+    """The GPUs that the driver shows.
+
+    Returns
+    -------
+    list of dict
+        `name`, `memory_bytes`, `driver` and `capability` of each; empty where there is no driver.
+    """
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return []
+    query = "--query-gpu=name,memory.total,driver_version,compute_cap"
+    try:
+        done = subprocess.run(
+            [smi, query, "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [_device(line) for line in done.stdout.splitlines() if line.count(",") == 3]
+
+
+def _device(line: str) -> dict[str, Any]:
+    name, mebibytes, driver, capability = (field.strip() for field in line.split(","))
+    memory = int(mebibytes) << 20 if mebibytes.isdigit() else None
+    return {"name": name, "memory_bytes": memory, "driver": driver, "capability": capability}
+
+
+def install(found: list[dict[str, Any]]) -> str:
+    """The command that installs what the CUDA backend needs, for the driver that is there.
+
+    Parameters
+    ----------
+    found : list of dict
+        As `devices` has them.
+    """
+    drivers = [device["driver"].partition(".")[0] for device in found]
+    old = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
+    return f"pip install 'dasktc[{'cuda12' if old else 'cuda13'}]'"
+
+
+def collect() -> dict[str, Any]:
+    """Devices, packages and what is missing, ready for JSON.
+
+    Returns
+    -------
+    dict
+        `devices`; `packages`, version or None by name; `missing`, by name what it is for and how to
+        get it; `auto`, whether `--backend auto` takes a GPU; `state`, a sentence.
+    """
+    found = devices()
+    packages = {name: _version(candidates) for name, candidates in PACKAGES.items()}
+    lacking = [name for name, number in packages.items() if number is None]
+    missing = {name: [OPTIONAL.get(name, "--backend cuda"), install(found)] for name in lacking}
+    return {
+        "devices": found,
+        "packages": packages,
+        "missing": missing if found else {},
+        "auto": AUTO_CUDA,
+        "state": _state(found, [name for name in lacking if name not in OPTIONAL]),
+    }
+
+
+def _state(found: list[dict[str, Any]], lacking: list[str]) -> str:
+    if not found:
+        return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
+    if lacking:
+        return f"not installed, {', '.join(lacking)} missing: {install(found)}"
+    auto = "auto takes it" if AUTO_CUDA else "auto stays on the CPU for now, use --backend cuda"
+    return f"installed for {len(found)} GPU{'s' if len(found) > 1 else ''}; {auto}"
+
+
+def describe(found: dict[str, Any]) -> list[str]:
+    """Lines of the same for people."""
+    from dasktc.plan import size
+
+    lines = []
+    for number, device in enumerate(found["devices"]):
+        memory = size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"
+        lines.append(f"{f'GPU {number}':<20}{device['name']}, {memory}, driver {device['driver']}")
+    lines += [f"{name:<20}{number or 'missing'}" for name, number in found["packages"].items()]
+    lines.append(f"{'backend cuda':<20}{found['state']}")
+    return lines + [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]
+
+
+def _version(candidates: tuple[str, ...]) -> str | None:
+    for name in candidates:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None

@@ -1,0 +1,113 @@
+"""Sources in GPU memory: CuPy arrays and sparse matrices, cuDF frames, cuGraph graphs. They stay there.
+
+No GPU library is imported here: what such an object offers is asked of the object itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dasktc.errors import InputError
+from dasktc.objects.columns import Place, agree, places_of
+from dasktc.objects.kinds import kind, roots
+from dasktc.sources import Ids, ReadOptions, Source
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+
+__all__ = ["ON_GPU", "from_device"]
+
+ON_GPU = {
+    "cudf": ".to_pandas()",
+    "cugraph": ".view_edge_list().to_pandas()",
+    "cupy": ".get()",
+    "cupyx": ".get()",
+    "dask_cudf": '.to_backend("pandas")',
+}
+"""By top-level module, how such an object is copied to the host."""
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePart:
+    """Two columns in GPU memory, arrays or cuDF columns; `read` is for a backend without a GPU."""
+
+    src: Any
+    dst: Any
+    of: str
+    how: str
+    upstream: None = None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Refuse: it would be a copy that nobody asked for."""
+        raise _elsewhere(self.of, self.how)
+
+    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
+        """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
+        return backend.frame.DataFrame({"src": self.src, "dst": self.dst})
+
+
+def _elsewhere(of: str, how: str) -> InputError:
+    return InputError(
+        f"{of} lies in GPU memory: backend cpu does not read it; pass what its {how} returns, or count with "
+        "backend='cuda'"
+    )
+
+
+def from_device(obj: Any, options: ReadOptions) -> Source:
+    """Take two columns in GPU memory as one part.
+
+    Parameters
+    ----------
+    obj : object
+        An array of shape (m, 2), a frame, a sparse matrix, a graph, or a pair of columns.
+    options : ReadOptions
+        `columns` names a frame's id columns.
+
+    Raises
+    ------
+    InputError
+        It has no two columns of integers, or (cuDF) text.
+    """
+    first = obj[0] if isinstance(obj, tuple | list) else obj
+    root = next(root for root in roots(first) if root in ON_GPU)
+    columns, labels = _columns(obj, first, options, ON_GPU[root])
+    places = places_of(labels, kind(first))
+    ids = agree([_ids(column, at) for column, at in zip(columns, places, strict=True)], places)
+    if options.ids not in (None, ids):
+        raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
+    if len(columns[0]) != len(columns[1]):
+        raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
+    part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
+    return Source(kind(first), (part,) if len(columns[0]) else (), ids)
+
+
+def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:
+    """The two columns, and what they are called."""
+    if isinstance(obj, tuple | list):
+        if len(obj) == 2 and all(getattr(column, "ndim", 0) == 1 for column in obj):
+            return list(obj), [0, 1]
+    elif hasattr(obj, "view_edge_list"):
+        edges = obj.view_edge_list()
+        return _columns(edges, edges, options, how)
+    elif hasattr(obj, "tocoo"):
+        entries = obj.tocoo()
+        return [entries.row, entries.col], [0, 1]
+    elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
+        labels = [str(label) for label in obj.columns]
+        chosen = list(options.columns or labels[:2])
+        if len(chosen) == 2 and set(chosen) <= set(labels):
+            return [obj[obj.columns[labels.index(name)]] for name in chosen], chosen
+    elif getattr(obj, "ndim", 0) == 2 and obj.shape[1] == 2:
+        return [obj[:, 0], obj[:, 1]], [0, 1]
+    raise _elsewhere(kind(first), how)
+
+
+def _ids(column: Any, at: Place) -> Ids:
+    if getattr(column, "null_count", 0):
+        raise InputError(f"{at.of} lacks {column.null_count:,} ids: an edge needs both ends; drop these rows")
+    if column.dtype.kind in "iu" and column.dtype != "uint64":
+        return "int"
+    if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):
+        return "text"
+    raise InputError(f"{at.of} has type {column.dtype}: ids are integers or strings; convert it, to int64 for one")

@@ -1,0 +1,152 @@
+"""What is said about GPUs, and how workers are started on them: with the tools of such a machine replaced."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from dasktc import cluster, gpus
+from dasktc.cluster import connect
+from dasktc.errors import InputError
+
+SMI = "NVIDIA H200, 143771, 580.95.05, 9.0\nNVIDIA L4, 23034, 580.95.05, 8.9\n"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine whose nvidia-smi prints what it is told, with the packages that it is told."""
+
+    def build(printed, installed=()):
+        def found(name):
+            if name in installed:
+                return "26.10.0"
+            raise PackageNotFoundError(name)
+
+        monkeypatch.setattr(gpus.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
+        monkeypatch.setattr(gpus.subprocess, "run", lambda *args, **kwargs: SimpleNamespace(stdout=printed))
+        monkeypatch.setattr(gpus, "version", found)
+        return gpus.collect()
+
+    return build
+
+
+ALL = ("cupy-cuda13x", "cudf-cu13", "rmm-cu13", "dask-cuda", "distributed-ucxx-cu13")
+
+
+def test_no_driver(monkeypatch):
+    monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
+    found = gpus.collect()
+    assert (found["devices"], found["missing"]) == ([], {})
+    assert found["state"].startswith("no GPU")
+
+
+def test_a_driver_that_does_not_answer(machine, monkeypatch):
+    machine(SMI)
+
+    def failing(command, **kwargs):
+        raise gpus.subprocess.CalledProcessError(9, command)
+
+    monkeypatch.setattr(gpus.subprocess, "run", failing)
+    assert gpus.devices() == []
+
+
+def test_devices_and_packages(machine):
+    found = machine(SMI, ALL)
+    assert found["devices"][0] == {
+        "name": "NVIDIA H200",
+        "memory_bytes": 143771 << 20,
+        "driver": "580.95.05",
+        "capability": "9.0",
+    }
+    assert (len(found["devices"]), found["missing"]) == (2, {})
+    assert found["state"] == "installed for 2 GPUs; auto stays on the CPU for now, use --backend cuda"
+    assert "GPU 1               NVIDIA L4, 24.2 GB, driver 580.95.05" in gpus.describe(found)
+
+
+@pytest.mark.parametrize(("driver", "extra"), [("580.95.05", "cuda13"), ("99.1", "cuda12"), ("570.1", "cuda12")])
+def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
+    found = machine(SMI.replace("580.95.05", driver), ("cupy-cuda13x", "rmm"))
+    command = f"pip install 'dasktc[{extra}]'"
+    assert set(found["missing"]) == {"cuDF", "dask-cuda", "UCXX"}
+    assert found["missing"]["cuDF"] == ["--backend cuda", command]
+    assert found["state"] == f"not installed, cuDF missing: {command}"
+    assert f"cuDF is missing, for --backend cuda: {command}" in gpus.describe(found)
+
+
+# workers
+
+
+@pytest.fixture
+def dask_cuda(monkeypatch):
+    """A dask-cuda that starts nothing and remembers how it was asked; `fails` says what it raises."""
+    made = ModuleType("dask_cuda")
+    made.fails = None
+
+    def start(**options):
+        made.options = options
+        if made.fails:
+            raise made.fails
+        return nullcontext()
+
+    made.LocalCUDACluster = start
+    monkeypatch.setitem(sys.modules, "dask_cuda", made)
+    found = SimpleNamespace(dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
+    monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
+    return made
+
+
+@pytest.mark.parametrize(("workers", "started"), [(2, 2), ("all", None)])
+@pytest.mark.parametrize("protocol", ["ucx", "tcp"])
+def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object() if protocol == "ucx" else None)
+    with connect(workers=workers, backend="cuda") as tasks:
+        assert tasks.workers == 1
+    options = dask_cuda.options
+    assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
+    assert options["rmm_allocator_external_lib_list"] == ["cupy"]
+    assert 0 < options["rmm_pool_size"] < 1
+
+
+def test_too_many_gpus(dask_cuda):
+    dask_cuda.fails = ValueError("Can not scale beyond\nvisible devices")
+    expected = r"no cluster of 9 GPUs could be started \(Can not scale beyond visible devices\)"
+    with pytest.raises(InputError, match=expected), connect(workers=9, backend="cuda"):
+        pass
+
+
+def test_no_dask_cuda(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask_cuda", None)
+    with (
+        pytest.raises(InputError, match=r"dask-cuda cannot be imported .* install dasktc\[cuda13\]"),
+        connect(workers=1, backend="cuda"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, "many", 1.5])
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_numbers_of_workers(workers, backend):
+    with pytest.raises(InputError, match=f"--workers {workers}"), connect(workers=workers, backend=backend):
+        pass
+
+
+def test_all_workers_of_the_cpu(monkeypatch):
+    monkeypatch.setattr(cluster.os, "cpu_count", lambda: 3)
+    assert cluster._number("all", cluster.os.cpu_count()) == 3
+    assert cluster._number(2, 3) == 2
+
+
+def test_auto_looks_for_gpus_only_where_it_may(monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object())
+    monkeypatch.setattr(cluster, "devices", lambda: [{}])
+    assert not cluster._wants_gpus("auto")
+    monkeypatch.setattr(cluster, "AUTO_CUDA", True)
+    assert cluster._wants_gpus("auto")
+    assert not cluster._wants_gpus("cpu")
+    monkeypatch.setattr(cluster, "devices", list)
+    assert not cluster._wants_gpus("auto")
+    assert cluster._wants_gpus("cuda")

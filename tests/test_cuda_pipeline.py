@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
@@ -21,6 +24,10 @@ from dasktc import stages, triangles
 from dasktc.backend import device_visit, kernels, nvrtc, scratch_bytes, unusable, visit
 from dasktc.csr import on_host
 from dasktc.errors import InputError
+from dasktc.formats import text
+from dasktc.formats.dialect import Dialect
+from dasktc.formats.plain import plain_rows
+from dasktc.formats.rows import parse
 from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.options import KERNELS, Options
 from dasktc.tasks import Direct
@@ -160,13 +167,80 @@ def test_generated_on_the_device(emulated, source):
     assert facts(dasktc.triangle_count(source, backend="cuda")) == facts(dasktc.triangle_count(source, backend="cpu"))
 
 
+def written(folder):
+    """The same edges in files: which of them are read on the device, and by what."""
+    lines = [f"{u}\t{v}\n" for u, v in EDGES]
+    frame = pd.DataFrame(EDGES, columns=["a", "b"])
+    (folder / "plain.txt").write_text("".join(lines))
+    (folder / "commented.txt").write_text("# a comment\n" + "".join(lines)[:-1])
+    (folder / "dos.txt").write_text("".join(lines).replace("\n", "\r\n"))
+    (folder / "spaces.txt").write_text("".join(lines).replace("\t", "  "))
+    frame.assign(w=7).to_csv(folder / "three.csv", index=False)
+    frame.to_parquet(folder / "wide.parquet", row_group_size=50)
+    frame.astype("uint8").to_parquet(folder / "narrow.parquet")
+    frame.astype("uint64").to_parquet(folder / "unsigned.parquet")
+    frame.astype(str).to_parquet(folder / "text.parquet")
+    frame.astype(str).astype("category").to_parquet(folder / "categories.parquet")
+    return {
+        "plain.txt": {"read_csv"}, "commented.txt": {"read_csv"}, "dos.txt": set(), "spaces.txt": set(),
+        "three.csv": {"read_csv"}, "wide.parquet": {"read_parquet"}, "narrow.parquet": {"read_parquet"},
+        "unsigned.parquet": {"read_parquet"}, "text.parquet": {"read_parquet"}, "categories.parquet": {"read_parquet"},
+    }  # fmt: skip
+
+
+def test_files(emulated, tmp_path, monkeypatch):
+    used = set()
+    for name in ("read_csv", "read_parquet"):
+        reader = getattr(emulated.frame, name)
+        monkeypatch.setattr(emulated.frame, name, lambda *a, _n=name, _r=reader, **k: used.add(_n) or _r(*a, **k))
+    for name, readers in written(tmp_path).items():
+        used.clear()
+        path = str(tmp_path / name)
+        assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path)), name
+        assert used == readers, name
+
+
+def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
+    """Some blocks are plain and some are not."""
+    lines = [f"{u} {v}\n" for u, v in EDGES]
+    lines[100:100] = ["# in the middle\n", "\n", "-5 7\n", "123456789012345678 3\n", "1234567890123456789 3\n"]
+    (tmp_path / "edges.txt").write_text("".join(lines))
+    monkeypatch.setattr(text, "_BLOCK", 64)
+    path = str(tmp_path / "edges.txt")
+    assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path))
+    (tmp_path / "edges.txt").write_text("".join([*lines, "7 seven\n"]))
+    with pytest.raises(InputError, match=rf"line {len(lines) + 1} of .*edges.txt"):
+        dasktc.triangle_count(path, backend="cuda", ids="int")
+
+
+FIELDS = st.one_of(st.integers(0, 10**20).map(str), st.sampled_from(["", "-1", "007", "1.5", "x"]))
+
+
+@given(
+    st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(" ,\t"), st.booleans()
+)
+@settings(max_examples=200)
+def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
+    block = ("\n".join(separator.join(row) for row in rows) + "\n" * ended).encode()
+    stand_in = SimpleNamespace(array=cupy_strict, frame=cudf_strict)
+    for dialect in (Dialect(separator, (0, 1), "int"), Dialect(separator, (2, 0), "int")):
+        found = plain_rows(stand_in, block, dialect)
+        plain = len({len(row) for row in rows}) == 1 and all(f.isdecimal() and len(f) < 19 for r in rows for f in r)
+        assert (found is not None) == (plain and max(dialect.columns) < len(rows[0]))
+        if found is not None:
+            known = parse(block, dialect)
+            assert (found[0].tolist(), found[1].tolist(), found[2]) == (known[0].tolist(), known[1].tolist(), known[2])
+
+
 def in_gpu_memory():
     """Each kind of object in GPU memory, over the same edges."""
     pairs = np.array(EDGES)
     arrays = [cupy_strict.asarray(pairs[:, k]) for k in (0, 1)]
     frame = cudf_strict.DataFrame({"a": arrays[0], "b": arrays[1], "w": arrays[1]})
     for object in (cupy_strict.asarray(pairs), arrays[0], frame, frame["a"]):
-        type(object).__module__ = "cudf.core" if hasattr(object, "null_count") or object is frame else "cupy"
+        type(object).__module__ = (
+            "cudf.core" if isinstance(object, cudf_strict.Series | cudf_strict.DataFrame) else "cupy"
+        )
     return {
         "array": cupy_strict.asarray(pairs),
         "unsigned array": cupy_strict.asarray(pairs.astype("uint32")),

@@ -48,6 +48,25 @@ class _RowGroups:
         pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
         return found
 
+    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
+        """The same by cuDF; None where ids are missing or of a type that only the host's reader takes."""
+        if files.is_remote(self.url) or self.names[0] == self.names[1]:
+            return None
+        with columns.one_line(self.url):
+            read = backend.frame.read_parquet
+            found = read(self.url, columns=[*self.names], row_groups=[*self.groups], use_pandas_metadata=False)
+        pair = [found[name] for name in self.names]
+        if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, self.ids) for column in pair):
+            return None
+        return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
+
+
+def _taken(column: Any, ids: Ids) -> bool:
+    """Whether cuDF's column holds what Arrow's would, read as such ids."""
+    if ids == "int":
+        return bool(column.dtype.kind in "iu" and column.dtype != "uint64")
+    return bool(column.dtype == "str" or column.dtype == object)
+
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Parquet, .npy or .npz file into parts.

@@ -16,6 +16,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.formats import files
 from dasktc.formats.dialect import Dialect
+from dasktc.formats.plain import plain_rows
 from dasktc.formats.rows import BadLine, count_rows, parse
 from dasktc.formats.sniff import Layout, sniff
 
@@ -51,17 +52,38 @@ class _Lines:
         source, target = column(), column()
         rows = 0
         for offset, block in self.blocks():
-            try:
-                sources, targets, count = parse(block, self.dialect)
-            except BadLine as bad:
-                number = _lines_before(self.url, offset) + bad.place + 1
-                raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+            sources, targets, count = self._parsed(offset, block)
             source.append(sources)
             target.append(targets)
             rows += count
+        self._refuse_counts(rows)
+        return _frame(backend, source.whole(), target.whole())
+
+    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
+        """The same as a frame on the device, where blocks of plain rows are parsed; None of text ids."""
+        if self.dialect.ids == "text":
+            return None
+        xp, rows = backend.array, 0
+        none = xp.empty(0, dtype="int64")
+        pairs: list[tuple[Array, Array]] = [(none, none)]
+        for offset, block in self.blocks():
+            sources, targets, count = plain_rows(backend, block, self.dialect) or self._parsed(offset, block)
+            pairs.append((xp.asarray(sources), xp.asarray(targets)))
+            rows += count
+        self._refuse_counts(rows)
+        source, target = (xp.concatenate(column) for column in zip(*pairs, strict=True))
+        return backend.frame.DataFrame({"src": source, "dst": target})
+
+    def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
+        try:
+            return parse(block, self.dialect)
+        except BadLine as bad:
+            number = _lines_before(self.url, offset) + bad.place + 1
+            raise InputError(f"line {number} of {self.url} {bad.reason}") from None
+
+    def _refuse_counts(self, rows: int) -> None:
         if self.counts is not None and rows == self.counts[1] + 1:
             raise _header_of_counts(self.url, *self.counts)
-        return _frame(backend, source.whole(), target.whole())
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""

@@ -104,8 +104,9 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
 
 
 def _ids(column: Any, at: Place) -> Ids:
-    if getattr(column, "null_count", 0):
-        raise InputError(f"{at.of} lacks {column.null_count:,} ids: an edge needs both ends; drop these rows")
+    missing = int(column.isna().sum()) if hasattr(column, "isna") else 0
+    if missing:
+        raise InputError(f"{at.of} lacks {missing:,} ids: an edge needs both ends; drop these rows")
     if column.dtype.kind in "iu" and column.dtype != "uint64":
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):

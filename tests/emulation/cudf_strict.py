@@ -30,7 +30,6 @@ class Series:
         self._held = pd.Series(data, dtype=dtype).reset_index(drop=True)
 
     dtype = property(lambda self: self._held.dtype)
-    null_count = property(lambda self: int(self._held.isna().sum()))
     ndim = 1
 
     def __len__(self):
@@ -53,6 +52,12 @@ class Series:
 
     def astype(self, dtype):
         return Series(self._held.astype(dtype))
+
+    def isna(self):
+        return Series(self._held.isna())
+
+    def any(self):
+        return self._held.any()
 
     def min(self):
         return self._held.min()

@@ -1,0 +1,87 @@
+"""Plain rows of integers, read on a device by cuDF.
+
+cuDF's CSV reader makes something of any text. It is given only blocks in which there is nothing to
+make: unsigned integers below 10^18 and one separator, equally many in every line. There it reads what
+module `rows` reads; that a block is so is found out on the device.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.formats.dialect import Dialect
+
+if TYPE_CHECKING:
+    from dasktc.backend import Backend
+
+__all__ = ["plain_rows"]
+
+Array = Any
+NEWLINE, ZERO, NINE = (ord(mark) for mark in "\n09")
+DIGITS = 18
+"""Most digits that any integer may have that int64 holds."""
+
+
+def plain_rows(backend: Backend, block: bytes, dialect: Dialect) -> tuple[Array, Array, int] | None:
+    """Read the ids in a block of whole lines on the device.
+
+    Parameters
+    ----------
+    backend : Backend
+        With a `frame` module that reads CSV: cuDF.
+    block : bytes
+    dialect : Dialect
+
+    Returns
+    -------
+    source, target : device array of int64
+    rows : int
+        Or None in place of all three, where the rows are not plain.
+    """
+    separator = _separator(block, dialect)
+    if separator is None:
+        return None
+    whole = block if block.endswith(b"\n") else block + b"\n"
+    width = _width(backend.array, whole, ord(separator))
+    if width is None or max(dialect.columns) >= width:
+        return None
+    names = [f"f{place}" for place in range(width)]
+    chosen = [names[place] for place in dialect.columns]
+    frame = backend.frame.read_csv(
+        io.BytesIO(whole), sep=separator, header=None, names=names, usecols=sorted(set(chosen)), dtype="int64"
+    )
+    source, target = (frame[name].values for name in chosen)
+    return source, target, len(source)
+
+
+def _separator(block: bytes, dialect: Dialect) -> str | None:
+    if dialect.ids == "text":
+        return None
+    if dialect.separator is not None:
+        return dialect.separator
+    if sorted(dialect.columns) != [0, 1]:
+        return None
+    return "\t" if b"\t" in block[: block.find(b"\n")] else " "
+
+
+def _width(xp: Any, block: bytes, separator: int) -> int | None:
+    """Fields a line, if the block is plain."""
+    text = xp.asarray(np.frombuffer(block, np.uint8))
+    ends = text == NEWLINE
+    marks = ends | (text == separator)
+    if not bool((marks | ((text >= ZERO) & (text <= NINE))).all()):
+        return None
+    places = xp.flatnonzero(marks)
+    sizes = places[1:] - places[:-1] - 1
+    first = int(places[0])
+    if not (1 <= first <= DIGITS and bool(((sizes >= 1) & (sizes <= DIGITS)).all())):
+        return None
+    ends = ends[places]
+    width = int(xp.flatnonzero(ends)[0]) + 1
+    if len(places) % width:
+        return None
+    lines = ends.reshape(-1, width)
+    return width if bool(lines[:, -1].all()) and not bool(lines[:, :-1].any()) else None

@@ -203,6 +203,23 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
 
 
+@bench.command("gpu")
+@click.option("--graphs", metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many, after a warm-up.")
+@click.option("--quick", is_flag=True, help="Tiny graphs, one run: whether it works.")
+@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
+@click.option("--workers", callback=_workers, metavar="N", help="Also on clusters of one GPU and of N, or all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
+    """Kernel and preparation on one GPU, and counting on several: milliseconds, counts checked."""
+    from dasktc.bench.gpu import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
 @cli.group()
 def generate() -> None:
     """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""

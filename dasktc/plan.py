@@ -71,6 +71,8 @@ class Limits:
     partition : {"auto", "whole", "edges", "hash2d", "vertical", "proxy"}
     parts, splits : int or None
         n and m where the caller set them, 1 or more.
+    tasks_a_worker : int
+        So many at least where the caller set no splits.
     """
 
     workers: int
@@ -78,6 +80,7 @@ class Limits:
     partition: str = "auto"
     parts: int | None = None
     splits: int | None = None
+    tasks_a_worker: int = 4
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,7 @@ def _plan(
 ) -> Plan:
     planner, width = PLANNERS[partition], PLANNERS[partition].columns(parts)
     triples = planner.triples(parts)
-    splits = limits.splits or -(-4 * limits.workers // len(triples))
+    splits = limits.splits or -(-limits.tasks_a_worker * limits.workers // len(triples))
     held, most = sizes.edges.ravel(), int(max(sizes.rows.max(), sizes.columns.max()))
     row_bytes = BYTES_PER_ROW + BYTES_PER_MEMBER * (partition == "proxy")
     block_bytes = BYTES_PER_EDGE * held + row_bytes * sizes.rows.ravel() + BYTES_PER_ROW

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import scratch_bytes
+from dasktc.backend import scratch_bytes, tasks_a_worker
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
@@ -66,6 +66,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
         partition=chosen.partition,
         parts=chosen.parts,
         splits=chosen.splits,
+        tasks_a_worker=tasks_a_worker(chosen.chosen_backend, _positive("workers", workers) or 1),
     )
     for name, value in (("vertices", vertices), ("edges", edges)):
         if value < 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dasktc.backend import AUTO_CUDA, kernels, scratch_bytes, unusable
+from dasktc.backend import AUTO_CUDA, kernels, scratch_bytes, tasks_a_worker, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.count import Blocks
 from dasktc.edges import canonical, read
@@ -140,6 +140,7 @@ def prepare_edges(
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
+        tasks_a_worker=tasks_a_worker(backend, workers or tasks.workers),
     )
 
     def sizes(partition: str, parts: int) -> Sizes:

@@ -87,6 +87,12 @@ def test_catalog_file(catalog_row: Row, graphs_dir: Path, tmp_path: Path) -> Non
     check(catalog_row, dasktc.triangle_count(str(path), **options))
 
 
+@pytest.mark.gpu
+def test_catalog_file_on_the_device(catalog_row: Row, graphs_dir: Path) -> None:
+    options = AMBIGUOUS.get(catalog_row.name, ("", {}))[1]
+    check(catalog_row, dasktc.triangle_count(str(catalog_row.path), backend="cuda", verify=1.0, **options))
+
+
 @pytest.mark.catalog
 @pytest.mark.timeout(3600)
 def test_catalog_file_every_way(catalog_row: Row, graphs_dir: Path) -> None:

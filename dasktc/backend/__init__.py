@@ -26,6 +26,7 @@ __all__ = [
     "get_backend",
     "kernels",
     "scratch_bytes",
+    "tasks_a_worker",
     "unusable",
 ]
 
@@ -177,3 +178,19 @@ def scratch_bytes(name: str, kernel: str, index_edges: int, block_edges: int, co
     from dasktc.backend import cpu
 
     return cpu.scratch_bytes(kernel, index_edges, block_edges, columns)
+
+
+def tasks_a_worker(name: str, workers: int) -> int:
+    """Tasks for each worker, at least, that a plan cuts the work into.
+
+    Several let one that is done early take from the others. On a device each has tables of its own to
+    fill: one device takes all in one, several two each.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    workers : int
+    """
+    if name == "cuda":
+        return 1 if workers == 1 else 2
+    return 4

@@ -23,7 +23,18 @@ try:
 except ImportError as missing:
     raise InputError(f"CuPy cannot be imported ({missing}): the cuda backend is not installed; {HOW}") from missing
 
-__all__ = ["KERNELS", "CudaDevice", "backend", "count", "device", "expected_probes", "scratch_bytes", "sort", "warm"]
+__all__ = [
+    "KERNELS",
+    "CudaDevice",
+    "backend",
+    "count",
+    "device",
+    "expected_probes",
+    "scratch_bytes",
+    "sort",
+    "synchronize",
+    "warm",
+]
 
 CHUNK = 1 << 26
 """Elements at a time of elementwise arithmetic: 0.5 GB, far above what a launch costs."""
@@ -155,6 +166,11 @@ def sort(keys: Array, bound: int) -> Array:
     """
     keys.sort()
     return keys
+
+
+def synchronize() -> None:
+    """Wait until the current device is done."""
+    cp.cuda.Device().synchronize()
 
 
 def warm() -> None:

@@ -6,13 +6,15 @@ dask-cuda worker, or the caller's) is kept; a process that has none gets one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import cupy as cp
 import rmm
 
-__all__ = ["available", "share_pool"]
+__all__ = ["available", "peak", "share_pool"]
 
 INITIAL = 0.5
 """Share of the free memory that a new pool takes at once; it grows when that is used up."""
@@ -37,6 +39,24 @@ def available() -> int:
     """Bytes that could be allocated on the current device now: free memory, and the pool's unused part."""
     free, _ = cp.cuda.runtime.memGetInfo()
     return int(USABLE * (free + _unused(rmm.mr.get_current_device_resource())))
+
+
+@contextmanager
+def peak() -> Iterator[list[int]]:
+    """Note in the list how many bytes were in use at the most, in this block, above those before it."""
+    counted, noted = _counted(rmm.mr.get_current_device_resource()), list[int]()
+    counted.push_counters()
+    try:
+        yield noted
+    finally:
+        noted.append(int(counted.pop_counters().peak_bytes))
+
+
+def _counted(resource: Any) -> Any:
+    """What counts allocations; `share_pool` put it there."""
+    while not isinstance(resource, rmm.mr.StatisticsResourceAdaptor):
+        resource = resource.upstream_mr
+    return resource
 
 
 def _unused(resource: Any) -> int:

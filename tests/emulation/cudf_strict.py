@@ -181,7 +181,13 @@ class StatisticsResourceAdaptor:
 
     def __init__(self, upstream_mr):
         self.upstream_mr = upstream_mr
-        self.allocation_counts = types.SimpleNamespace(current_bytes=0)
+        self.allocation_counts = types.SimpleNamespace(current_bytes=0, peak_bytes=0)
+
+    def push_counters(self):
+        return self.allocation_counts
+
+    def pop_counters(self):
+        return self.allocation_counts
 
 
 def rmm():

@@ -1,0 +1,327 @@
+"""`dasktc bench gpu`: kernel and preparation on one GPU, graph by graph, and counting on several.
+
+kernel   the counting kernels of all tasks, between two events: everything lies on the device.
+prepare  from a raw, unsorted edge array on the device to ready blocks: wall time, the device done.
+
+A graph is read once, warmed up once and measured `runs` times; medians are shown. Every count is
+compared with a known one, or with another kernel's where none is known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from dasktc import gpus
+from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.cluster import connect
+from dasktc.errors import CountError, InputError
+from dasktc.generate import grid3d, kronecker, random_graph, rmat
+from dasktc.graph import Graph
+from dasktc.options import Options
+from dasktc.sources import Source
+from dasktc.tasks import Direct
+from dasktc.triangles import as_source, build, triangle_count
+
+__all__ = ["CASES", "QUICK", "SMALL", "Case", "run"]
+
+Say = Callable[[str], None]
+RAW_BYTES, PEAK_BYTES = 8, 24
+"""An edge: two 32-bit ids; and the most that preparation may take, these included."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph of the table.
+
+    Attributes
+    ----------
+    name : str
+    source : callable () -> Source
+    rows : int
+        Raw edges.
+    triangles : int or None
+    published : float or None
+        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, its input in CSR.
+    reach : tuple of two float or None
+        Milliseconds of kernel and preparation that are aimed at, on one H200.
+    """
+
+    name: str
+    source: Callable[[], Source]
+    rows: int
+    triangles: int | None
+    published: float | None = None
+    reach: tuple[float, float] | None = None
+
+
+CASES = (
+    Case("Kronecker 20", lambda: kronecker(20), 16 << 20, 424_270_360, None, (3, 12)),
+    Case("Kronecker 22", lambda: kronecker(22), 16 << 22, 2_111_176_581, 57, (12, 40)),
+    Case("Kronecker 24", lambda: kronecker(24), 16 << 24, 10_284_939_290, 348, (60, 140)),
+    Case("uniform, 20 M vertices", lambda: random_graph(2 * 10**7, 10**8), 10**8, None, 4.3, (3, 60)),
+    Case("3D torus 300^3", lambda: grid3d(300), 3 * 300**3, 0, 2.3, (0.7, 45)),
+    Case("RA", lambda: random_graph(), 10**9, 1_221, 55, (20, 500)),
+    Case("RM", lambda: rmat(), 10**9, 4_114_617, 69, (30, 500)),
+    Case("3D, 464^3", lambda: grid3d(464), 3 * 464**3, 0, 8.4, (2, 160)),
+)
+QUICK = (
+    Case("Kronecker 12", lambda: kronecker(12), 16 << 12, 486_234),
+    Case("uniform, 2,000 vertices", lambda: random_graph(2000, 10_000), 10_000, None),
+    Case("3D torus 3^3", lambda: grid3d(3), 81, 27),
+)
+SMALL = {
+    "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 3),
+    "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
+}
+"""File, triangles, and milliseconds aimed at from a device array to the answer."""
+
+
+class Raw(NamedTuple):
+    """A graph's raw edges on the device."""
+
+    source: Any
+    target: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both columns."""
+        return int(self.source.nbytes + self.target.nbytes)
+
+
+class Timed(NamedTuple):
+    """Medians in milliseconds, and what was found."""
+
+    kernel: float
+    prepare: float
+    edges: int
+    triangles: int
+    peak: float
+
+
+def run(
+    graphs: str | None = None,
+    runs: int = 5,
+    quick: bool = False,
+    kernel: str = "hub",
+    only: tuple[str, ...] = (),
+    workers: int | str | None = None,
+    say: Say | None = None,
+) -> Report:
+    """Run the benchmark.
+
+    Parameters
+    ----------
+    graphs : str, optional
+        Folder of facebook_combined.txt.gz and amazon0601-edges.csv.gz.
+    runs : int
+        Times that everything is measured after a warm-up; medians are shown.
+    quick : bool
+        Tiny graphs, one run: whether it works.
+    kernel : str
+        A kernel of the CUDA backend.
+    only : tuple of str
+        Of the graphs, those whose name begins so.
+    workers : int or "all", optional
+        Also count on clusters of one GPU and of so many.
+    say : callable (str), optional
+        Told what is being measured.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        An option makes no sense, or there is no usable GPU.
+    CountError
+        A count is wrong.
+    """
+    from dasktc.backend import get_backend
+
+    if runs < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    if graphs is not None and not Path(graphs).is_dir():
+        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    get_backend("cuda")
+    chosen = [case for case in (QUICK if quick else CASES) if not only or case.name.startswith(only)]
+    if not chosen:
+        raise InputError(f"--only {' --only '.join(only)} begins no graph's name: see the names without it")
+    tell, times = say or _quiet, 1 if quick else runs
+    sections = [_table(chosen, kernel, times, tell)]
+    if graphs is not None:
+        sections.append(_small(Path(graphs), kernel, times, tell))
+    if workers is not None:
+        sections.append(_several(chosen, kernel, times, workers, tell))
+    return Report(_command(graphs, runs, quick, kernel, only, workers), _facts(), sections)
+
+
+def _quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def _command(graphs: str | None, runs: int, quick: bool, kernel: str, only: tuple[str, ...], workers: Any) -> str:
+    options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
+    options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
+    return " ".join(["dasktc bench gpu", *options])
+
+
+def _facts() -> dict[str, str]:
+    found = gpus.collect()
+    devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in found["devices"])
+    packages = ", ".join(f"{name} {number}" for name, number in found["packages"].items() if number)
+    return {
+        "machine": machine(),
+        "GPUs": devices or "nvidia-smi shows none",
+        "load": load(),
+        "versions": f"{versions()}, {packages}",
+    }
+
+
+# one GPU
+
+
+def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
+    columns = {"graph": "", "edges": ",", "triangles": ",", "kernel": ",.2f", "prepare": ",.1f", "bytes": ".1f"}
+    columns |= {"published": ",.1f", "reach, kernel": ",.1f", "reach, prepare": ",.0f", "checked": ""}
+    section = Section(f"one GPU, kernel {kernel}, ms, medians of {runs} after a warm-up", columns)
+    for case in cases:
+        say(case.name)
+        if not _fits(case):
+            section.notes.append(f"{case.name} does not fit: {case.rows:,} raw edges take {PEAK_BYTES} bytes each")
+            continue
+        found, checked = _timed(case, kernel, runs)
+        reach = case.reach or (None, None)
+        row = [case.name, found.edges, found.triangles, found.kernel, found.prepare, found.peak, case.published, *reach]
+        section.rows.append([*row, checked])
+    section.notes += [
+        "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
+        "bytes: peak of preparation on the device, a raw edge, the raw array included",
+        "published: GroupTC-BS, the fastest published kernel measured on one H200, its input already CSR",
+    ]
+    return section
+
+
+def _fits(case: Case) -> bool:
+    return PEAK_BYTES * case.rows < Direct().memory(None, "cuda")
+
+
+def _raw(source: Source) -> Raw:
+    """Read all parts to one pair of columns on the device."""
+    from dasktc.backend import get_backend
+
+    backend, columns = get_backend("cuda"), []
+    for part in source.parts:
+        frame = backend.read(part, None)
+        columns.append((frame["src"].values, frame["dst"].values))
+    return Raw(*(backend.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
+
+
+def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
+    from dasktc.backend import cuda_memory
+
+    raw, memory = _raw(case.source()), Direct().memory(None, "cuda")
+    options = Options(backend="cuda", kernel=kernel, memory=memory)
+    with cuda_memory.peak() as peak:
+        graph = _prepared(raw, options)[0]
+    triangles, checked = int(graph.triangle_count()), _check(case, graph)
+    edges, kernels, prepares = graph.edges, [], []
+    for _ in range(runs):
+        del graph
+        graph, seconds = _prepared(raw, options)
+        result = graph.triangle_count()
+        if int(result) != triangles:
+            raise CountError(f"{case.name} has {int(result):,} triangles, then {triangles:,}: the kernel is wrong")
+        prepares.append(1e3 * seconds)
+        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+    bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
+    return Timed(median(kernels), median(prepares), edges, triangles, bytes_an_edge), checked
+
+
+def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
+    """Ready blocks of the raw edges, and the seconds that they took."""
+    from dasktc.backend import cuda
+
+    cuda.synchronize()
+    began = time.perf_counter()
+    graph = build(Direct(), as_source(tuple(raw)), options)
+    cuda.synchronize()
+    return graph, time.perf_counter() - began
+
+
+def _check(case: Case, graph: Graph) -> str:
+    """Compare a count with the known one, or with another kernel's; say which it was."""
+    if case.triangles is None:
+        graph.triangle_count(verify=1.0)
+        return "with another kernel"
+    found = int(graph.triangle_count())
+    if found != case.triangles:
+        raise CountError(f"{case.name} has {case.triangles:,} triangles, {found:,} were counted: the kernel is wrong")
+    return "known"
+
+
+# small graphs
+
+
+def _small(folder: Path, kernel: str, runs: int, say: Say) -> Section:
+    columns = {"graph": "", "triangles": ",", "to the answer": ",.2f", "kernel": ",.2f", "reach": ",.0f"}
+    section = Section(f"from a device array to the answer, ms, medians of {runs} after a warm-up", columns)
+    for name, (file, triangles, reach) in SMALL.items():
+        if not (folder / file).is_file():
+            section.notes.append(f"{name}: {file} is not in --graphs {folder}")
+            continue
+        say(name)
+        walls, kernels = [], []
+        raw = _raw(as_source(str(folder / file)))
+        for _ in range(runs + 1):
+            began = time.perf_counter()
+            result = triangle_count(tuple(raw), backend="cuda", kernel=kernel)
+            walls.append(1e3 * (time.perf_counter() - began))
+            kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+            if int(result) != triangles:
+                raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
+        section.rows.append([name, triangles, median(walls[1:]), median(kernels[1:]), reach])
+    return section
+
+
+# several GPUs
+
+
+def _several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: Say) -> Section:
+    columns = {"graph": "", "GPUs": ",", "count": ",.1f", "kernel, busiest": ",.1f", "times one GPU": ".2f"}
+    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
+    for case in cases:
+        alone: float | None = None
+        for number, count, busiest in _clusters(case, kernel, runs, workers, say):
+            alone = alone or count
+            section.rows.append([case.name, number, count, busiest, alone / count])
+    section.notes.append("count: wall time of the count phase; times one GPU: how many times as fast as on one")
+    return section
+
+
+def _clusters(case: Case, kernel: str, runs: int, workers: int | str, say: Say) -> Iterator[tuple[int, float, float]]:
+    """Count on one GPU and on all that are wanted: their number, and milliseconds."""
+    for number in dict.fromkeys((1, workers)):
+        with connect(workers=number, backend="cuda") as tasks:
+            say(f"{case.name} on {tasks.workers} GPUs")
+            graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
+            results = [graph.triangle_count() for _ in range(runs + 1)][1:]
+            if case.triangles is not None and any(int(result) != case.triangles for result in results):
+                raise CountError(
+                    f"{case.name} has {case.triangles:,} triangles, the cluster counted {int(results[0]):,}"
+                )
+            count = median(1e3 * result.seconds["count"] for result in results)
+            yield tasks.workers, count, median(1e3 * _busiest(result.records) for result in results)
+
+
+def _busiest(records: list[Any]) -> float:
+    """Kernel seconds of the worker that had most of them."""
+    seconds: dict[str, float] = {}
+    for record in records:
+        seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
+    return max(seconds.values(), default=0.0)

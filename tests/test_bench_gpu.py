@@ -1,0 +1,113 @@
+"""`dasktc bench gpu` on tiny graphs, on the emulated CUDA backend: what it prints, and that it checks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict
+from emulation.host import compiler
+
+from dasktc.bench import gpu
+from dasktc.cli import main
+from dasktc.errors import CountError, InputError
+from dasktc.tasks import Direct
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emulated():
+    with emulated_cuda.backend() as found:
+        kinds = cupy_strict.ndarray.__module__
+        cupy_strict.ndarray.__module__ = "cupy"
+        yield found
+        cupy_strict.ndarray.__module__ = kinds
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    monkeypatch.setattr(gpu, "QUICK", gpu.QUICK[1:])
+
+
+def test_the_table(capsys):
+    assert main(["bench", "gpu", "--quick", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"] == "dasktc bench gpu --quick --kernel hub"
+    (section,) = found["sections"]
+    rows = {row["graph"]: row for row in section["rows"]}
+    assert rows["3D torus 3^3"] | {"kernel": 0, "prepare": 0, "bytes": 0} == {
+        "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "kernel": 0, "prepare": 0, "bytes": 0,
+        "published": None, "reach, kernel": None, "reach, prepare": None, "checked": "known",
+    }  # fmt: skip
+    assert rows["uniform, 2,000 vertices"]["checked"] == "with another kernel"
+    assert all(row["kernel"] > 0 and row["prepare"] > 0 for row in section["rows"])
+    assert main(["bench", "gpu", "--quick", "--only", "3D", "--kernel", "merge"]) == 0
+    printed = capsys.readouterr().out
+    assert "one GPU, kernel merge" in printed
+    assert "uniform" not in printed
+
+
+def test_every_graph_of_the_full_table_names_its_rows_and_answer():
+    for case in gpu.CASES:
+        source = case.source()
+        assert sum(part.last - part.first for part in source.parts) == case.rows, case.name
+        assert source.triangles in (None, case.triangles), case.name
+
+
+def test_small_graphs(tmp_path, monkeypatch):
+    edges = "".join(f"{u} {v}\n" for u, v in combinations(range(9), 2))
+    with gzip.open(tmp_path / "facebook_combined.txt.gz", "wt") as file:
+        file.write(edges)
+    monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 3)})
+    section = gpu._small(tmp_path, "hub", 1, lambda text: None)
+    ((name, triangles, wall, kernel, reach),) = section.rows
+    assert (name, triangles, reach) == ("ego-Facebook", 84, 3)
+    assert wall > 0
+    assert kernel > 0
+    assert section.notes == [f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"]
+    monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
+    with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):
+        gpu._small(tmp_path, "hub", 1, lambda text: None)
+
+
+def test_several_gpus(monkeypatch):
+    @contextmanager
+    def connect(workers, backend):
+        assert backend == "cuda"
+        tasks = Direct()
+        tasks.workers = {1: 1, "all": 2}[workers]
+        yield tasks
+
+    monkeypatch.setattr(gpu, "connect", connect)
+    rows = gpu._several([gpu.QUICK[-1]], "hub", 1, "all", lambda text: None).rows
+    assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2]]
+    assert rows[0][-1] == 1.0
+    wrong = replace(gpu.QUICK[-1], triangles=28)
+    with pytest.raises(CountError, match="has 28 triangles, the cluster counted 27"):
+        gpu._several([wrong], "hub", 1, 1, lambda text: None)
+
+
+def test_a_wrong_count_ends_it():
+    with pytest.raises(CountError, match="has 28 triangles, 27 were counted"):
+        gpu._table([replace(gpu.QUICK[-1], triangles=28)], "hub", 1, lambda text: None)
+
+
+def test_what_does_not_fit_is_left_out():
+    section = gpu._table([replace(gpu.QUICK[-1], rows=10**10)], "hub", 1, lambda text: None)
+    assert section.rows == []
+    assert section.notes[0] == "3D torus 3^3 does not fit: 10,000,000,000 raw edges take 24 bytes each"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"runs": 0}, "--runs 0"), ({"graphs": "/no/such"}, "--graphs"), ({"only": ("X",), "quick": True}, "--only X")],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(InputError, match=message):
+        gpu.run(**options)

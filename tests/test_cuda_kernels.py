@@ -1,12 +1,14 @@
 """The CUDA kernels: compiled for every architecture, executed on the host, and on a GPU where there is one."""
 
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -376,6 +378,41 @@ def test_counts_repeat():
     (task,) = kronecker(16, 1)
     for kernel in nvrtc.KERNELS:
         assert len({cuda.count(task, kernel)[:4] for _ in range(4)}) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
+def test_under_compute_sanitizer(tool):
+    """Kernels of small blocks, and the visits."""
+    sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+    if sanitizer is None:
+        pytest.skip("no compute-sanitizer, which comes with the CUDA toolkit")
+    tests = [str(Path(__file__).parent / name) for name in ("test_cuda_kernels.py", "test_cuda_pipeline.py")]
+    chosen = [
+        "-m",
+        "gpu",
+        "-k",
+        "every_block_size_on_the_device and 64 or visits_on_the_device",
+        "-p",
+        "no:cacheprovider",
+    ]
+    command = [
+        sanitizer,
+        "--tool",
+        tool,
+        "--error-exitcode",
+        "9",
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        *chosen,
+        *tests,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert re.search(r"\d+ passed", done.stdout)
 
 
 @pytest.mark.gpu

@@ -317,6 +317,27 @@ def test_too_little_device_memory_is_refused(emulated):
         dasktc.triangle_count(source_of(EDGES), backend="cuda", memory=1000, partition="whole")
 
 
+@pytest.mark.parametrize("recipe", [random_graph(4096, 40 * 4096), kronecker(12, 40)], ids=["uniform", "Kronecker"])
+def test_bytes_an_edge(emulated, monkeypatch, recipe):
+    """At most 24 while blocks are made, the raw edges (8) included, and 16 while counting; and some a vertex."""
+    from dasktc import edges as edge_stage
+    from dasktc.backend import cuda_frames
+
+    for module, name in ((cuda_frames, "CHUNK"), (edge_stage, "ROWS")):
+        monkeypatch.setattr(module, name, 1 << 10)
+    object.__setattr__(emulated, "chunk", 1 << 10)
+    rows, used = recipe.parts[-1].last, cupy_strict.MEMORY_USED
+    before = used.peak = used.now
+    graph = triangles.build(Direct(), recipe, Options(backend="cuda"))
+    vertices = 64 * graph.vertices + (1 << 16)
+    assert used.peak - before <= 24 * rows + vertices
+    assert used.now - before <= 4 * graph.edges + vertices
+    used.peak = used.now
+    graph.triangle_count()
+    assert used.peak - before <= 16 * graph.edges + vertices
+    object.__setattr__(emulated, "chunk", 1 << 26)
+
+
 # the choice
 
 

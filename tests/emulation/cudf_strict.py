@@ -27,7 +27,7 @@ class Series:
             raise TypeError(f"a column is made of {type(data)}")
         if isinstance(data, (pa.Array, pa.ChunkedArray)):
             data = pd.array(data, dtype="str")
-        self._held = pd.Series(data, dtype=dtype).reset_index(drop=True)
+        self._held = pd.Series(data, dtype=dtype, copy=False).reset_index(drop=True)
 
     dtype = property(lambda self: self._held.dtype)
     ndim = 1

@@ -14,6 +14,7 @@ import inspect
 import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 
@@ -29,6 +30,36 @@ SCATTERED = {
 """Types that a ufunc's `at` takes: those with an atomic function in CUDA."""
 
 
+class _Used:
+    """Bytes of all arrays that live on the device, and the most that ever were."""
+
+    def __init__(self):
+        self.now = self.peak = 0
+        self._held = set()
+
+    def hold(self, array):
+        """Count the memory that an array lies in, once, for as long as anything lies in it."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if id(array) in self._held:
+            return
+        self._held.add(id(array))
+        self.now += array.nbytes
+        self.peak = max(self.peak, self.now)
+        weakref.finalize(array, self._free, id(array), array.nbytes)
+
+    def work(self, size):
+        """Note that so much was needed besides for a moment."""
+        self.peak = max(self.peak, self.now + size)
+
+    def _free(self, key, size):
+        self._held.discard(key)
+        self.now -= size
+
+
+MEMORY_USED = _Used()
+
+
 class ndarray:
     """An array on the device."""
 
@@ -36,6 +67,7 @@ class ndarray:
 
     def __init__(self, held):
         self._held = held
+        MEMORY_USED.hold(held)
 
     # leaving the device
 
@@ -164,6 +196,7 @@ class ndarray:
 
     def sort(self, axis=-1, kind=None):
         _stable(kind)
+        MEMORY_USED.work(self.nbytes)  # a radix sort moves keys between two buffers
         self._held.sort(axis=axis)
 
     def argsort(self, axis=-1, kind=None):

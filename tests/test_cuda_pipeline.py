@@ -16,6 +16,7 @@ from emulation.host import HostDevice, compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
+from test_cuda_kernels import moved
 from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
@@ -446,6 +447,19 @@ def test_pipeline_on_the_device(kernel, reorder):
 def test_partitions_on_the_device(partition):
     found = dasktc.triangle_count(source_of(EDGES, parts=3), backend="cuda", verify=1.0, **partition)
     assert found.triangles == oracle.triangles(EDGES)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("parts", "splits"), [(1, 1), (2, 2)])
+def test_visits_on_the_device(parts, splits):
+    from dasktc.backend import cuda
+
+    for vertices, edges in ORIENTED.values():
+        for task in tasks(edges, vertices, parts, splits):
+            mine, known = device_visit.support(cuda.device(), moved(task)), visit.support(task)
+            assert mine[1:] == known[1:]
+            assert all((on_host(a) == b).all() for a, b in zip(mine[0], known[0], strict=True))
+            assert (device_visit.listing(cuda.device(), moved(task), 50) == visit.listing(task, 50)).all()
 
 
 @pytest.mark.gpu

@@ -128,7 +128,9 @@ def edge_frames(graph: Graph) -> tuple[list[Any], int]:
     supports, count = edge_supports(graph)
     backend = graph.options.chosen_backend
     slices = [
-        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES, backend)
+        tasks.submit(
+            "edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES, backend
+        )
         for place in supports
         for start in range(0, int(graph.prepared.sizes.edges[place]), PARTITION_EDGES)
     ]

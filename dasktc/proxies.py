@@ -131,7 +131,8 @@ def _either(vectors: list[Array]) -> Array:
 
 
 def _bits(own: Array, backend: str) -> Array:
-    return get_backend(backend).array.uint64(1) << own.astype("uint64")
+    xp = get_backend(backend).array
+    return xp.left_shift(xp.uint64(1), own.astype("uint64"))
 
 
 def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: str) -> Array:
@@ -204,14 +205,14 @@ def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) ->
 def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
-    found = xp.zeros((2, len(own)), dtype="int64")
+    found = xp.zeros((2, len(own)), dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
         xp.add.at(found[0], v[own.take(u) == part], 1)
         xp.add.at(found[1], u, 1)
-    return found
+    return found.view("int64")
 
 
 def _wedges(degrees: Array) -> int:

@@ -333,6 +333,10 @@ def bincount(x, weights=None, minlength=None):
     return _device(np.bincount(x._held, None, 0 if minlength is None else minlength))
 
 
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    return _device(np.diff(a._held))
+
+
 def flatnonzero(a):
     return _device(np.flatnonzero(a._held))
 

@@ -227,7 +227,8 @@ def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
     stand_in = SimpleNamespace(array=cupy_strict, frame=cudf_strict)
     for dialect in (Dialect(separator, (0, 1), "int"), Dialect(separator, (2, 0), "int")):
         found = plain_rows(stand_in, block, dialect)
-        plain = len({len(line) for line in lines}) == 1 and all(f.isdecimal() and len(f) < 19 for line in lines for f in line)
+        small = all(field.isdecimal() and len(field) < 19 for line in lines for field in line)
+        plain = small and len({len(line) for line in lines}) == 1
         assert (found is not None) == (plain and max(dialect.columns) < len(lines[0]))
         if found is not None:
             known = parse(block, dialect)

@@ -12,7 +12,7 @@ from oracle import complete, multigraphs, star
 from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
 
 from dasktc import reorder
-from dasktc.orient import _wedges, order_by
+from dasktc.orient import order_by, wedges_of
 
 
 def sequential_ids(out, rank, large):
@@ -123,7 +123,7 @@ def test_order_by_is_a_stable_descending_sort(weights):
 def test_wedges_do_not_overflow(degrees):
     """Eight vertices may have 2^65 wedges, although no such graph has 2^43 edges."""
     inward, outward = np.array(degrees, dtype="int64").reshape(-1, 2).T
-    assert _wedges(inward, outward) == sum(i * o for i, o in degrees)
+    assert wedges_of(inward, outward) == sum(i * o for i, o in degrees)
 
 
 def test_auto_is_collective_for_trust_and_degree_for_the_rest():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import scratch_bytes, tasks_a_worker
+from dasktc.backend import scratch_bytes, tasks_a_worker, unusable
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
@@ -60,6 +60,8 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
     """
     reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "progress"}
     chosen = Options(**{name: value for name, value in options.items() if name not in reading})
+    if bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
+        raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
     limits = Limits(
         workers=_positive("workers", workers) or 1,
         memory=Direct().memory(bytes_of(chosen.memory), chosen.chosen_backend),

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dasktc.backend import get_backend
+from dasktc.backend import get_backend, support_bytes
 from dasktc.count import Job, Record, check, jobs
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
@@ -108,11 +108,9 @@ def refuse_beyond_memory(graph: Graph) -> None:
     InputError
         A task needs more memory than a worker has.
     """
-    from dasktc.backend.visit import support_bytes
-
     plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
-    need = 4 * edges + 2 * 8 * blocks * rows + support_bytes(edges, rows)
+    need = 4 * edges + 2 * 8 * blocks * rows + support_bytes(graph.options.chosen_backend, edges, rows)
     if need > plan.memory:
         raise InputError(
             f"a task that visits triangles needs {size(need)} at n = {plan.parts}, more than the {size(plan.memory)} "

@@ -6,6 +6,7 @@ import inspect
 from itertools import product
 from types import SimpleNamespace
 
+import dask
 import numpy as np
 import oracle
 import pandas as pd
@@ -22,7 +23,7 @@ from test_kernels import tasks, turned
 
 import dasktc
 from dasktc import stages, triangles
-from dasktc.backend import device_visit, kernels, nvrtc, scratch_bytes, unusable, visit
+from dasktc.backend import device_visit, kernels, nvrtc, scratch_bytes, support_bytes, unusable, visit
 from dasktc.csr import on_host
 from dasktc.errors import InputError
 from dasktc.formats import text
@@ -261,6 +262,35 @@ def test_objects_in_gpu_memory(emulated):
     assert dasktc.triangle_count(in_gpu_memory()["frame"], backend="cuda", columns=("b", "a")).edges > 0
     with pytest.raises(InputError, match=r"has type float64: ids are integers or strings"):
         dasktc.triangle_count((cupy_strict.zeros(3), cupy_strict.zeros(3)), backend="cuda")
+
+
+class DaskFrame:
+    """What dask-cudf's DataFrame has of use here."""
+
+    __module__ = "dask_cudf.core"
+
+    def __init__(self, frame):
+        self._meta, self._parts = frame.iloc[:0], [frame.iloc[:150], frame.iloc[150:]]
+
+    def to_delayed(self):
+        return [dask.delayed(lambda part=part: part)() for part in self._parts]
+
+
+def test_a_dask_frame_in_gpu_memory(emulated):
+    frame = in_gpu_memory()["frame"]
+    cudf_strict.DataFrame.__module__ = "cudf.core"
+    assert int(dasktc.triangle_count(DaskFrame(frame), backend="cuda")) == oracle.triangles(EDGES)
+    with pytest.raises(InputError, match=r"lies in GPU memory.*to_backend"):
+        dasktc.triangle_count(DaskFrame(frame), backend="cpu")
+
+
+def test_what_visits_take(emulated):
+    """The bytes that refuse a visit which does not fit are at least those that it takes."""
+    graph, used = dasktc.prepare(source_of(EDGES), backend="cuda"), cupy_strict.MEMORY_USED
+    before = used.peak = used.now
+    graph.triangles()
+    (block,) = graph.blocks.values()
+    assert 4 * graph.edges < used.peak - before <= support_bytes("cuda", graph.edges, block.rows) + 2 * 8 * block.rows
 
 
 def test_many_chunks_and_partitions(emulated, monkeypatch):

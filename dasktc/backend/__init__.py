@@ -26,6 +26,7 @@ __all__ = [
     "get_backend",
     "kernels",
     "scratch_bytes",
+    "support_bytes",
     "tasks_a_worker",
     "unusable",
 ]
@@ -178,6 +179,26 @@ def scratch_bytes(name: str, kernel: str, index_edges: int, block_edges: int, co
     from dasktc.backend import cpu
 
     return cpu.scratch_bytes(kernel, index_edges, block_edges, columns)
+
+
+def support_bytes(name: str, edges: int, columns: int) -> int:
+    """Bytes that `Backend.support` and `add_ends` allocate for a task, at most; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    edges : int
+        Of all the task's blocks, each once.
+    columns : int
+        Of the table.
+    """
+    if name == "cuda":
+        from dasktc.backend import device_visit
+
+        return device_visit.support_bytes(edges)
+    from dasktc.backend import visit
+
+    return visit.support_bytes(edges, columns)
 
 
 def tasks_a_worker(name: str, workers: int) -> int:

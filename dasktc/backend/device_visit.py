@@ -10,10 +10,12 @@ import numpy as np
 from dasktc.backend.device import Device, describe, spread
 from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
 
-__all__ = ["add_ends", "listing", "support"]
+__all__ = ["add_ends", "listing", "support", "support_bytes"]
 
 ENDS = 1 << 22
 """Edges whose ends are added to at a time."""
+ENDS_BYTES = 40
+"""What each of these takes meanwhile."""
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
@@ -32,6 +34,17 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
     supports = [shared[id(block)] for block in blocks]
     triangles, wedges = _visit(device, task, "visit_support", *supports)
     return supports, triangles, wedges
+
+
+def support_bytes(edges: int) -> int:
+    """Bytes that `support` and `add_ends` allocate next to a task's blocks.
+
+    Parameters
+    ----------
+    edges : int
+        Of all the task's blocks, each once.
+    """
+    return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Any:

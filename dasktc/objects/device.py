@@ -1,4 +1,4 @@
-"""Sources in GPU memory: CuPy arrays and sparse matrices, cuDF frames, cuGraph graphs. They stay there.
+"""Sources in GPU memory: CuPy arrays and sparse matrices, cuDF and dask-cudf frames, cuGraph graphs. They stay there.
 
 No GPU library is imported here: what such an object offers is asked of the object itself.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import Place, agree, places_of
+from dasktc.objects.columns import agree, places_of
 from dasktc.objects.kinds import kind, roots
 from dasktc.sources import Ids, ReadOptions, Source
 
@@ -47,6 +47,30 @@ class DevicePart:
         return backend.frame.DataFrame({"src": self.src, "dst": self.dst})
 
 
+@dataclass(frozen=True, eq=False)
+class DevicePartition:
+    """A partition of a dask-cudf DataFrame. Its Delayed stays behind when the part is pickled."""
+
+    upstream: Any
+    names: tuple[Any, Any]
+    of: str
+    how: str
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Refuse: it would be a copy that nobody asked for."""
+        raise _elsewhere(self.of, self.how)
+
+    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
+        """Return the frame of `Part.read` from the computed partition `upstream`."""
+        src, dst = (upstream[name] for name in self.names)
+        for name, column in zip(self.names, (src, dst), strict=True):
+            _ids(column, f"column {name!r} of {self.of}")
+        return backend.frame.DataFrame({"src": src, "dst": dst})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "upstream": None}
+
+
 def _elsewhere(of: str, how: str) -> InputError:
     return InputError(
         f"{of} lies in GPU memory: backend cpu does not read it; pass what its {how} returns, or count with "
@@ -60,7 +84,8 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     Parameters
     ----------
     obj : object
-        An array of shape (m, 2), a frame, a sparse matrix, a graph, or a pair of columns.
+        An array of shape (m, 2), a frame (of dask-cudf nothing is computed), a sparse matrix, a graph, or a
+        pair of columns.
     options : ReadOptions
         `columns` names a frame's id columns.
 
@@ -71,15 +96,27 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
     root = next(root for root in roots(first) if root in ON_GPU)
+    if hasattr(obj, "to_delayed"):
+        return _partitions(obj, options, ON_GPU[root])
     columns, labels = _columns(obj, first, options, ON_GPU[root])
     places = places_of(labels, kind(first))
-    ids = agree([_ids(column, at) for column, at in zip(columns, places, strict=True)], places)
+    ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
     if options.ids not in (None, ids):
         raise InputError(f"ids='{options.ids}' is given for {kind(first)}, which holds {ids} ids; convert its columns")
     if len(columns[0]) != len(columns[1]):
         raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     return Source(kind(first), (part,) if len(columns[0]) else (), ids)
+
+
+def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
+    """Make every partition a part; the meta alone tells columns and type of ids."""
+    columns, labels = _columns(obj._meta, obj._meta, options, how)
+    places = places_of(labels, kind(obj))
+    ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
+    names = tuple(obj._meta.columns[[str(name) for name in obj._meta.columns].index(label)] for label in labels)
+    parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in obj.to_delayed())
+    return Source(kind(obj), tuple(parts), ids)
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:
@@ -103,12 +140,12 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
     raise _elsewhere(kind(first), how)
 
 
-def _ids(column: Any, at: Place) -> Ids:
+def _ids(column: Any, of: str) -> Ids:
     missing = int(column.isna().sum()) if hasattr(column, "isna") else 0
     if missing:
-        raise InputError(f"{at.of} lacks {missing:,} ids: an edge needs both ends; drop these rows")
+        raise InputError(f"{of} lacks {missing:,} ids: an edge needs both ends; drop these rows")
     if column.dtype.kind in "iu" and column.dtype != "uint64":
         return "int"
     if column.dtype.kind in "OUT" and hasattr(column, "to_arrow"):
         return "text"
-    raise InputError(f"{at.of} has type {column.dtype}: ids are integers or strings; convert it, to int64 for one")
+    raise InputError(f"{of} has type {column.dtype}: ids are integers or strings; convert it, to int64 for one")

@@ -115,7 +115,7 @@ def _ends(keys: Array, size: int, mask: int, shift: int, backend: str) -> Array:
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
     found = xp.zeros(size, dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
-        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, 1)
+        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.uint64(1))  # NumPy is slow with a plain 1
     return found.view("int64")
 
 

@@ -210,8 +210,8 @@ def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift:
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
-        xp.add.at(found[0], v[own.take(u) == part], 1)
-        xp.add.at(found[1], u, 1)
+        xp.add.at(found[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
+        xp.add.at(found[1], u, xp.uint64(1))
     return found.view("int64")
 
 

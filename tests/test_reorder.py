@@ -104,8 +104,8 @@ def test_edges_point_from_low_to_high_degree_and_ties_to_the_smaller_id(edges):
 @pytest.mark.parametrize("how", EVERY_REORDER)
 def test_only_degree_order_says_that_columns_lie_below_rows(how):
     found = prepared(random_edges(40, 200, 3), reorder=how)
-    assert found.layout.ordered == (how == "degree")
-    if found.layout.ordered:
+    assert found.layout.graph.ordered == (how == "degree")
+    if found.layout.graph.ordered:
         keys, mask = np.concatenate(found.graph.partitions), (1 << found.layout.shift) - 1
         assert (keys & mask < keys >> found.layout.shift).all()
 

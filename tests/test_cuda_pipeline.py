@@ -360,7 +360,8 @@ def test_bytes_an_edge(emulated, monkeypatch, recipe):
         monkeypatch.setattr(module, name, 1 << 10)
     object.__setattr__(emulated, "chunk", 1 << 10)
     rows, used = recipe.parts[-1].last, cupy_strict.MEMORY_USED
-    before = used.peak = used.now
+    before, used.moved = used.now, 0
+    used.peak = before
     graph = triangles.build(Direct(), recipe, Options(backend="cuda"))
     vertices = 64 * graph.vertices + (1 << 16)
     assert used.peak - before <= 24 * rows + vertices
@@ -368,6 +369,7 @@ def test_bytes_an_edge(emulated, monkeypatch, recipe):
     used.peak = used.now
     graph.triangle_count()
     assert used.peak - before <= 16 * graph.edges + vertices
+    assert used.moved <= 1000, "edges went to the host"
     object.__setattr__(emulated, "chunk", 1 << 26)
 
 

@@ -31,10 +31,10 @@ SCATTERED = {
 
 
 class _Used:
-    """Bytes of all arrays that live on the device, and the most that ever were."""
+    """Bytes of all arrays that live on the device, the most that ever were, and those copied to the host."""
 
     def __init__(self):
-        self.now = self.peak = 0
+        self.now = self.peak = self.moved = 0
         self._held = set()
 
     def hold(self, array):
@@ -72,9 +72,11 @@ class ndarray:
     # leaving the device
 
     def get(self, stream=None, order="C", out=None, blocking=True):
+        MEMORY_USED.moved += self.nbytes
         return self._held.copy()
 
     def tolist(self):
+        MEMORY_USED.moved += self.nbytes
         return self._held.tolist()
 
     def item(self):

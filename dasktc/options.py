@@ -49,7 +49,8 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
         _one_of("backend", self.backend, BACKENDS)
-        _one_of("kernel", self.kernel, KERNELS)
+        if self.kernel not in KERNELS:
+            _one_of("kernel", self.kernel, self._kernels())
         _one_of("partition", self.partition, PARTITIONS)
         _one_of("reorder", self.reorder, REORDERS)
         _one_of("assign", self.assign, ASSIGNMENTS)
@@ -60,6 +61,12 @@ class Options:
             if value is not None and value < 1:
                 raise InputError(f"--{name} {value} is below 1: a count has at least one part; give 1 or more")
         bytes_of(self.memory)
+
+    def _kernels(self) -> tuple[str, ...]:
+        """Those of the command line, and whatever else the backend has."""
+        from dasktc.backend import kernels
+
+        return tuple(dict.fromkeys((*KERNELS, *kernels(self.chosen_backend))))
 
     @property
     def chosen_backend(self) -> str:

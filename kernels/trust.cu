@@ -1,10 +1,8 @@
-// trust: vertex-centric hashing (Pandey et al., TPDS 2021, sections 3 and 4).
+// trust: vertex-centric hashing (Pandey et al., TPDS 2021, sections 3 and 4, doi:10.1109/TPDS.2021.3064892).
+// Preludes: hash.cuh
 //
 // One hash table of table.row(u) serves every v of index.row(u); each entry of stream.row(v) is
-// looked up in it. A bucket x % BUCKETS holds up to `depth` entries; level by level in memory, so
-// that neighbouring threads touch neighbouring words. Lengths and the first LEVELS levels lie in
-// shared memory, the others in a fixed global scratch of each thread block. An entry that finds its
-// bucket full goes to the next one (the published code drops it): counts are exact.
+// looked up in it.
 //
 //   VH  one table for all of a row; 0: built again for each edge
 //   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
@@ -16,7 +14,10 @@
 //
 //   probes(u, v) = |stream.row(v)|, of rows that are not skipped
 //
-// One H200, ms, Kronecker 20 (edge factor 16, 4.4 G probes) in degree order:
+// Launch: trust_rows, a thread a row, sorts the rows by team; then trust_warp, a warp a row, and trust_block, a
+// block of THREADS a row, each as many blocks as fit, which take CHUNK rows at a time until none is left.
+//
+// One H200, ms, Kronecker 20 (edge factor 16, 4.4 G probes) in degree order, before hash.cuh was split off:
 //
 //   version                                     all     VC 0    VC, CO 0   VC, CO, VH 0
 //   1 bisection over all of a tile's sums       35.9    16.9      51.2         60.7
@@ -36,15 +37,11 @@
 #ifndef CHUNK
 #define CHUNK 1  // rows that a team takes at a time (section 4.3)
 #endif
-#ifndef LEVELS
-#define LEVELS 6  // levels in shared memory (section 3.2)
-#endif
 #ifndef THREADS
 #define THREADS 1024
 #endif
 
 constexpr int64 SMALL_ROW = 100;
-constexpr uint32 WARPS = THREADS / 32;
 
 // Rows by the team that counts them: `rows` holds warps' rows from its front, blocks' from its back.
 struct Lists {
@@ -76,17 +73,10 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Totals
 }
 
 // The threads that share a table: a warp of 32 or a block of 1024, a bucket a thread.
-template <bool WIDE> struct Team {
-  static constexpr uint32 SIZE = WIDE ? THREADS : 32;
-  static constexpr uint32 BUCKETS = WIDE ? 1024 : 32;
+template <bool WIDE> using TeamOf = Team<WIDE ? THREADS : 32, WIDE ? 1024 : 32, WIDE>;
+template <bool WIDE> using Table = HashTable<TeamOf<WIDE>>;
 
-  __device__ static uint32 rank() { return threadIdx.x % SIZE; }
-  __device__ static void sync() {
-    if (WIDE) { __syncthreads(); } else { __syncwarp(); }
-  }
-};
-
-// Shared memory of a block: one table of 1024 buckets or WARPS tables of 32, and the virtual
+// Shared memory of a block: one table of 1024 buckets or THREADS / 32 tables of 32, and the virtual
 // combination's lists, one a thread.
 struct Shared {
   uint32 fill[1024];
@@ -96,63 +86,6 @@ struct Shared {
   uint32 row;
 };
 
-template <bool WIDE> struct Table {
-  using T = Team<WIDE>;
-  uint32* fill;
-  int32* near;
-  int32* far;
-  uint32 depth;
-
-  __device__ Table(Shared& shared, int32* scratch, uint32 depth) : depth(depth) {
-    uint32 team = threadIdx.x / T::SIZE;
-    fill = shared.fill + team * T::BUCKETS;
-    near = shared.slots + team * T::BUCKETS * LEVELS;
-    uint64 table = uint64(blockIdx.x) * (WIDE ? 1 : WARPS) + team;
-    far = scratch + table * T::BUCKETS * (depth - LEVELS);
-  }
-
-  __device__ int32& slot(uint32 level, uint32 bucket) {
-    if (level < LEVELS) { return near[level * T::BUCKETS + bucket]; }
-    return far[uint64(level - LEVELS) * T::BUCKETS + bucket];
-  }
-
-  __device__ void clear() {
-    for (uint32 k = T::rank(); k < T::BUCKETS; k += T::SIZE) { fill[k] = 0; }
-  }
-
-  // `fill` may run past the depth: such a bucket is full.
-  __device__ uint32 insert(int32 x) {
-    uint32 bucket = uint32(x) % T::BUCKETS, level;
-    while ((level = atomicAdd(fill + bucket, 1u)) >= depth) { bucket = (bucket + 1) % T::BUCKETS; }
-    slot(level, bucket) = x;
-    return level + 1;
-  }
-
-  __device__ bool contains(int32 x) {
-    uint32 bucket = uint32(x) % T::BUCKETS;
-    for (;;) {
-      uint32 size = fill[bucket];
-      for (uint32 level = 0; level < min(size, depth); level++) {
-        if (slot(level, bucket) == x) { return true; }
-      }
-      if (size < depth) { return false; }
-      bucket = (bucket + 1) % T::BUCKETS;
-    }
-  }
-
-  __device__ uint32 build(const Task& t, int64 u) {
-    uint32 longest = 0;
-    T::sync();
-    clear();
-    T::sync();
-    for (int64 p = t.table.offsets[u] + T::rank(); p < t.table.offsets[u + 1]; p += T::SIZE) {
-      longest = max(longest, insert(t.table.columns[p]));
-    }
-    T::sync();
-    return longest;
-  }
-};
-
 struct Found {
   uint64 triangles = 0, probes = 0;
   uint32 collision = 0;
@@ -160,8 +93,8 @@ struct Found {
 
 // A warp a list: lists p, p + warps, ... of [begin, end).
 template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t, int64 begin, int64 end, Found& found) {
-  uint32 lane = threadIdx.x % 32, warps = Team<WIDE>::SIZE / 32;
-  for (int64 p = begin + Team<WIDE>::rank() / 32; p < end; p += warps) {
+  uint32 lane = threadIdx.x % 32, warps = TeamOf<WIDE>::SIZE / 32;
+  for (int64 p = begin + TeamOf<WIDE>::rank() / 32; p < end; p += warps) {
     int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];
     for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
       found.triangles += table.contains(t.stream.columns[q]);
@@ -172,13 +105,13 @@ template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t,
 
 // Inclusive running sums over the team, one number a thread.
 template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
-  uint32 rank = Team<WIDE>::rank(), lane = threadIdx.x % 32;
+  uint32 rank = TeamOf<WIDE>::rank(), lane = threadIdx.x % 32;
   for (int delta = 1; delta < 32; delta <<= 1) {
     int64 left = __shfl_up_sync(ALL, mine, delta);
     mine += lane >= delta ? left : 0;
   }
   ends[rank] = mine;
-  Team<WIDE>::sync();
+  TeamOf<WIDE>::sync();
   if constexpr (WIDE) {
     for (uint32 k = 31; k < rank - lane; k += 32) { mine += ends[k]; }
     __syncthreads();
@@ -206,8 +139,8 @@ __device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uin
 template <bool WIDE>
 __device__ void by_combination(Table<WIDE>& table, Shared& shared, const Task& t, int64 begin, int64 end,
     Found& found) {
-  constexpr uint32 SIZE = Team<WIDE>::SIZE;
-  uint32 rank = Team<WIDE>::rank();
+  constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
+  uint32 rank = TeamOf<WIDE>::rank();
   int64* ends = shared.ends + (threadIdx.x - rank);
   int64* starts = shared.starts + (threadIdx.x - rank);
   for (int64 tile = begin; tile < end; tile += SIZE) {
@@ -215,7 +148,7 @@ __device__ void by_combination(Table<WIDE>& table, Shared& shared, const Task& t
     int64 size = p < end ? t.stream.length(v) : 0;
     running_sums<WIDE>(ends, size);
     starts[rank] = (p < end ? t.stream.offsets[v] : 0) - (ends[rank] - size);
-    Team<WIDE>::sync();
+    TeamOf<WIDE>::sync();
     int64 all = ends[SIZE - 1];
     uint32 list = 0;
     for (int64 i = rank; i < all; i += SIZE) {
@@ -223,7 +156,7 @@ __device__ void by_combination(Table<WIDE>& table, Shared& shared, const Task& t
       found.triangles += table.contains(t.stream.columns[starts[list] + i]);
       found.probes++;
     }
-    Team<WIDE>::sync();
+    TeamOf<WIDE>::sync();
   }
 }
 
@@ -231,7 +164,8 @@ template <bool WIDE>
 __device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int64 u, Found& found) {
   int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
   for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
-    found.collision = max(found.collision, min(table.build(t, u), table.depth));
+    uint32 longest = table.build(t.table.columns + t.table.offsets[u], t.table.length(u));
+    found.collision = max(found.collision, min(longest, table.depth));
     if (VC) {
       by_combination<WIDE>(table, shared, t, begin, begin + step, found);
     } else {
@@ -253,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 depth, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<false> table(shared, scratch, depth);
+  Table<false> table(shared.fill, shared.slots, scratch, depth);
   Found found;
   for (;;) {
     uint32 next = 0;
@@ -272,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 depth, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  Table<true> table(shared, scratch, depth);
+  Table<true> table(shared.fill, shared.slots, scratch, depth);
   Found found;
   for (;;) {
     if (threadIdx.x == 0) { shared.row = atomicAdd(&lists->block_next, uint32(CHUNK)); }

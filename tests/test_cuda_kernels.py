@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulation.host import HostDevice, LaunchError, compiler
-from test_kernels import GRAPHS, clique, random_edges, tasks, triangles_of, turned, wedges_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, tasks, triangles_of, turned, wedges_of
 
-from dasktc.backend import launch, launch_trust, nvrtc
+from dasktc.backend import launch, launch_edges, launch_trust, nvrtc
 from dasktc.backend.device import describe
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BlockTask, OrientedCSR
@@ -29,6 +32,7 @@ TINY = {
     "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
+BINS = {"BLOCK": 64, "STARTS": 64}
 VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
@@ -38,8 +42,24 @@ VARIANTS = {
     "trust without VC": ("trust", FEW | {"VC": 0, "CHUNK": 3}),
     "trust without VC, CO": ("trust", FEW | {"VC": 0, "CO": 0}),
     "trust without VC, CO, VH": ("trust", FEW | {"VC": 0, "CO": 0, "VH": 0}),
-    "merge": ("merge", {}),
-    "search": ("search", {}),
+    "hindex": ("hindex", BINS | {"THREADS": 64}),
+    "hindex tiny": ("hindex", BINS | {"LEVELS": 1, "SHORT": 16, "THREADS": 64}),
+    "hindex of the longer list": ("hindex", BINS | {"LEVELS": 2, "SHORT": 8, "THREADS": 32, "LONGER": 1}),
+    "merge": ("merge", BINS),
+    "merge tiny": ("merge", BINS | {"SUB": 1, "MOST_TPI": 8}),
+    "merge static": ("merge", BINS | {"TPI": 8}),
+    "merge without LRB": ("merge", BINS | {"LRB": 0}),
+    "search": ("search", BINS),
+    "search tiny": ("search", BINS | {"SUB": 1}),
+    "search static": ("search", BINS | {"TPI": 8}),
+    "search without LRB": ("search", BINS | {"LRB": 0, "TPI": 4}),
+    "lstc": ("lstc", {"THREADS": 64}),
+    "lstc tiny": ("lstc", {"TILE": 5, "THREADS": 32, "CHUNK": 3}),
+    "tcstream": ("tcstream", BINS),
+    "tcstream tiny": ("tcstream", BINS | {"TOP": 2, "FEW": 2}),
+    "tcstream of a wide tree": ("tcstream", BINS | {"TOP": 7, "FEW": 1}),
+    "tcstream without a tree": ("tcstream", BINS | {"TOP": 0}),
+    "plain": ("plain", {"BLOCK": 64}),
 }
 """Kernel and macros. Tiny tables make small graphs meet every path."""
 
@@ -51,7 +71,7 @@ def check(count, found, kernel, macros, edges, xp=np):
     assert sum(c[1] for c in counts) == wedges_of(edges)
     for task, c in zip(found, counts, strict=True):
         assert c[2] == launch.expected_probes(xp, task, kernel, macros)
-        assert (c[3] > 0) <= (kernel == "trust")
+        assert (c[3] > 0) <= (kernel in ("trust", "hindex"))
     return counts
 
 
@@ -67,12 +87,22 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-@pytest.mark.parametrize("architecture", nvrtc.ARCHITECTURES)
-@pytest.mark.parametrize("name", ["hub", "hub tiny", "trust", "trust without VC, CO, VH", "merge", "search", "visit"])
+FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), "visit"]
+OTHER_MACROS = [
+    "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
+    "tcstream without a tree",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [*product(FILES, nvrtc.ARCHITECTURES), *((name, nvrtc.ARCHITECTURES[-1]) for name in OTHER_MACROS)],
+)
 def test_kernels_compile(name, architecture):
+    kernel, macros = VARIANTS[name] if name in OTHER_MACROS else (name, {})
     bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
-    kernel, macros = VARIANTS.get(name, (name, {}))
-    text = nvrtc.source(kernel, () if name == "visit" else launch.defines(kernel, macros)).encode()
+    file, defines = (name, ()) if name == "visit" else (launch.KERNELS[kernel].file, launch.defines(kernel, macros))
+    text = nvrtc.source(file, defines).encode()
     _, program = bindings.nvrtcCreateProgram(text, f"{kernel}.cu".encode(), 0, [], [])
     options = [option.encode() for option in nvrtc.OPTIONS] + [f"--gpu-architecture=sm_{architecture}".encode()]
     (error,) = bindings.nvrtcCompileProgram(program, len(options), options)
@@ -87,8 +117,8 @@ def test_kernels_compile(name, architecture):
 
 
 def test_entry_points_are_extern_c():
-    for kernel in ("hub", "trust", "merge", "search", "visit"):
-        text = (nvrtc.folder() / f"{kernel}.cu").read_text()
+    for kernel in FILES:
+        text = nvrtc.source(kernel)
         assert text.count("__global__") == text.count('extern "C" __global__') > 0
         assert "#include" not in text
 
@@ -182,7 +212,10 @@ def test_counts_are_exact(variant, reverse):
 
 
 @emulated
-@pytest.mark.parametrize("variant", ["hub tiny", "bitmap tiny", "trust", "merge"])
+@pytest.mark.parametrize(
+    "variant",
+    ["hub tiny", "bitmap tiny", "trust", "hindex tiny", "merge tiny", "search tiny", "lstc tiny", "tcstream tiny"],
+)
 def test_three_parts(variant):
     kernel, macros = VARIANTS[variant]
     vertices, edges = 130, random_edges(130, 2500, 7, below=100)
@@ -191,7 +224,7 @@ def test_three_parts(variant):
 
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
-@pytest.mark.parametrize("kernel", nvrtc.KERNELS)
+@pytest.mark.parametrize("kernel", launch.KERNELS)
 def test_splits_are_the_rows_of_every_backend(kernel, ordered):
     """Ranges that follow each other: what one backend counts in a split, another visits there."""
     vertices, edges = GRAPHS["hubs"]
@@ -205,19 +238,77 @@ def test_splits_are_the_rows_of_every_backend(kernel, ordered):
 
 
 def block_sizes(kernel, threads):
-    if kernel == "trust":
-        return {"THREADS": threads, "BLOCK": threads}
-    warps = dict.fromkeys(("NEAR_WARPS", "PLAIN_WARPS", "TABLE_WARPS"), threads // 32)
-    return TINY | warps | {"BLOCK": threads} if kernel in ("hub", "bitmap") else {"BLOCK": threads}
+    if kernel in ("hub", "bitmap"):
+        warps = dict.fromkeys(("NEAR_WARPS", "PLAIN_WARPS", "TABLE_WARPS"), threads // 32)
+        return TINY | warps | {"BLOCK": threads}
+    return dict.fromkeys(("BLOCK", "THREADS", "STARTS"), threads)
+
+
+BLOCK_SIZES = [*product(["hub", "bitmap", "trust", "plain"], [32, 64, 128, 256, 512, 1024])]
+BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 256, 1024])
 
 
 @emulated
-@pytest.mark.parametrize("threads", [32, 64, 128, 256, 512, 1024])
-@pytest.mark.parametrize("kernel", ["hub", "bitmap", "trust", "merge"])
+@pytest.mark.parametrize(("kernel", "threads"), BLOCK_SIZES)
 def test_every_block_size(kernel, threads):
     edges = sorted(set(random_edges(300, 3000, 3, below=40) + clique(110)))
     for reverse in (False, True):
         check(on_host(reverse), list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
+
+
+@emulated
+@given(graphs(), st.integers(1, 3), st.integers(1, 3), st.sampled_from(sorted(VARIANTS)), st.booleans())
+@settings(max_examples=60)
+def test_any_graph_in_any_partition(graph, parts, splits, variant, reverse):
+    kernel, macros = VARIANTS[variant]
+    edges, vertices, ordered = graph
+    check(on_host(reverse), list(tasks(edges, vertices, parts, splits, ordered)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("kernel", ["hindex", "merge", "search", "tcstream"])
+@pytest.mark.parametrize("most", [1, 37, 1000])
+def test_edges_listed_in_slices(kernel, most, monkeypatch):
+    """A row is never cut: some are longer than a slice, some slices hold several."""
+    monkeypatch.setattr(launch_edges, "SLICE", most)
+    for name in ("hubs", "star outward", "star inward"):
+        vertices, edges = GRAPHS[name]
+        check(on_host(False), list(tasks(edges, vertices, 1, 2)), kernel, BINS, edges)
+
+
+@emulated
+@pytest.mark.parametrize("macros", [{"SUB": 1}, {"SUB": 2}, {"SUB": 3, "MOST_TPI": 64}, {"SUB": 16}, {"TPI": 256}])
+def test_equal_entries_at_every_cut_of_a_path(macros):
+    """Lists that are equal, shifted by one, or have one entry in common: at their ends and everywhere else."""
+    rows = {100: range(64), 101: range(64), 102: range(1, 65), 103: [0], 104: [63], 105: range(63, 90)}
+    edges = [(u, v) for u, row in rows.items() for v in row]
+    edges += [(u, v) for u in rows for v in rows if v < u]
+    for reverse, ordered in product((False, True), repeat=2):
+        check(on_host(reverse), list(tasks(sorted(edges), 106, 1, 1, ordered)), "merge", BINS | macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("sub", [1, 8])
+def test_work_is_binned_by_its_logarithm(sub):
+    """Every launch of a bin: the edges of work above 2^(k-1) and at most 2^k, and 2^k / SUB threads for each."""
+    wide = [(90, v) for v in range(90)] + [(91, v) for v in range(91)]
+    lengths = {v: v for v in (1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64)}
+    edges = sorted(wide + [(v, w) for v, size in lengths.items() for w in range(size)])
+    (task,) = tasks(edges, 92)
+    device, bins = HostDevice(), []
+
+    def noted(kernel, entry, defines, grid, block, values, shared=0):
+        if entry == "search_bin":
+            bins.append([int(value) for value in values[2:5]])
+        HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
+
+    device.launch = noted
+    launch.count(device, task, "search", BINS | {"SUB": sub})
+    work = [min(sum(w < v for w in neighbours(edges)[u]), len(neighbours(edges).get(v, ()))) for u, v in edges]
+    counts = Counter((size - 1).bit_length() for size in work if size)
+    ends = np.cumsum([counts[k] for k in sorted(counts)])
+    split = [max(0, k - sub.bit_length() + 1) for k in sorted(counts)]
+    assert bins == [[end - counts[k], end, of] for k, end, of in zip(sorted(counts), ends, split, strict=True)]
 
 
 def alike(vertices, stride):
@@ -238,6 +329,19 @@ def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkey
 
 
 @emulated
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("variant", ["hindex", "hindex tiny", "hindex of the longer list"])
+def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypatch):
+    """The ids of one graph share a warp's bucket, those of the other a block's too."""
+    monkeypatch.setattr(launch_edges, "DEPTH", 8)
+    kernel, macros = VARIANTS[variant]
+    for vertices, stride, deepest in ((30, 32, macros.get("LEVELS", 6)), (140, 1024, 8)):
+        edges = alike(vertices, stride)
+        (count,) = check(on_host(reverse), list(tasks(edges, stride * vertices)), kernel, macros, edges)
+        assert count[3] == deepest
+
+
+@emulated
 @pytest.mark.parametrize(
     ("variant", "vertices", "stride"),
     [("hub tiny", 40, 64), ("bitmap tiny", 40, 64), ("hub", 130, 1024), ("bitmap", 130, 1024)],
@@ -246,6 +350,18 @@ def test_hub_ids_that_share_words_and_filter_bits(variant, vertices, stride):
     kernel, macros = VARIANTS[variant]
     edges = alike(vertices, stride)
     check(on_host(True), list(tasks(edges, stride * vertices)), kernel, macros, edges)
+
+
+@emulated
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_table_and_stream_of_unlike_width(variant):
+    kernel, macros = VARIANTS[variant]
+    narrow = block([(0, 1), (0, 2)], 1, ordered=False)
+    index = block([(0, 0)], 1, ordered=False)
+    wide = OrientedCSR(np.array([0, 40]), np.arange(2, 80_000_000, 2_000_000, dtype=np.int32))
+    for table, stream in ((narrow, wide), (wide, narrow)):
+        found = on_host(False)(BlockTask(index, table, stream), kernel, macros)
+        assert found[:2] == (1, stream.edges)
 
 
 class Allocating:
@@ -264,7 +380,9 @@ class Allocating:
 
 
 @emulated
-@pytest.mark.parametrize("variant", ["hub", "hub tiny", "bitmap", "trust", "merge"])
+@pytest.mark.parametrize(
+    "variant", ["hub", "hub tiny", "bitmap", "trust", "hindex", "merge", "lstc", "tcstream", "plain"]
+)
 def test_scratch_is_within_its_bound(variant):
     kernel, macros = VARIANTS[variant]
     for name, parts in product(("clique", "hubs", "star outward"), (1, 2)):
@@ -314,8 +432,7 @@ def test_counts_are_exact_on_the_device(variant):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("threads", [32, 64, 128, 256, 512, 1024])
-@pytest.mark.parametrize("kernel", ["hub", "bitmap", "trust", "merge"])
+@pytest.mark.parametrize(("kernel", "threads"), BLOCK_SIZES)
 def test_every_block_size_on_the_device(kernel, threads):
     edges = sorted(set(random_edges(300, 3000, 3, below=40) + clique(110)))
     check(on_device, list(tasks(edges, 300)), kernel, block_sizes(kernel, threads), edges)
@@ -357,7 +474,7 @@ def kronecker_ends(xp, scale):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kernel", nvrtc.KERNELS)
+@pytest.mark.parametrize("kernel", launch.KERNELS)
 @pytest.mark.parametrize(("scale", "parts", "triangles"), [(14, 1, 2843668), (14, 3, 2843668), (18, 1, 82704862)])
 def test_kronecker_on_the_device(scale, parts, triangles, kernel):
     cp = pytest.importorskip("cupy")
@@ -376,7 +493,7 @@ def test_counts_repeat():
     from dasktc.backend import cuda
 
     (task,) = kronecker(16, 1)
-    for kernel in nvrtc.KERNELS:
+    for kernel in launch.KERNELS:
         assert len({cuda.count(task, kernel)[:4] for _ in range(4)}) == 1
 
 
@@ -427,8 +544,8 @@ def test_sort_is_in_place():
     assert (cp.asnumpy(keys) == wanted).all()
 
 
-@pytest.mark.parametrize(("kernel", "macros"), [("hub", launch.HUB), ("trust", launch.TRUST)])
-def test_macros_have_the_same_defaults_in_the_source(kernel, macros):
-    text = nvrtc.source(kernel)
-    for name, value in macros.items():
+@pytest.mark.parametrize("kernel", FILES[:-1])
+def test_macros_have_the_same_defaults_in_the_source(kernel):
+    text = nvrtc.source(launch.KERNELS[kernel].file)
+    for name, value in launch.KERNELS[kernel].macros.items():
         assert re.search(rf"#ifndef {name}\n#define {name} {value}\b", text), name

@@ -23,7 +23,7 @@ from test_kernels import tasks, turned
 
 import dasktc
 from dasktc import stages, triangles
-from dasktc.backend import device_visit, kernels, nvrtc, scratch_bytes, support_bytes, unusable, visit
+from dasktc.backend import device_visit, kernels, launch, scratch_bytes, support_bytes, unusable, visit
 from dasktc.csr import on_host
 from dasktc.errors import InputError
 from dasktc.formats import text
@@ -36,7 +36,7 @@ from dasktc.tasks import Direct
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)
-KERNELS_HERE = [name for name in KERNELS if name in nvrtc.KERNELS]
+KERNELS_HERE = [name for name in KERNELS if name in launch.KERNELS]
 
 
 @pytest.fixture(scope="module")
@@ -406,14 +406,14 @@ def test_workers_choose_the_backend(monkeypatch):
 
 
 def test_a_kernel_that_the_backend_has_not(monkeypatch):
-    monkeypatch.setattr(nvrtc, "KERNELS", ("hub",))
+    monkeypatch.setattr(launch, "KERNELS", {"hub": launch.KERNELS["hub"]})
     with pytest.raises(InputError, match="backend cuda has no kernel lstc, it has hub"):
         stages.choose_backend(Workers(None), Options(backend="cuda", kernel="lstc"))
 
 
 def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
     """What the client itself asks of a backend imports no GPU library."""
-    assert kernels("cuda") == nvrtc.KERNELS
+    assert kernels("cuda") == tuple(launch.KERNELS)
     assert all(scratch_bytes("cuda", kernel, 1000, 1000, 100) > 0 for kernel in kernels("cuda"))
     from dasktc.planning import plan_size
 

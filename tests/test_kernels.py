@@ -17,10 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dasktc
 from dasktc.backend import cpu, get_backend, hub, hub_tables, intersect, visit
 from dasktc.backend import splits as splitting
+from dasktc.backend.cpu import expected_probes
 from dasktc.backend.jit import Kernel
-from dasktc.backend.probes import expected_probes, expected_wedges
+from dasktc.backend.probes import expected_wedges
 from dasktc.backend.radix import FEW, sort
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
@@ -545,3 +547,14 @@ def test_a_kernel_takes_its_own_types_only():
     cpu.warm()
     with pytest.raises(TypeError, match="No matching definition"):
         intersect.merge(1.5)
+
+
+def test_one_more_kernel_is_one_line(monkeypatch):
+    """Its name counts through every door; splits of an unknown cost are cut as those of `merge`."""
+    toy = cpu.CpuKernel(lambda task: (*cpu.count(task, "search")[:2], 7, 0), lambda of: np.where(of.a < 0, 0, 7))
+    monkeypatch.setitem(cpu.KERNELS, "toy", toy)
+    edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
+    result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)
+    assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
+    assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
+    assert cpu.scratch_bytes("toy", 4, 4, 4) > 0

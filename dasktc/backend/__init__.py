@@ -96,6 +96,8 @@ class Backend:
         Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
         intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
         trim threshold, which stops malloc from learning.
+    references : (str, str)
+        The kernel that others are verified with, short and plain, and the one that it is verified with.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Backend:
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
     chunk: int = 1 << 13
+    references: tuple[str, str] = ("merge", "search")
 
 
 @cache
@@ -162,12 +165,12 @@ def kernels(name: str) -> tuple[str, ...]:
     name : {"cpu", "cuda"}
     """
     if name == "cuda":
-        from dasktc.backend import nvrtc
+        from dasktc.backend import launch
 
-        return nvrtc.KERNELS
+        return tuple(launch.KERNELS)
     from dasktc.backend import cpu
 
-    return cpu.KERNELS
+    return tuple(cpu.KERNELS)
 
 
 def scratch_bytes(name: str, kernel: str, index_edges: int, block_edges: int, columns: int) -> int:

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backend import Backend, TextIds, hub, hub_tables, intersect, radix, text, visit
+from dasktc.backend import Backend, TextIds, hub, hub_tables, intersect, probes, radix, text, visit
 from dasktc.backend.bisection import lstc, tcstream
 from dasktc.backend.hindex import hindex
 from dasktc.backend.jit import Kernel
-from dasktc.backend.probes import expected_probes
+from dasktc.backend.probes import Rule
 from dasktc.backend.radix import sort
 from dasktc.backend.splits import sample_bytes, triple
 from dasktc.csr import Array, BlockTask, TaskCount
 from dasktc.errors import InputError
 
-__all__ = ["BACKEND", "KERNELS", "count", "expected_probes", "scratch_bytes", "sort", "warm"]
+__all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scratch_bytes", "sort", "warm"]
 
 Counts = tuple[int, int, int, int]
 
@@ -55,19 +56,43 @@ def _tcstream(task: BlockTask) -> Counts:
     return cast(Counts, tcstream(triple(task)))
 
 
-_HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
-_COUNTERS: dict[str, tuple[Callable[[BlockTask], Counts], tuple[Kernel, ...]]] = {
-    "hub": (hub_tables.count, _HUB),
-    "trust": (_trust, (intersect.trust,)),
-    "hindex": (_hindex, (hindex,)),
-    "merge": (_merge, (intersect.merge,)),
-    "search": (_search, (intersect.search,)),
-    "lstc": (_lstc, (lstc,)),
-    "tcstream": (_tcstream, (tcstream,)),
-}
+def _hash_bytes(_: int, __: int, columns: int) -> int:
+    return 4 * intersect.LARGE * (1 + intersect.bucket_depth(columns)) + 8 * columns
 
-KERNELS = tuple(_COUNTERS)
-"""Names of the kernels, the default first."""
+
+@dataclass(frozen=True)
+class CpuKernel:
+    """All that the backend knows of a kernel.
+
+    Attributes
+    ----------
+    count : callable (task) -> Counts
+        Triangles, wedges, probes and the longest bucket of a task.
+    probes : Rule
+        The probes of index edges, from lengths and positions alone.
+    compiled : tuple of Kernel
+        What it compiles.
+    scratch : callable (index_edges, block_edges, columns) -> int
+        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+    """
+
+    count: Callable[[BlockTask], Counts]
+    probes: Rule
+    compiled: tuple[Kernel, ...] = ()
+    scratch: Callable[[int, int, int], int] = lambda *_: 0
+
+
+_HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
+KERNELS: dict[str, CpuKernel] = {
+    "hub": CpuKernel(hub_tables.count, probes.hub, _HUB, hub_tables.scratch_bytes),
+    "trust": CpuKernel(_trust, probes.trust, (intersect.trust,), _hash_bytes),
+    "hindex": CpuKernel(_hindex, probes.hindex, (hindex,), _hash_bytes),
+    "merge": CpuKernel(_merge, probes.merge, (intersect.merge,)),
+    "search": CpuKernel(_search, probes.search, (intersect.search,)),
+    "lstc": CpuKernel(_lstc, probes.lstc, (lstc,)),
+    "tcstream": CpuKernel(_tcstream, probes.tcstream, (tcstream,)),
+}
+"""The kernels, the default first."""
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
@@ -77,7 +102,8 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     ----------
     task : BlockTask
         Three blocks that fit together as `BlockTask` says, in memory.
-    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    kernel : str
+        One of KERNELS.
 
     Returns
     -------
@@ -89,16 +115,15 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     InputError
         No kernel has that name.
     """
-    if kernel not in _COUNTERS:
+    if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
-    counter, compiled = _COUNTERS[kernel]
-    for part in compiled:
+    for part in KERNELS[kernel].compiled:
         part.load()
     if kernel != "hub":
         hub_tables.forget()
     start = time.thread_time()
-    triangles, wedges, probes, collision = counter(task)
-    return TaskCount(triangles, wedges, probes, collision, time.thread_time() - start)
+    triangles, wedges, probed, collision = KERNELS[kernel].count(task)
+    return TaskCount(triangles, wedges, probed, collision, time.thread_time() - start)
 
 
 def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
@@ -106,22 +131,31 @@ def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int)
 
     Parameters
     ----------
-    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    kernel : str
+        One of KERNELS.
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
     sample = sample_bytes(block_edges, -(-block_edges // max(1, index_edges)))
-    if kernel == "hub":
-        return max(sample, hub_tables.scratch_bytes(index_edges, block_edges, columns))
-    if kernel in ("trust", "hindex"):
-        return max(sample, 4 * intersect.LARGE * (1 + intersect.bucket_depth(columns)) + 8 * columns)
-    return sample
+    return max(sample, KERNELS[kernel].scratch(index_edges, block_edges, columns))
+
+
+def expected_probes(task: BlockTask, kernel: str) -> int:
+    """Add up the probes that `count` must report, from row lengths and positions alone.
+
+    Parameters
+    ----------
+    task : BlockTask
+    kernel : str
+        One of KERNELS.
+    """
+    return probes.expected_probes(task, KERNELS[kernel].probes)
 
 
 def warm() -> None:
     """Compile, or load from the cache, everything that this backend compiles."""
-    for _, compiled in _COUNTERS.values():
-        for part in compiled:
+    for kernel in KERNELS.values():
+        for part in kernel.compiled:
             part.load()
     radix.radix_sort.load()
 

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from dasktc.backend import Backend, TextIds, device_visit, launch
-from dasktc.backend.launch import scratch_bytes
-from dasktc.backend.nvrtc import KERNELS, OPTIONS, Defines, source
+from dasktc.backend.launch import KERNELS, scratch_bytes
+from dasktc.backend.nvrtc import OPTIONS, Defines, source
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
@@ -94,7 +94,8 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     ----------
     task : BlockTask
         Its blocks are CuPy arrays on the current GPU.
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    kernel : str
+        One of KERNELS.
     macros : dict of str to int, optional
         Compile-time settings of the kernel, such as {"VC": 0} of `trust`.
 
@@ -120,7 +121,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
 
 
 def _compile(kernel: str, macros: dict[str, int] | None) -> None:
-    _module("hub" if kernel == "bitmap" else kernel, launch.defines(kernel, macros))
+    _module(KERNELS[kernel].file, launch.defines(kernel, macros))
 
 
 def _typed(task: BlockTask) -> BlockTask:
@@ -145,7 +146,8 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
     ----------
     task : BlockTask
         Its blocks are CuPy arrays.
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    kernel : str
+        One of KERNELS.
     """
     return launch.expected_probes(cp, task, kernel)
 
@@ -249,5 +251,6 @@ def backend() -> Backend:
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,
         chunk=CHUNK,
+        references=("plain", "merge"),
     )
     return made

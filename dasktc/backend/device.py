@@ -6,7 +6,7 @@ Written against a `Device`, so that the tests run the same launches on the host.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dasktc.backend.nvrtc import Defines
 from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask
 
-__all__ = ["BLOCK", "Counts", "Device", "describe", "spread"]
+__all__ = ["BLOCK", "Counts", "Device", "Launch", "describe", "grid_of", "spread"]
 
 Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the longest bucket."""
@@ -69,6 +69,48 @@ def describe(device: Device, task: BlockTask) -> Any:
 
 def spread(device: Device, kernel: str, entry: str, found: Defines, threads: int, *values: Any) -> None:
     """Launch about so many threads, and no more than the machine is filled with."""
-    block = dict(found).get("BLOCK", BLOCK)
-    grid = max(1, min(-(-threads // block), THREADS // block * device.processors))
+    grid, block = grid_of(device, found, threads)
     device.launch(kernel, entry, found, grid, block, values)
+
+
+def grid_of(device: Device, found: Defines, threads: int) -> tuple[int, int]:
+    """Blocks, and threads of each, for about so many threads, and no more than the machine is filled with."""
+    block = dict(found).get("BLOCK", BLOCK)
+    return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
+
+
+class Launch(NamedTuple):
+    """What the launches of one task share.
+
+    Attributes
+    ----------
+    device : Device
+    task : BlockTask
+    given : numpy.ndarray of one `struct Task`
+    totals : array of uint64, shape (4,)
+        `struct Totals`.
+    found : Defines
+        The kernel's macros.
+    file : str
+        Its file, as `nvrtc.source` takes it.
+    """
+
+    device: Device
+    task: BlockTask
+    given: Any
+    totals: Array
+    found: Defines
+    file: str
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The macros by name."""
+        return dict(self.found)
+
+    def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
+        """Launch so many blocks of so many threads; the entry point's first parameter is the task."""
+        self.device.launch(self.file, entry, self.found, grid, block, (self.given, *values), shared)
+
+    def spread(self, entry: str, threads: int, *values: Any) -> None:
+        """Launch about so many threads."""
+        spread(self.device, self.file, entry, self.found, threads, self.given, *values)

@@ -6,53 +6,99 @@ triangle. The formulas stand in the kernels' sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
+from typing import NamedTuple
 
-from dasktc.backend.launch_hub import HUB, hub_count
+from dasktc.backend import probes
+from dasktc.backend.launch_hub import hub_count
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BEHIND, Array, BlockTask
 
-__all__ = ["expected_probes"]
+__all__ = ["Edges", "Rule", "bitmap", "expected_probes", "hindex", "hub", "lstc", "same"]
 
 PROBE_EDGES = 1 << 24
 """Index edges looked at in one go."""
 
 
-def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
-    """Add up the probes of a kernel from row lengths and positions alone, by the formula in its source.
+class Edges(NamedTuple):
+    """Some index edges (u, v) of a task: |A|, |B|, |T| as in `probes`."""
+
+    task: BlockTask
+    v: Array
+    lengths: probes.Lengths
+
+
+Macros = Mapping[str, int]
+Rule = Callable[[Edges, Macros], Array]
+"""Probes of index edges, by the macros that the kernel was compiled with."""
+
+
+def same(rule: probes.Rule) -> Rule:
+    """The rule of a CPU kernel: the lists are the same, and so is the method.
+
+    Parameters
+    ----------
+    rule : callable
+        One of those in `probes`.
+    """
+    return lambda edges, _: rule(edges.lengths)
+
+
+def hindex(edges: Edges, macros: Macros) -> Array:
+    """`hindex`, which can be made to hash the longer list here; the same as the CPU's otherwise."""
+    xp, _, b, size, _ = edges.lengths
+    streamed = xp.minimum(size, b) if macros["LONGER"] else xp.maximum(size, b)
+    return xp.where((size > 0) & (b > 0), streamed, 0)
+
+
+def lstc(edges: Edges, macros: Macros) -> Array:
+    """`lstc`, whose tile width is a macro here; the same as the CPU's at its default."""
+    return edges.lengths.b * -(-edges.lengths.t // macros["TILE"])
+
+
+def hub(edges: Edges, macros: Macros) -> Array:
+    """`hub`, whose tables on the GPU are other ones than the CPU's: other edges stream their first list."""
+    xp, a, b, size, _ = edges.lengths
+    near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
+    tested = xp.where(near | (size <= macros["SMALL"]), a, xp.minimum(a, b))
+    return xp.where((a > 0) & (b > 0), tested, 0)
+
+
+def bitmap(edges: Edges, macros: Macros) -> Array:
+    """`bitmap`, which the CPU has not."""
+    xp, a, b, size, _ = edges.lengths
+    by_a = (edges.v < _hubs(edges, macros)) | (size <= macros["SMALL"]) | (b > macros["LONG"] * a)
+    return xp.where((a > 0) & (b > 0), xp.where(by_a, a, b), 0)
+
+
+def _hubs(edges: Edges, macros: Macros) -> int:
+    task = edges.task
+    lower = task.table.lower and task.stream.lower
+    return hub_count(task.index.edges, task.stream.rows, lower, macros["BITMAP"])
+
+
+def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros) -> int:
+    """Add up the probes of a kernel from row lengths and positions alone.
 
     Parameters
     ----------
     xp : module
         numpy or cupy, whose arrays the task's blocks are.
     task : BlockTask
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
-    macros : dict, optional
-        The `hub` kernel's, as `count` got them.
+    rule : Rule
+        The formula in the kernel's source.
+    macros : mapping of str to int
+        All of the kernel's.
     """
-    shape = HUB | (macros or {})
-    lower = task.table.lower and task.stream.lower
-    hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
-    lone = task.index is task.table
-    total = 0
-    for u, v in _edges(xp, task):
-        table, stream = task.table.offsets, task.stream.offsets
-        size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
-        if kernel == "trust":
-            degree = task.index.offsets[u + 1] - task.index.offsets[u]
-            total += int(xp.where((size > 0) & ((degree > 1) | (not lone)), b, 0).sum())
-            continue
-        a = _before(xp, task, u, v) if task.shift != BEHIND else size
-        if kernel == "hub":
-            tested = xp.where((v < min(hubs, shape["NEAR"])) | (size <= shape["SMALL"]), a, xp.minimum(a, b))
-        elif kernel == "bitmap":
-            by_a = (v < hubs) | (size <= shape["SMALL"]) | (b > shape["LONG"] * a)
-            tested = xp.where(by_a, a, b)
-        else:
-            tested = a + b if kernel == "merge" else xp.minimum(a, b)
-        total += int(xp.where((a > 0) & (b > 0), tested, 0).sum())
-    return total
+    return sum(int(rule(Edges(task, v, _lengths(xp, task, u, v)), macros).sum()) for u, v in _edges(xp, task))
+
+
+def _lengths(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> probes.Lengths:
+    index, table, stream = task.index.offsets, task.table.offsets, task.stream.offsets
+    size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
+    hashed = (size > 0) & ((index[u + 1] - index[u] > 1) | (task.index is not task.table))
+    return probes.Lengths(xp, _before(xp, task, u, v) if task.shift != BEHIND else size, b, size, hashed)
 
 
 def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:

@@ -1,22 +1,92 @@
-"""The CUDA kernels by name: evaluate a block triple, and say what that takes."""
+"""The CUDA kernels by name: evaluate a block triple, and say what that takes.
+
+A kernel is a file `*.cu` and an entry of KERNELS.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
 
-from dasktc.backend import launch_hub, launch_trust
-from dasktc.backend.device import Counts, Device, describe, spread
-from dasktc.backend.device_probes import expected_probes
-from dasktc.backend.launch_hub import HUB
-from dasktc.backend.launch_trust import TRUST
+from dasktc.backend import device_probes, launch_edges, launch_hub, launch_lstc, launch_trust, probes
+from dasktc.backend.device import Counts, Device, Launch, describe
+from dasktc.backend.device_probes import Rule
 from dasktc.backend.nvrtc import Defines
-from dasktc.csr import Array, BlockTask
+from dasktc.csr import BlockTask
 
-__all__ = ["HUB", "TRUST", "count", "defines", "expected_probes", "scratch_bytes"]
+__all__ = ["KERNELS", "CudaKernel", "by_edges", "count", "defines", "expected_probes", "scratch_bytes"]
 
-_MACROS = {"hub": HUB, "bitmap": HUB | {"PLAIN": 1}, "trust": TRUST, "merge": {}, "search": {}}
+
+def by_edges(launch: Launch) -> None:
+    """Launch a kernel whose one entry point, `<file>_rows`, takes a thread an edge.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
+
+
+def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of a kernel that allocates nothing: the sums."""
+    return 1 << 12
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """All that the backend knows of a kernel.
+
+    Attributes
+    ----------
+    file : str
+        A file of the kernels' folder, or the path of one elsewhere, without its suffix.
+    probes : Rule
+        The probes of index edges, from lengths and positions alone.
+    launch : callable (Launch)
+        Counts a task.
+    scratch : callable (index_edges, block_edges, columns) -> int
+        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+    macros : mapping of str to int
+        Its own, with the values in the source; a macro that the source does not define may be among them.
+    """
+
+    file: str
+    probes: Rule
+    launch: Callable[[Launch], None] = by_edges
+    scratch: Callable[[int, int, int], int] = no_scratch
+    macros: Mapping[str, int] = field(default_factory=dict)
+
+
+KERNELS: dict[str, CudaKernel] = {
+    "hub": CudaKernel("hub", device_probes.hub, launch_hub.hub, launch_hub.hub_bytes, launch_hub.HUB),
+    "bitmap": CudaKernel(
+        "hub", device_probes.bitmap, launch_hub.hub, launch_hub.bitmap_bytes, launch_hub.HUB | {"PLAIN": 1}
+    ),
+    "trust": CudaKernel(
+        "trust", device_probes.same(probes.trust), launch_trust.trust, launch_trust.scratch_bytes, launch_trust.TRUST
+    ),
+    "hindex": CudaKernel(
+        "hindex", device_probes.hindex, launch_edges.hindex, launch_edges.hindex_bytes, launch_edges.HINDEX
+    ),
+    "merge": CudaKernel(
+        "merge", device_probes.same(probes.merge), launch_edges.merge, launch_edges.list_bytes, launch_edges.MERGE
+    ),
+    "search": CudaKernel(
+        "search", device_probes.same(probes.search), launch_edges.search, launch_edges.list_bytes, launch_edges.SEARCH
+    ),
+    "lstc": CudaKernel("lstc", device_probes.lstc, launch_lstc.lstc, macros=launch_lstc.LSTC),
+    "tcstream": CudaKernel(
+        "tcstream",
+        device_probes.same(probes.tcstream),
+        launch_edges.tcstream,
+        launch_edges.list_bytes,
+        launch_edges.TCSTREAM,
+    ),
+    "plain": CudaKernel("plain", device_probes.same(probes.merge)),
+}
+"""The kernels, the default first."""
 
 
 def count(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Counts:
@@ -27,14 +97,16 @@ def count(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] |
     device : Device
     task : BlockTask
         On the device.
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    kernel : str
+        One of KERNELS.
     macros : dict, optional
         In place of the kernel's own.
     """
     totals = device.array.zeros(4, dtype="uint64")
     given = describe(device, task)
     if int(given["rows"][0]) > 0 and task.index.edges > 0:
-        _LAUNCHES[kernel](device, task, given, totals, defines(kernel, macros))
+        known = KERNELS[kernel]
+        known.launch(Launch(device, task, given, totals, defines(kernel, macros), known.file))
     triangles, wedges, probes, collision = (int(total) for total in totals.tolist())
     return triangles, wedges, probes, collision
 
@@ -44,23 +116,25 @@ def defines(kernel: str, macros: dict[str, int] | None = None) -> Defines:
 
     Parameters
     ----------
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    kernel : str
     macros : dict of str to int, optional
     """
-    return tuple((_MACROS[kernel] | (macros or {})).items())
+    return tuple((dict(KERNELS[kernel].macros) | (macros or {})).items())
 
 
-def _by_edges(kernel: str, device: Device, task: BlockTask, given: Any, totals: Array, found: Defines) -> None:
-    spread(device, kernel, f"{kernel}_rows", found, int(given["rows"][0]), given, totals)
+def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> int:
+    """Add up the probes that `count` must report, from row lengths and positions alone.
 
-
-_LAUNCHES: dict[str, Callable[[Device, BlockTask, Any, Array, Defines], None]] = {
-    "hub": launch_hub.hub,
-    "bitmap": launch_hub.hub,
-    "trust": launch_trust.trust,
-    "merge": partial(_by_edges, "merge"),
-    "search": partial(_by_edges, "search"),
-}
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    task : BlockTask
+    kernel : str
+    macros : dict, optional
+        As `count` got them.
+    """
+    return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))
 
 
 def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
@@ -68,12 +142,8 @@ def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int)
 
     Parameters
     ----------
-    kernel : {"hub", "bitmap", "trust", "merge", "search"}
+    kernel : str
     index_edges, block_edges, columns : int
         As in `Backend`; the first matters less than the second.
     """
-    if kernel in ("hub", "bitmap"):
-        return launch_hub.scratch_bytes(max(index_edges, block_edges), columns, plain=kernel == "bitmap")
-    if kernel == "trust":
-        return launch_trust.scratch_bytes(columns)
-    return 1 << 12
+    return KERNELS[kernel].scratch(index_edges, block_edges, columns)

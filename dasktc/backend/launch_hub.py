@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend.device import Device, spread
-from dasktc.backend.nvrtc import Defines
-from dasktc.csr import Array, BlockTask
+from dasktc.backend.device import Launch
+from dasktc.csr import Array
 from dasktc.errors import InputError
 
-__all__ = ["HUB", "hub", "hub_count", "scratch_bytes"]
+__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count"]
 
 HUB = {
     "SMALL": 16,
@@ -52,47 +50,21 @@ def _bitmap_words(hubs: int) -> int:
     return (group + 1) * ((group << 4) + (hubs & 31))
 
 
-class _Launch(NamedTuple):
-    """What the kernels of one task share."""
-
-    device: Device
-    task: BlockTask
-    given: Any
-    totals: Array
-    found: Defines
-
-    @property
-    def shape(self) -> dict[str, int]:
-        """The macros."""
-        return dict(self.found)
-
-    def run(self, entry: str, grid: int, block: int, *values: Any) -> None:
-        """Launch so many blocks of so many threads."""
-        self.device.launch("hub", entry, self.found, grid, block, (self.given, *values))
-
-    def spread(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about so many threads."""
-        spread(self.device, "hub", entry, self.found, threads, self.given, *values)
-
-
-def hub(device: Device, task: BlockTask, given: Any, totals: Array, found: Defines) -> None:
+def hub(launch: Launch) -> None:
     """Count short rows by edges, near hubs by bitmaps and the rest by tables; with PLAIN no tables.
 
     Parameters
     ----------
-    device : Device
-    task : BlockTask
-    given : numpy.ndarray of one `struct Task`
-        `hubs`, `near` and `tables` are filled in.
-    totals : array of uint64, shape (4,)
-    found : Defines
+    launch : Launch
+        `hubs`, `near` and `tables` of its `struct Task` are filled in.
 
     Raises
     ------
     InputError
         A block has more columns than a list's record can point into.
     """
-    shape, plain = dict(found), "PLAIN" in dict(found)
+    task, given, shape = launch.task, launch.given, launch.shape
+    plain = "PLAIN" in shape
     if not plain and max(task.table.edges, task.stream.edges) >= MOST_COLUMNS:
         raise InputError(
             f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
@@ -105,14 +77,13 @@ def hub(device: Device, task: BlockTask, given: Any, totals: Array, found: Defin
     given["tables"] = task.stream.rows if apart else 0
     long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
     keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
-    lists = device.array.zeros(keys + 1, dtype="uint64")
-    launch = _Launch(device, task, given, totals, found)
+    lists = launch.device.array.zeros(keys + 1, dtype="uint64")
     records = _by_rows(launch, hubs, long_rows, lists, plain)
     if records:
         _by_tables(launch, lists, keys, records)
 
 
-def _by_rows(hub: _Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
+def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
     """Count short rows and near hubs; count the lists of each table, and all of them."""
     device, xp, shape = hub.device, hub.device.array, hub.shape
     bitmaps = xp.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
@@ -129,7 +100,7 @@ def _by_rows(hub: _Launch, hubs: int, long_rows: int, lists: Array, plain: bool)
     return int(found[0]) if long_rows else 0
 
 
-def _by_tables(hub: _Launch, lists: Array, keys: int, total: int) -> None:
+def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
     """Group the lists by the table that they are streamed against, and stream them."""
     device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
     ends = xp.cumsum(lists, dtype="uint64")
@@ -145,23 +116,36 @@ def _by_tables(hub: _Launch, lists: Array, keys: int, total: int) -> None:
     hub.run("hub_tables", grid, 32 * shape["TABLE_WARPS"], *values)
 
 
-def _narrow(hub: _Launch, columns: Array) -> Array:
+def _narrow(hub: Launch, columns: Array) -> Array:
     """The low halves of columns, four by four."""
     halves = hub.device.array.empty(-(-len(columns) // 4) + 1, dtype="uint64")
     hub.spread("hub_narrow", len(halves), columns, np.int64(len(columns)), halves)
     return halves
 
 
-def scratch_bytes(index_edges: int, table_columns: int, plain: bool) -> int:
-    """Bytes beside a task's blocks, at most: with lists, two records and four 16-bit ids an edge.
+def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `hub` beside a task's blocks, at most: two records and four 16-bit ids an edge, and its tables.
 
     Parameters
     ----------
-    index_edges, table_columns : int
-    plain : bool
-        Without lists.
+    index_edges, block_edges, columns : int
+        As in `Backend`.
     """
-    bitmaps = 4 * _bitmap_words(hub_count(index_edges, table_columns))
-    items = 8 * (min(index_edges, table_columns) + index_edges // HUB["ITEM_EDGES"])
-    lists = 20 * index_edges + 2 * items + 40 * table_columns
-    return bitmaps + items + (0 if plain else lists) + (1 << 12)
+    edges = max(index_edges, block_edges)
+    return bitmap_bytes(index_edges, block_edges, columns) + 20 * edges + 2 * _item_bytes(edges, columns) + 40 * columns
+
+
+def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `bitmap` beside a task's blocks, at most: the hubs' bitmaps and work items.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    edges = max(index_edges, block_edges)
+    return 4 * _bitmap_words(hub_count(edges, columns)) + _item_bytes(edges, columns) + (1 << 12)
+
+
+def _item_bytes(edges: int, columns: int) -> int:
+    return 8 * (min(edges, columns) + edges // HUB["ITEM_EDGES"])

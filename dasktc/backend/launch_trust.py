@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dasktc.backend.device import Device, spread
-from dasktc.backend.nvrtc import Defines
-from dasktc.csr import Array, BlockTask
+from dasktc.backend.device import Launch
 
 __all__ = ["TRUST", "scratch_bytes", "trust"]
 
@@ -23,21 +19,17 @@ BUCKETS = 1024
 SMALL_BUCKETS = 32
 
 
-def trust(device: Device, task: BlockTask, given: Any, totals: Array, found: Defines) -> None:
+def trust(launch: Launch) -> None:
     """Sort the rows by team, then count them.
 
     Parameters
     ----------
-    device : Device
-    task : BlockTask
-    given : numpy.ndarray of one `struct Task`
-    totals : array of uint64, shape (4,)
-    found : Defines
+    launch : Launch
     """
-    shape, xp = dict(found), device.array
-    rows = xp.empty(int(given["rows"][0]), dtype="uint32")
+    shape, xp = launch.shape, launch.device.array
+    rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
     lists = xp.zeros(6, dtype="uint32")
-    spread(device, "trust", "trust_rows", found, len(rows), given, rows, lists, totals)
+    launch.spread("trust_rows", len(rows), rows, lists, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
     buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
     deepest = max(DEPTH, -(-2 * longest // buckets))
@@ -45,11 +37,10 @@ def trust(device: Device, task: BlockTask, given: Any, totals: Array, found: Def
     work = [("trust_block", by_block, deepest)]
     work += [("trust_warp", -(-32 * by_warp // threads), DEPTH if shape["CO"] else deepest)]
     for entry, blocks, depth in work:
-        grid = min(2 * device.processors, blocks, max(1, TRUST_BYTES // _table_bytes(depth)))
+        grid = min(2 * launch.device.processors, blocks, max(1, TRUST_BYTES // _table_bytes(depth)))
         if grid:
             scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
-            values = (given, rows, lists, scratch, np.uint32(depth), totals)
-            device.launch("trust", entry, found, grid, threads, values, shared)
+            launch.run(entry, grid, threads, rows, lists, scratch, np.uint32(depth), launch.totals, shared=shared)
 
 
 def _table_bytes(depth: int) -> int:
@@ -62,13 +53,13 @@ def _shared_bytes(shape: dict[str, int]) -> int:
     return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
 
 
-def scratch_bytes(table_columns: int) -> int:
+def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """Bytes beside a task's blocks, at most.
 
     Parameters
     ----------
-    table_columns : int
-        Columns of the table block, no fewer than rows of the index block.
+    index_edges, block_edges, columns : int
+        As in `Backend`.
     """
-    deepest = max(DEPTH, -(-2 * table_columns // BUCKETS))
-    return 4 * table_columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)
+    deepest = max(DEPTH, -(-2 * columns // BUCKETS))
+    return 4 * columns + max(TRUST_BYTES, _table_bytes(deepest)) + (1 << 12)

@@ -16,6 +16,7 @@ stand before v (all of them if the blocks are unordered), and B = stream.row(v):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,15 +26,28 @@ from dasktc.backend.hub import SHORT
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR
 
-__all__ = ["RULES", "expected_probes", "expected_wedges"]
+__all__ = [
+    "Lengths",
+    "Rule",
+    "expected_probes",
+    "expected_wedges",
+    "hindex",
+    "hub",
+    "lstc",
+    "merge",
+    "search",
+    "tcstream",
+    "trust",
+]
 
 CHUNK = 1 << 22
 """Index edges looked at in one go."""
 
 
 class Lengths(NamedTuple):
-    """Of some index edges: |A|, |B|, |T|, and whether TRUST hashes row u."""
+    """Of some index edges: |A|, |B|, |T|, and whether TRUST hashes row u; `xp` is their array module."""
 
+    xp: ModuleType
     a: Array
     b: Array
     t: Array
@@ -41,57 +55,54 @@ class Lengths(NamedTuple):
 
 
 Rule = Callable[[Lengths], Array]
+"""Probes of index edges."""
 
 
-def _hub(of: Lengths) -> Array:
-    return np.where(of.a == 0, 0, np.where(of.b <= SHORT, of.b, np.minimum(of.a, of.b)))
+def hub(of: Lengths) -> Array:
+    """Probes of `hub`."""
+    return of.xp.where(of.a == 0, 0, of.xp.where(of.b <= SHORT, of.b, of.xp.minimum(of.a, of.b)))
 
 
-def _trust(of: Lengths) -> Array:
-    return np.where(of.hashed, of.b, 0)
+def trust(of: Lengths) -> Array:
+    """Probes of `trust`."""
+    return of.xp.where(of.hashed, of.b, 0)
 
 
-def _hindex(of: Lengths) -> Array:
-    return np.where((of.t > 0) & (of.b > 0), np.maximum(of.t, of.b), 0)
+def hindex(of: Lengths) -> Array:
+    """Probes of `hindex`."""
+    return of.xp.where((of.t > 0) & (of.b > 0), of.xp.maximum(of.t, of.b), 0)
 
 
-def _merge(of: Lengths) -> Array:
-    return np.where((of.a > 0) & (of.b > 0), of.a + of.b, 0)
+def merge(of: Lengths) -> Array:
+    """Probes of `merge`."""
+    return of.xp.where((of.a > 0) & (of.b > 0), of.a + of.b, 0)
 
 
-def _search(of: Lengths) -> Array:
-    return np.minimum(of.a, of.b)
+def search(of: Lengths) -> Array:
+    """Probes of `search`."""
+    return of.xp.minimum(of.a, of.b)
 
 
-def _lstc(of: Lengths) -> Array:
+def lstc(of: Lengths) -> Array:
+    """Probes of `lstc`."""
     return of.b * -(-of.t // TILE)
 
 
-def _tcstream(of: Lengths) -> Array:
-    return np.minimum(of.t, of.b)
+def tcstream(of: Lengths) -> Array:
+    """Probes of `tcstream`."""
+    return of.xp.minimum(of.t, of.b)
 
 
-RULES: dict[str, Rule] = {
-    "hub": _hub,
-    "trust": _trust,
-    "hindex": _hindex,
-    "merge": _merge,
-    "search": _search,
-    "lstc": _lstc,
-    "tcstream": _tcstream,
-}
-"""Probes of index edges by kernel."""
-
-
-def expected_probes(task: BlockTask, kernel: str) -> int:
+def expected_probes(task: BlockTask, rule: Rule) -> int:
     """Add up the probes that a kernel must report for a task.
 
     Parameters
     ----------
     task : BlockTask
-    kernel : {"hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    rule : Rule
+        The kernel's, one of the above.
     """
-    return sum(int(RULES[kernel](lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
+    return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
 def expected_wedges(task: BlockTask) -> int:
@@ -114,7 +125,7 @@ def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:
         v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
         v = v.astype(np.int64)
         b = task.stream.offsets[v + 1] - task.stream.offsets[v]
-        yield Lengths(_entries_before(task, first, last, u, v), b, size[u], hashed[u])
+        yield Lengths(np, _entries_before(task, first, last, u, v), b, size[u], hashed[u])
 
 
 def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int, int]]:

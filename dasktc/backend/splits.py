@@ -157,7 +157,7 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     if task.shift != BEHIND:
         a = a * (place - first) // degree  # entries before v, as if they were spread evenly
     u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
-    return u, 1 + ROW // degree + COSTS[task.cut_for](a, b, v)
+    return u, 1 + ROW // degree + COSTS.get(task.cut_for, _walk)(a, b, v)
 
 
 def _hub(a: Array, b: Array, v: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from unittest import mock
 
 import dasktc.backend
 from emulation import cudf_strict, cupy_strict
@@ -14,13 +13,23 @@ from emulation import cudf_strict, cupy_strict
 def backend():
     """The modules of the backend, imported anew with the stand-ins, and forgotten afterwards."""
     stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
-    with mock.patch.dict(sys.modules):
+    real = {name: sys.modules.get(name) for name in stand_ins}
+    _forget()
+    sys.modules.update(stand_ins)
+    try:
+        yield dasktc.backend.get_backend("cuda")
+    finally:
         _forget()
-        sys.modules.update(stand_ins)
-        try:
-            yield dasktc.backend.get_backend("cuda")
-        finally:
-            _forget()
+        _put_back(real)
+
+
+def _put_back(real):
+    """The real modules or none; what else was imported meanwhile stays, since Numba cannot be imported twice."""
+    for name, module in real.items():
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
 
 
 def _forget():

@@ -1,0 +1,80 @@
+// A hash table of interleaved buckets for a team of threads (H-INDEX, Pandey et al., HPEC 2019, section III,
+// and TRUST, TPDS 2021, section 3). Prepended to the kernels that hash.
+//
+// A bucket x % BUCKETS holds up to `depth` entries; level by level in memory, so that neighbouring
+// threads touch neighbouring words. Lengths and the first LEVELS levels lie in shared memory, the
+// others in a fixed global scratch of each thread block. An entry that finds its bucket full goes
+// to the next one (the published code of TRUST drops it): counts are exact as long as the table has more
+// room than entries.
+
+#ifndef LEVELS
+#define LEVELS 6  // levels in shared memory (TRUST, section 3.2)
+#endif
+
+// The threads that share a table: a warp, or a whole block.
+template <uint32 THREADS_, uint32 BUCKETS_, bool BLOCK_> struct Team {
+  static constexpr uint32 SIZE = THREADS_;
+  static constexpr uint32 BUCKETS = BUCKETS_;
+
+  __device__ static uint32 rank() { return threadIdx.x % SIZE; }
+  __device__ static void sync() {
+    if (BLOCK_) { __syncthreads(); } else { __syncwarp(); }
+  }
+};
+
+template <class T> struct HashTable {
+  uint32* fill;
+  int32* near;
+  int32* far;
+  uint32 depth;
+
+  // `fills` and `slots` are the block's, with BUCKETS words a team and LEVELS times as many; `scratch` is
+  // the grid's, with depth - LEVELS times as many a team.
+  __device__ HashTable(uint32* fills, int32* slots, int32* scratch, uint32 depth) : depth(depth) {
+    uint32 team = threadIdx.x / T::SIZE;
+    fill = fills + team * T::BUCKETS;
+    near = slots + team * T::BUCKETS * LEVELS;
+    uint64 table = uint64(blockIdx.x) * (blockDim.x / T::SIZE) + team;
+    far = depth > LEVELS ? scratch + table * T::BUCKETS * (depth - LEVELS) : scratch;
+  }
+
+  __device__ int32& slot(uint32 level, uint32 bucket) {
+    if (level < LEVELS) { return near[level * T::BUCKETS + bucket]; }
+    return far[uint64(level - LEVELS) * T::BUCKETS + bucket];
+  }
+
+  __device__ void clear() {
+    for (uint32 k = T::rank(); k < T::BUCKETS; k += T::SIZE) { fill[k] = 0; }
+  }
+
+  // `fill` may run past the depth: such a bucket is full.
+  __device__ uint32 insert(int32 x) {
+    uint32 bucket = uint32(x) % T::BUCKETS, level;
+    while ((level = atomicAdd(fill + bucket, 1u)) >= depth) { bucket = (bucket + 1) % T::BUCKETS; }
+    slot(level, bucket) = x;
+    return level + 1;
+  }
+
+  __device__ bool contains(int32 x) {
+    uint32 bucket = uint32(x) % T::BUCKETS;
+    for (;;) {
+      uint32 size = fill[bucket];
+      for (uint32 level = 0; level < min(size, depth); level++) {
+        if (slot(level, bucket) == x) { return true; }
+      }
+      if (size < depth) { return false; }
+      bucket = (bucket + 1) % T::BUCKETS;
+    }
+  }
+
+  // The table of a list; the team calls it together. Returns the longest bucket that the thread met.
+  __device__ uint32 build(const int32* list, int64 size) {
+    uint32 longest = 0;
+    T::sync();
+    clear();
+    T::sync();
+    for (int64 i = T::rank(); i < size; i += T::SIZE) { longest = max(longest, insert(list[i])); }
+    T::sync();
+    return longest;
+  }
+};

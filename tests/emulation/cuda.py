@@ -13,19 +13,19 @@ from emulation import cudf_strict, cupy_strict
 def backend():
     """The modules of the backend, imported anew with the stand-ins, and forgotten afterwards."""
     stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
-    real = {name: sys.modules.get(name) for name in stand_ins}
+    before = {name: sys.modules.get(name) for name in (*stand_ins, *_own())}
     _forget()
     sys.modules.update(stand_ins)
     try:
         yield dasktc.backend.get_backend("cuda")
     finally:
         _forget()
-        _put_back(real)
+        _put_back(before)
 
 
-def _put_back(real):
+def _put_back(before):
     """The real modules or none; what else was imported meanwhile stays, since Numba cannot be imported twice."""
-    for name, module in real.items():
+    for name, module in before.items():
         if module is None:
             sys.modules.pop(name, None)
         else:
@@ -34,6 +34,10 @@ def _put_back(real):
 
 def _forget():
     dasktc.backend.get_backend.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("dasktc.backend.cuda")]:
+    for name in _own():
         del sys.modules[name]
         vars(dasktc.backend).pop(name.rpartition(".")[2], None)
+
+
+def _own():
+    return [name for name in sys.modules if name.startswith("dasktc.backend.cuda")]

@@ -380,7 +380,7 @@ def test_table_and_stream_of_unlike_width(kernel):
     for table, stream in ((narrow, wide), (wide, narrow)):
         task = BlockTask(index, table, stream)
         assert cpu.count(task, kernel).triangles == 1
-        assert hub_tables._width(splitting.triple(task)) == 78_000_003
+        assert hub_tables._width(task, splitting.triple(task)) == 78_000_003
 
 
 def test_an_unknown_kernel_is_refused():

@@ -37,6 +37,7 @@
 
 constexpr uint32 WARPS = THREADS / 32, BUCKETS = 1024;
 static_assert(SHORT < 32 * LEVELS, "a warp's table has to have room");
+static_assert(LRB == 1, "the bins say which lists are short");
 
 using Warp = Team<32, 32, false>;
 using Wide = Team<THREADS, BUCKETS, true>;

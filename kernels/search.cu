@@ -9,7 +9,7 @@
 //   probes(u, v) = min(|A|, |B|)
 //
 // Launch: the three passes of LRB, then once for every bin with edges. 2^k / SUB threads of one grid work on
-// each edge of bin k, at least one, and as many blocks as the longest list needs. A thread has at most SUB
+// each edge of bin k, at least one, and at most as many as fill the GPU; below that a thread has at most SUB
 // entries of the shorter list, one after another, and looks each up behind the place of the last.
 //
 //   SUB  the paper's C: entries of the shorter list a thread

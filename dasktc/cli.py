@@ -220,6 +220,20 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
 
 
+@bench.command("choose")
+@click.option("--graphs", metavar="DIR", help="Folder with real graphs to add.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many.")
+@click.option("--quick", is_flag=True, help="Two small graphs, one run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
+    """What auto chooses, against every fixed choice of kernel."""
+    from dasktc.bench.choose import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
 @cli.group()
 def generate() -> None:
     """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""

@@ -107,6 +107,8 @@ class Plan:
     fits : bool
     why : str
         How n and m were chosen, or what does not fit.
+    choice : str
+        How kernel and order were chosen.
     proxies : tuple of Proxies
         One a part of `proxy`.
     """
@@ -125,6 +127,7 @@ class Plan:
     workers: int
     fits: bool
     why: str
+    choice: str = ""
     proxies: tuple[Proxies, ...] = ()
 
     @property
@@ -155,6 +158,7 @@ class Plan:
             ("for", f"{self.workers:,} at a time, {size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
+            *([("choice", self.choice)] if self.choice else []),
             *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
 

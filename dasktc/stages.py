@@ -10,6 +10,7 @@ from typing import Any
 
 from dasktc.backend import AUTO_CUDA, kernels, scratch_bytes, tasks_a_worker, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
+from dasktc.choose import choose, look
 from dasktc.count import Blocks
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
@@ -51,6 +52,8 @@ class Prepared:
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
+    options : Options
+        Kernel and order are settled.
     seconds : dict of str to float
         Wall time of read and prepare.
     """
@@ -64,6 +67,7 @@ class Prepared:
     rows: int
     loops: int
     source: Source
+    options: Options
     seconds: dict[str, float]
 
 
@@ -127,8 +131,9 @@ def prepare_edges(
     progress("orient", 0, 1)
     shift = shift_of(size)
     graph = orient(tasks, edges, size, shift, backend)
-    # 4. The ids that blocks are built with.
+    # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
+    options, why = choose(options, look(tasks, graph, backend))
     how = options.chosen_reorder
     graph = reorder(tasks, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.
@@ -150,13 +155,13 @@ def prepare_edges(
         layouts[partition, parts] = found
         return found[1]
 
-    plan = make_plan(size, edges.edges, sizes, _scratch(options), limits)
+    plan = replace(make_plan(size, edges.edges, sizes, _scratch(options), limits), choice=why)
     layout, found = layouts[plan.partition, plan.parts]
     wedges = graph.wedges
     if isinstance(layout, Parted):
         plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, source, seconds)
+    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, source, options, seconds)
 
 
 def _lay_out(
@@ -192,7 +197,7 @@ def plan_again(prepared: Prepared, options: Options) -> Plan:
     found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, _scratch(options), limits)
     if not found.fits:
         raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
-    return replace(found, proxies=plan.proxies)
+    return replace(found, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
 def prepare_blocks(

@@ -189,8 +189,9 @@ def prepare(
 def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Run all stages before counting."""
     options = choose_backend(tasks, options)
-    prepared, blocks = prepare_blocks(tasks, prepare_edges(tasks, source, options, progress), options, progress)
-    return Graph(tasks, prepared, blocks, options)
+    prepared = prepare_edges(tasks, source, options, progress)
+    prepared, blocks = prepare_blocks(tasks, prepared, prepared.options, progress)
+    return Graph(tasks, prepared, blocks, prepared.options)
 
 
 def as_source(

@@ -29,13 +29,16 @@ emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which
 
 TINY = {
     "SMALL": 2, "LONG": 2, "ITEM_EDGES": 8, "ITEM_LISTS": 8, "BITMAP": 64, "FILTER": 32, "NEAR": 32, "PIECE": 4,
-    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64,
+    "NEAR_WARPS": 1, "PLAIN_WARPS": 2, "BLOCK": 64, "SHORT": 0,
 }  # fmt: skip
 FEW = {"THREADS": 64, "LEVELS": 2, "BLOCK": 64}
 BINS = {"BLOCK": 64, "STARTS": 64}
 VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
+    "hub with long rows": ("hub", {"SHORT": 0}),
+    "hub with short rows": ("hub", {"SHORT": 1 << 20}),
+    "hub with short rows by edges": ("hub", {"SHORT": 1 << 20, "ROWS": 0}),
     "bitmap": ("bitmap", {}),
     "bitmap tiny": ("bitmap", TINY),
     "trust": ("trust", FEW),

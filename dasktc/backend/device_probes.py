@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from dasktc.backend import probes
-from dasktc.backend.launch_hub import hub_count
+from dasktc.backend.launch_hub import hub_count, longest_row
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BEHIND, Array, BlockTask
 
@@ -61,7 +61,8 @@ def hub(edges: Edges, macros: Macros) -> Array:
     """`hub`, whose tables on the GPU are other ones than the CPU's: other edges stream their first list."""
     xp, a, b, size, _ = edges.lengths
     near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
-    tested = xp.where(near | (size <= macros["SMALL"]), a, xp.minimum(a, b))
+    short = longest_row(xp, edges.task) <= macros["SHORT"]
+    tested = xp.where(near | (size <= macros["SMALL"]) | short, a, xp.minimum(a, b))
     return xp.where((a > 0) & (b > 0), tested, 0)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import isqrt
+from types import ModuleType
 
 import numpy as np
 
 from dasktc.backend.device import Launch
-from dasktc.csr import Array
+from dasktc.csr import Array, BlockTask
 from dasktc.errors import InputError
 
-__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count"]
+__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count", "longest_row"]
 
 HUB = {
     "SMALL": 16,
@@ -24,6 +25,8 @@ HUB = {
     "BITMAP": 1 << 16,
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
+    "SHORT": 64,
+    "ROWS": 1,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
 HUB_BYTES = 4
@@ -43,6 +46,19 @@ def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int 
     most : int
     """
     return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
+
+
+def longest_row(xp: ModuleType, task: BlockTask) -> int:
+    """Entries of the longest row of a task's table and stream.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    task : BlockTask
+    """
+    blocks = (task.table,) if task.table is task.stream else (task.table, task.stream)
+    return max(int(xp.diff(block.offsets).max()) if block.rows else 0 for block in blocks)
 
 
 def _bitmap_words(hubs: int) -> int:
@@ -70,6 +86,9 @@ def hub(launch: Launch) -> None:
             f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
         )
+    if not plain and longest_row(launch.device.array, task) <= shape["SHORT"]:
+        _by_records(launch)
+        return
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
     apart = task.table is not task.stream
@@ -81,6 +100,14 @@ def hub(launch: Launch) -> None:
     records = _by_rows(launch, hubs, long_rows, lists, plain)
     if records:
         _by_tables(launch, lists, keys, records)
+
+
+def _by_records(hub: Launch) -> None:
+    """Count a task of short rows alone."""
+    rows = hub.task.stream.rows
+    records = hub.device.array.empty((rows, 8), dtype="uint32")
+    hub.spread("hub_records", rows, np.int64(rows), records)
+    hub.spread("hub_short", int(hub.given["rows"][0]), records, hub.totals)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:

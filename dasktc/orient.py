@@ -62,12 +62,11 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     backend : str
     """
     degree = tree(tasks, "orient", total, tasks.map("orient", _degrees, list(edges.partitions), size, shift, backend))
-    degree = tasks.submit("orient", _wide, degree)
     order = tasks.submit("orient", order_by, degree, backend)
     rank = tasks.submit("orient", inverse, order, backend)
     partitions = tasks.map("orient", _orient, edges.partitions, rank, shift, backend)
     sources = tasks.map("orient", _sources, list(partitions), size, shift, backend)
-    outward = tasks.submit("orient", _wide, tree(tasks, "orient", total, sources))
+    outward = tree(tasks, "orient", total, sources)
     inward = tasks.submit("orient", _in_degree, degree, order, outward)
     wedges = tasks.gather([tasks.submit("orient", wedges_of, inward, outward)])[0]
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
@@ -104,7 +103,10 @@ def order_by(weight: Array, backend: str) -> Array:
 
 
 def _degrees(keys: Array, size: int, shift: int, backend: str) -> Array:
-    return _sources(keys, size, shift, backend) + _ends(keys, size, (1 << shift) - 1, 0, backend)
+    """Degrees of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
+    xp = get_backend(backend).array
+    ends = keys.searchsorted(xp.arange(size + 1, dtype="int64") << shift)
+    return xp.diff(ends).astype("int64") + _ends(keys, size, (1 << shift) - 1, 0, backend)
 
 
 def _sources(keys: Array, size: int, shift: int, backend: str) -> Array:
@@ -112,16 +114,12 @@ def _sources(keys: Array, size: int, shift: int, backend: str) -> Array:
 
 
 def _ends(keys: Array, size: int, mask: int, shift: int, backend: str) -> Array:
-    """How often each vertex stands at one end of the keys, uint32: less often than there are vertices."""
+    """How often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    found = xp.zeros(size, dtype="uint32")  # half the cache that int64 takes; CuPy adds by place to unsigned only
+    found = xp.zeros(size, dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
-        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.uint32(1))  # NumPy is slow with a plain 1
-    return found
-
-
-def _wide(numbers: Array) -> Array:
-    return numbers.astype("int64")
+        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.uint64(1))  # NumPy is slow with a plain 1
+    return found.view("int64")
 
 
 def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:

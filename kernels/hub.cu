@@ -79,8 +79,8 @@
 #ifndef SHORT
 #define SHORT 64  // longest row of tasks that are counted with records alone
 #endif
-#ifndef ROWS
-#define ROWS 1  // with records: 1 a thread a row, 0 a thread an edge
+#ifndef EDGES
+#define EDGES 2  // records that a thread has under way
 #endif
 #ifndef BITMAP
 #define BITMAP 65536  // ids in a row's own bitmap, and most hubs
@@ -144,85 +144,139 @@ __device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps,
   }
 }
 
-// Where no row is longer than SHORT, every stream row has a record of 32 bytes, one sector: its length,
-// and up to INLINE entries themselves or, of a longer row, where it begins and which of MARKS marks its
-// entries leave. What would take three random reads or more takes one, but for a row whose marks are hit.
-constexpr uint32 INLINE = 7, MARKS = 160, NONE = 0xffffffffu;
+// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, one or two sectors: its
+// length, and up to INLINE entries themselves or, of a longer row, where it begins and which of MARKS marks
+// its entries leave. What would take three random reads or more takes one, but for a row whose marks are hit.
+constexpr uint32 NONE = 0xffffffffu;
 
-__device__ __forceinline__ uint32 mark_of(uint32 x) { return uint32(uint64(x * 2654435769u) * MARKS >> 32); }
+template <uint32 WORDS> struct Record {
+  static constexpr uint32 INLINE = WORDS - 1, MARKS = 32 * (WORDS - 3);
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records(Task t, int64 rows, uint4* records) {
+  uint32 word[WORDS];
+
+  __device__ __forceinline__ uint32 length() const { return word[0]; }
+  __device__ __forceinline__ static uint32 mark_of(uint32 x) {
+    return uint32(uint64(x * 2654435769u) * MARKS >> 32);
+  }
+};
+
+template <uint32 WORDS> __device__ __forceinline__ Record<WORDS> record_of(const uint4* records, int64 v) {
+  Record<WORDS> record;
+#pragma unroll
+  for (uint32 i = 0; i < WORDS / 4; i++) {
+    uint4 part = __ldg(records + v * (WORDS / 4) + i);
+    record.word[4 * i] = part.x;
+    record.word[4 * i + 1] = part.y;
+    record.word[4 * i + 2] = part.z;
+    record.word[4 * i + 3] = part.w;
+  }
+  return record;
+}
+
+// The longest row of a block.
+extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, uint32* longest) {
+  uint32 mine = 0;
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
+    mine = max(mine, uint32(offsets[v + 1] - offsets[v]));
+  }
+  mine = warp_max(mine);
+  if (threadIdx.x % 32 == 0 && mine) { atomicMax(longest, mine); }
+}
+
+template <uint32 WORDS> __device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* records) {
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
     int64 begin = t.stream.offsets[v];
-    uint32 b = uint32(t.stream.offsets[v + 1] - begin), word[8] = {b, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
-    if (b <= INLINE) {
+    uint32 b = uint32(t.stream.offsets[v + 1] - begin);
+    Record<WORDS> record;
+    record.word[0] = b;
+    if (b <= record.INLINE) {
 #pragma unroll
-      for (uint32 i = 0; i < INLINE; i++) { word[1 + i] = i < b ? uint32(t.stream.columns[begin + i]) : NONE; }
+      for (uint32 i = 0; i < record.INLINE; i++) { record.word[1 + i] = i < b ? uint32(t.stream.columns[begin + i]) : NONE; }
     } else {
-      word[1] = uint32(begin);
-      word[2] = uint32(begin >> 32);
+      record.word[1] = uint32(begin);
+      record.word[2] = uint32(begin >> 32);
 #pragma unroll
-      for (uint32 k = 3; k < 8; k++) { word[k] = 0; }
+      for (uint32 k = 3; k < WORDS; k++) { record.word[k] = 0; }
       for (uint32 i = 0; i < b; i++) {
-        uint32 mark = mark_of(t.stream.columns[begin + i]);
+        uint32 mark = record.mark_of(t.stream.columns[begin + i]);
 #pragma unroll
-        for (uint32 k = 3; k < 8; k++) { word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
+        for (uint32 k = 3; k < WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
       }
     }
-    records[2 * v] = {word[0], word[1], word[2], word[3]};
-    records[2 * v + 1] = {word[4], word[5], word[6], word[7]};
+#pragma unroll
+    for (uint32 i = 0; i < WORDS; i += 4) {
+      records[(v * WORDS + i) / 4] = {record.word[i], record.word[i + 1], record.word[i + 2], record.word[i + 3]};
+    }
   }
 }
 
 // Entries of A that are in a record, or in the row behind it.
-__device__ __forceinline__ uint32 in_record(const Task& t, const int32* a, int64 size, uint4 low, uint4 high) {
-  uint32 found = 0;
-  if (low.x <= INLINE) {
+template <uint32 WORDS>
+__device__ __forceinline__ uint32 in_record(const Task& t, const int32* a, int64 size, const Record<WORDS>& record) {
+  uint32 found = 0, b = record.length();
+  if (b <= record.INLINE) {
     for (int64 i = 0; i < size; i++) {
-      uint32 x = a[i];
-      found += x == low.y || x == low.z || x == low.w || x == high.x || x == high.y || x == high.z || x == high.w;
+      uint32 x = a[i], same = 0;
+#pragma unroll
+      for (uint32 k = 1; k < WORDS; k++) { same |= x == record.word[k]; }
+      found += same;
     }
     return found;
   }
-  const int32* row = t.stream.columns + (uint64(low.z) << 32 | low.y);
+  const int32* row = t.stream.columns + (uint64(record.word[2]) << 32 | record.word[1]);
   for (int64 i = 0; i < size; i++) {
-    uint32 mark = mark_of(a[i]), k = mark >> 5;
-    uint32 word = k == 0 ? low.w : k == 1 ? high.x : k == 2 ? high.y : k == 3 ? high.z : high.w;
-    if (word >> (mark & 31) & 1) { found += contains(row, 0, low.x, a[i]); }
+    uint32 mark = record.mark_of(a[i]), word = 0;
+#pragma unroll
+    for (uint32 k = 3; k < WORDS; k++) { word = mark >> 5 == k - 3 ? record.word[k] : word; }
+    if (word >> (mark & 31) & 1) { found += contains(row, 0, b, a[i]); }
   }
   return found;
 }
 
-__device__ __forceinline__ void recorded_edge(const Task& t, const uint4* records, int64 p, int64 first, int64 last,
-    Sums& sums) {
-  int64 v = t.index.columns[p];
-  uint4 low = __ldg(records + 2 * v), high = __ldg(records + 2 * v + 1);
-  sums.wedges += low.x;
-  if (first == last || low.x == 0) { return; }
-  int64 a = before(t, p, first, last, v);
-  sums.probes += a;
-  sums.triangles += in_record(t, t.table.columns + first, a, low, high);
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short(Task t, const uint4* records, Totals* totals) {
+// A thread a row u; the records of EDGES edges are under way together.
+template <uint32 WORDS> __device__ __forceinline__ void count_short(const Task& t, const uint4* records,
+    Totals* totals) {
   Sums sums;
-#if ROWS
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
     int64 u = row_of(t, k), first = t.table.offsets[u], last = t.table.offsets[u + 1];
     int64 end = t.same ? last : t.index.offsets[u + 1];
-    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p++) {
-      recorded_edge(t, records, p, first, last, sums);
+    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += EDGES) {
+      Record<WORDS> record[EDGES];
+#pragma unroll
+      for (uint32 i = 0; i < EDGES; i++) {
+        if (p + i < end) { record[i] = record_of<WORDS>(records, t.index.columns[p + i]); }
+      }
+#pragma unroll
+      for (uint32 i = 0; i < EDGES; i++) {
+        if (p + i >= end) { break; }
+        sums.wedges += record[i].length();
+        if (first == last || record[i].length() == 0) { continue; }
+        int64 a = before(t, p + i, first, last, t.index.columns[p + i]);
+        sums.probes += a;
+        sums.triangles += in_record(t, t.table.columns + first, a, record[i]);
+      }
     }
   }
-#else
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64, int64 p, int64 first, int64 last) {
-    recorded_edge(t, records, p, first, last, sums);
-  });
-#endif
   sums.add_up(totals);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records8(Task t, int64 rows, uint4* records) {
+  make_records<8>(t, rows, records);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 rows, uint4* records) {
+  make_records<16>(t, rows, records);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(Task t, const uint4* records, Totals* totals) {
+  count_short<8>(t, records, totals);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(Task t, const uint4* records, Totals* totals) {
+  count_short<16>(t, records, totals);
 }
 
 // Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table

@@ -38,7 +38,7 @@ VARIANTS = {
     "hub tiny": ("hub", TINY),
     "hub with long rows": ("hub", {"SHORT": 0}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20}),
-    "hub with short rows by edges": ("hub", {"SHORT": 1 << 20, "ROWS": 0}),
+    "hub with wide records": ("hub", {"SHORT": 1 << 20, "WIDE": 0, "EDGES": 3}),
     "bitmap": ("bitmap", {}),
     "bitmap tiny": ("bitmap", TINY),
     "trust": ("trust", FEW),

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from dasktc.backend.device import Launch
-from dasktc.csr import Array, BlockTask
+from dasktc.csr import Array, BlockTask, OrientedCSR
 from dasktc.errors import InputError
 
 __all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count", "longest_row"]
@@ -26,7 +26,8 @@ HUB = {
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
     "SHORT": 64,
-    "ROWS": 1,
+    "WIDE": 6,
+    "EDGES": 2,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
 HUB_BYTES = 4
@@ -57,8 +58,19 @@ def longest_row(xp: ModuleType, task: BlockTask) -> int:
         numpy or cupy, whose arrays the task's blocks are.
     task : BlockTask
     """
-    blocks = (task.table,) if task.table is task.stream else (task.table, task.stream)
-    return max(int(xp.diff(block.offsets).max()) if block.rows else 0 for block in blocks)
+    return max(int(xp.diff(block.offsets).max()) if block.rows else 0 for block in _distinct(task))
+
+
+def _distinct(task: BlockTask) -> list[OrientedCSR]:
+    return [task.table] if task.table is task.stream else [task.table, task.stream]
+
+
+def _longest(hub: Launch) -> int:
+    """The same by a kernel, which needs no memory."""
+    found = hub.device.array.zeros(1, dtype="uint32")
+    for block in _distinct(hub.task):
+        hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), found)
+    return int(found[0])
 
 
 def _bitmap_words(hubs: int) -> int:
@@ -86,7 +98,7 @@ def hub(launch: Launch) -> None:
             f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
         )
-    if not plain and longest_row(launch.device.array, task) <= shape["SHORT"]:
+    if not plain and _longest(launch) <= shape["SHORT"]:
         _by_records(launch)
         return
     lower = task.table.lower and task.stream.lower
@@ -104,10 +116,11 @@ def hub(launch: Launch) -> None:
 
 def _by_records(hub: Launch) -> None:
     """Count a task of short rows alone."""
-    rows = hub.task.stream.rows
-    records = hub.device.array.empty((rows, 8), dtype="uint32")
-    hub.spread("hub_records", rows, np.int64(rows), records)
-    hub.spread("hub_short", int(hub.given["rows"][0]), records, hub.totals)
+    stream = hub.task.stream
+    words = 16 if stream.edges > hub.shape["WIDE"] * stream.rows else 8
+    records = hub.device.array.empty((stream.rows, words), dtype="uint32")
+    hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records)
+    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, hub.totals)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
@@ -159,7 +172,7 @@ def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
         As in `Backend`.
     """
     edges = max(index_edges, block_edges)
-    return bitmap_bytes(index_edges, block_edges, columns) + 20 * edges + 2 * _item_bytes(edges, columns) + 40 * columns
+    return bitmap_bytes(index_edges, block_edges, columns) + 20 * edges + 2 * _item_bytes(edges, columns) + 64 * columns
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:

@@ -10,11 +10,14 @@ from dasktc.backend import get_backend
 from dasktc.blocks import Shape
 from dasktc.errors import InputError
 from dasktc.keys import unpack
+from dasktc.plan import size
 from dasktc.tasks import Tasks
 
 __all__ = ["assigned"]
 
 Array = Any
+METIS_BYTES = 120
+"""Bytes that METIS and what it is given take for an edge, about."""
 MOST_ENDS = (1 << 31) - 1
 """Ends of edges that METIS takes, as pymetis is built."""
 
@@ -44,7 +47,7 @@ def assigned(tasks: Tasks, partitions: list[Any], how: str, parts: int, seed: in
         METIS is not installed.
     """
     if how == "metis":
-        return tasks.submit("plan", _metis, list(partitions), shape, parts, backend)
+        return tasks.submit("plan", _metis, list(partitions), shape, parts, tasks.room, backend)
     return tasks.submit("plan", _dealt, how, seed, shape.vertices, parts, backend)
 
 
@@ -59,7 +62,7 @@ def _dealt(how: str, seed: int, vertices: int, parts: int, backend: str) -> Arra
     return ((mixed >> xp.uint64(33)) % xp.uint64(parts)).astype("int64")
 
 
-def _metis(partitions: list[Array], shape: Shape, parts: int, backend: str) -> Array:
+def _metis(partitions: list[Array], shape: Shape, parts: int, room: int | None, backend: str) -> Array:
     """Parts by METIS, in one task: it takes the whole graph, both directions, in host memory."""
     try:
         import pymetis
@@ -68,6 +71,12 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, backend: str) -> A
             "--assign metis needs the pymetis package, which is not installed: METIS is an optional extra; "
             "run pip install 'dasktc[metis]', or take --assign random"
         ) from None
+    need = METIS_BYTES * sum(len(part) for part in partitions)
+    if room is not None and need > room:
+        raise InputError(
+            f"--assign metis takes {size(need)}, more than the {size(room)} that one stage may take: it has the whole "
+            "graph in memory, both directions; raise --memory, or take --assign random"
+        )
     keys: Any = np.concatenate([np.asarray(part.get() if hasattr(part, "get") else part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:
         raise InputError(

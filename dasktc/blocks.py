@@ -24,7 +24,7 @@ from dasktc.planners import Block
 from dasktc.shuffle import exchange
 from dasktc.tasks import Tasks
 
-__all__ = ["Axis", "Layout", "Shape", "build_blocks", "lay_out", "measure"]
+__all__ = ["Axis", "Layout", "Shape", "build_blocks", "lay_out", "measure", "stacked"]
 
 Array = Any
 
@@ -198,7 +198,9 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
     return counted
 
 
-def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> dict[Block, Any]:
+def build_blocks(
+    tasks: Tasks, graph: Oriented, layout: Layout, backend: str, largest: int | None = None
+) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
 
     Parameters
@@ -208,6 +210,8 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
         Its partitions are emptied.
     layout : Layout
     backend : str
+    largest : int, optional
+        Edges of the largest block. Default: as if all had equally many.
 
     Returns
     -------
@@ -215,11 +219,15 @@ def build_blocks(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) ->
         By place in the grid.
     """
     places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
-    slabs = -(-partition_count(graph.edges * len(layout.families), tasks.workers, backend) // len(places))
+    edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
+    slabs = -(-partition_count(edges, tasks, backend) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
     widths = [max(1, int(columns[place])) for place in places]
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
-    keys = tasks.map("blocks", _block_keys, graph.partitions, layout, backend)
+    keys = []
+    for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
+        partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
+        keys += tasks.map("blocks", _block_keys, partitions, layout, family, backend)
     ranges = exchange(tasks, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k, pieces in enumerate(ranges):
@@ -236,17 +244,14 @@ def _slab_rows(out_degree: Array, layout: Layout, slabs: int, backend: str) -> l
     return [_cuts(layout.rows.share(out_degree, i), slabs, backend) for i in range(layout.rows.parts)]
 
 
-def _block_keys(keys: Array, layout: Layout, backend: str) -> Array:
-    """The keys by block: those of the first family, then those of the second."""
-    xp, (rows, columns) = get_backend(backend).array, layout.shape
-    firsts, before, found = np.array(layout.first_keys[:-1], dtype="int64").reshape(rows, columns), 0, []
-    for axis in layout.families:
-        own = xp.asarray(np.ascontiguousarray(firsts[:, before : before + axis.parts]).ravel())
-        widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
-        placed = partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp)
-        found.append(transform(keys, placed, backend))
-        before += axis.parts
-    return found[0] if len(found) == 1 else xp.concatenate(found)
+def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
+    """The keys by block of a family."""
+    xp, axis = get_backend(backend).array, layout.families[family]
+    before = sum(other.parts for other in layout.families[:family])
+    firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
+    own = xp.asarray(np.ascontiguousarray(firsts).ravel())
+    widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
+    return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
 
 
 def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
@@ -271,12 +276,27 @@ def _slab(
     return offsets, found
 
 
-def _stack(slabs: list[tuple[Array, Array]], place: Block, layout: Layout, backend: str) -> OrientedCSR:
-    xp, stride = get_backend(backend).array, layout.rows.stride
-    offsets, columns = slabs[0]
-    if len(slabs) > 1:
-        columns = xp.concatenate([c for _, c in slabs])
-        before = [0, *accumulate(len(c) for _, c in slabs[:-1])]
-        offsets = xp.concatenate([offsets[:1], *(o[1:] + b for (o, _), b in zip(slabs, before, strict=True))])
+def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
+    offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    return OrientedCSR(offsets, columns, stride, *firsts, layout.graph.ordered, place)
+    return OrientedCSR(offsets, columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
+
+
+def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
+    """Offsets and columns of slabs of rows, one below the other.
+
+    The list, which is the task's own, is emptied: what was copied can go.
+    """
+    xp, (offsets, columns) = get_backend(backend).array, slabs[0]
+    if len(slabs) == 1:
+        return offsets, columns
+    columns = xp.empty(sum(len(c) for _, c in slabs), dtype="int32")
+    offsets = xp.zeros(1 + sum(len(o) - 1 for o, _ in slabs), dtype="int64")
+    row = edge = 0
+    for number, (o, c) in enumerate(slabs):
+        slabs[number] = ()
+        offsets[row + 1 : row + len(o)] = o[1:]
+        offsets[row + 1 : row + len(o)] += edge
+        columns[edge : edge + len(c)] = c
+        row, edge = row + len(o) - 1, edge + len(c)
+    return offsets, columns

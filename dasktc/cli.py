@@ -93,7 +93,8 @@ counting = _options(
     click.option("--parts", type=int, metavar="n", help="n of hash2d and vertical: n³ tasks; parts of proxy."),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
-    click.option("--memory", metavar="BYTES", help="What counting may use on one worker, e.g. 4GB."),
+    click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),
+    click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while."),
 )
 running = _options(
     click.option("--workers", callback=_workers, metavar="N", help="Start N workers, or all. Default: this process."),

@@ -5,6 +5,7 @@ From here on an edge is one int64 key (module `keys`) and a partition an array o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +20,10 @@ __all__ = ["Canonical", "canonical", "partition_count", "read"]
 
 Array = Any
 Frame = Any
+ROW_BYTES = {"int": 160, "text": 640}
+"""Bytes for a row of a piece of a part: decoded, as a frame, without loops, its ids looked up, and as keys."""
+EDGE_BYTES = 40
+"""Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 ROWS = 1 << 26
@@ -51,8 +56,14 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
     """
     parts = source.parts or (_NoPart(source.ids),)
     upstream = tasks.upstream([part.upstream for part in parts])
-    results = [tasks.submit("read", _read, part, up, backend) for part, up in zip(parts, upstream, strict=True)]
-    frames, counts = tasks.pieces("read", results, 2)
+    calls = zip(parts, upstream, strict=True)
+    if tasks.room is None:
+        results = [tasks.submit("read", _read, part, up, backend) for part, up in calls]
+        frames, counts = tasks.pieces("read", results, 2)
+    else:
+        most = max(1, tasks.room // ROW_BYTES[source.ids])
+        found = tasks.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
+        frames, counts = found[::2], found[1::2]
     totals = tasks.gather(counts)
     return frames, sum(rows for rows, _ in totals), sum(loops for _, loops in totals)
 
@@ -70,7 +81,21 @@ class _NoPart:
 
 
 def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
-    frame = get_backend(backend).read(part, upstream)
+    return _without_loops(get_backend(backend).read(part, upstream))
+
+
+def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
+    """Read a part in frames of `most` rows or fewer, each followed by its counts.
+
+    It is read piece by piece where it can be, else cut afterwards.
+    """
+    chosen, by_piece = get_backend(backend), getattr(part, "pieces", None)
+    for frame in by_piece(chosen, most) if by_piece else [chosen.read(part, upstream)]:
+        for first in range(0, max(1, len(frame)), most):
+            yield from _without_loops(frame.iloc[first : first + most])
+
+
+def _without_loops(frame: Frame) -> tuple[Frame, tuple[int, int]]:
     proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
     rows, kept = len(frame), int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
@@ -93,7 +118,7 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     """
     shift = shift_of(size)
     keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks.workers, backend))
+    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks, backend))
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
@@ -114,9 +139,12 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     return keys
 
 
-def partition_count(edges: int, workers: int, backend: str) -> int:
-    """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time."""
-    if edges < SMALL:
+def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
+    """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
+    workers, largest = tasks.workers, PARTITION_EDGES[backend]
+    if tasks.room is not None:
+        largest = min(largest, max(1, tasks.room // EDGE_BYTES))
+    if edges < min(SMALL, largest):
         return 1
-    shared = 1 if workers == 1 else min(4 * workers, max(workers, edges // MEDIUM))
-    return max(shared, -(-edges // PARTITION_EDGES[backend]))
+    shared = 1 if workers == 1 or edges < SMALL else min(4 * workers, max(workers, edges // MEDIUM))
+    return max(shared, -(-edges // largest))

@@ -8,6 +8,7 @@ edges on any backend, for any number of parts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -65,12 +66,20 @@ class GeneratedPart:
         InputError
             The recipe has no such edge (`random_graph`).
         """
+        return self._frame(backend, self.first, self.last)
+
+    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Make the edges, `most` at a time."""
+        for first in range(self.first, self.last, most):
+            yield self._frame(backend, first, min(first + most, self.last))
+
+    def _frame(self, backend: Backend, start: int, stop: int) -> Any:
         xp = backend.array
         dtype = xp.int32 if self.recipe.vertices <= 2**31 else xp.int64
-        src, dst = (xp.empty(self.last - self.first, dtype=dtype) for _ in range(2))
-        for first in range(self.first, self.last, backend.chunk):
-            last = min(first + backend.chunk, self.last)
-            place = slice(first - self.first, last - self.first)
+        src, dst = (xp.empty(stop - start, dtype=dtype) for _ in range(2))
+        for first in range(start, stop, backend.chunk):
+            last = min(first + backend.chunk, stop)
+            place = slice(first - start, last - start)
             src[place], dst[place] = self.recipe.ends(xp, first, last)
         return backend.frame.DataFrame({"src": src, "dst": dst})
 

@@ -18,6 +18,7 @@ from dasktc.count import Job, check, count_jobs, jobs, task_of
 from dasktc.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
+from dasktc.plan import size
 from dasktc.shuffle import splitters
 from dasktc.support import edge_supports, vertex_supports
 from dasktc.tasks import Tasks
@@ -45,6 +46,8 @@ LIST_LIMIT = 1_000_000
 """Triangles that a list without a limit has at most."""
 PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
+FRAME_BYTES = 100
+"""Bytes that a row of an edge frame takes while it is made: keys, supports, their order, and ids."""
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
 
@@ -75,10 +78,14 @@ def transitivity(graph: Graph) -> float:
 
 def edge_support(graph: Graph) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
-    frames, _ = edge_frames(graph)
-    if getattr(graph.tasks, "client", None) is None:
-        return frames[0]
-    return _distributed(frames, "int64" if graph.prepared.source.ids == "int" else "str")
+    alone = getattr(graph.tasks, "client", None) is None
+    if alone and graph.tasks.room is not None:
+        _refuse_unless_room(graph.tasks.room, graph.edges)
+    frames, _ = edge_frames(graph, together=alone)
+    found = graph.tasks.values(frames)
+    if alone:
+        return found[0]
+    return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
 
 
 def vertex_frame(graph: Graph) -> tuple[Any, int]:
@@ -105,17 +112,19 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
     return graph.tasks.submit("triangles", _vertex_frame, values, order, vertices), count
 
 
-def edge_frames(graph: Graph) -> tuple[list[Any], int]:
+def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     """Count the triangles of every edge and leave the numbers where they are.
 
     Parameters
     ----------
     graph : Graph
+    together : bool
+        Make one partition without a client, also out of core.
 
     Returns
     -------
     frames : list of handles of DataFrame
-        The partitions of `Graph.edge_support`, at least one; without a client just one.
+        The partitions of `Graph.edge_support`, at least one; without a client just one, but for out of core.
     triangles : int
         Of the graph.
 
@@ -127,20 +136,20 @@ def edge_frames(graph: Graph) -> tuple[list[Any], int]:
     tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
     supports, count = edge_supports(graph)
     backend = graph.options.chosen_backend
+    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // FRAME_BYTES))
     slices = [
-        tasks.submit(
-            "edges", _slice, graph.blocks[place], supports[place], order, start, start + PARTITION_EDGES, backend
-        )
+        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + step, backend)
         for place in supports
-        for start in range(0, int(graph.prepared.sizes.edges[place]), PARTITION_EDGES)
+        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
-    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges)
+    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
     parts = tasks.map("edges", _summed, groups)
     added = tasks.gather(tasks.map("support", _added, list(parts)))
     _refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
     _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
-    together = [[part] for part in parts] if parts and hasattr(tasks, "client") else [parts]
-    return [tasks.submit("edges", _edge_frame, group, vertices) for group in together], count
+    apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
+    groups = [[part] for part in parts] if parts and apart else [parts]
+    return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
 def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
@@ -170,6 +179,14 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
 def _refuse_unless(true: bool, fact: str) -> None:
     if not true:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
+
+
+def _refuse_unless_room(room: int, edges: int) -> None:
+    if FRAME_BYTES * edges > room:
+        raise InputError(
+            f"a frame of {edges:,} edges takes {size(FRAME_BYTES * edges)} while it is made, more than the "
+            f"{size(room)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
+        )
 
 
 # by vertex
@@ -253,10 +270,10 @@ def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: i
     return on_host(xp.stack([keys, support[start:stop].astype("int64")]))
 
 
-def _by_edge(tasks: Tasks, slices: list[Any], edges: int) -> list[list[Any]]:
+def _by_edge(tasks: Tasks, slices: list[Any], edges: int, step: int) -> list[list[Any]]:
     """Bring the supports of one edge, which stand in several slices, together."""
     keys = [tasks.submit("edges", operator.getitem, part, 0) for part in slices]
-    starts = splitters(tasks, "edges", keys, edges, max(1, -(-edges // PARTITION_EDGES)))
+    starts = splitters(tasks, "edges", keys, edges, max(1, -(-edges // step)))
     return tasks.pieces("edges", tasks.map("edges", _cut, slices, starts), len(starts) + 1)
 
 

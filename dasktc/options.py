@@ -29,7 +29,7 @@ class Options:
         n (accepted without effect by `whole` and `edges`) and m.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int, str or None
-        Bytes that one worker may use for counting tasks, shared by its threads, e.g. "4GB".
+        Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
     assign : {"random", "contiguous", "metis"}
         How `proxy` deals vertices out to its parts.
     seed : int

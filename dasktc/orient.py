@@ -73,10 +73,13 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
 
 
 def total(vectors: list[Array]) -> Array:
-    """The sum of vectors; the inputs are left as they are, for they may be other tasks' inputs too."""
-    result = vectors[0].copy()
-    for vector in vectors[1:]:
-        result += vector
+    """The sum of vectors; they are left as they are, for they may be other tasks' inputs too.
+
+    The list, which is the task's own, is emptied: an input that lies in a file is in memory while it is added.
+    """
+    result = vectors.pop().copy()
+    while vectors:
+        result += vectors.pop()
     return result
 
 

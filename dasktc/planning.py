@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dasktc.backend import scratch_bytes, tasks_a_worker, unusable
+from dasktc.backend import tasks_a_worker, unusable
+from dasktc.budget import within_memory
 from dasktc.cluster import connect
+from dasktc.disk import room_within, usable
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
 from dasktc.plan import Limits, Plan, Sizes, make_plan
 from dasktc.planners import PLANNERS
-from dasktc.stages import Progress, choose_backend, prepare_edges, silent
+from dasktc.stages import Progress, choose_backend, prepare_edges, scratch_of, silent
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source
 from dasktc.vertices import check_size
@@ -33,6 +35,7 @@ def plan_source(
     workers: int | str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
@@ -41,8 +44,11 @@ def plan_source(
     `workers` is how many tasks to plan for: the source is prepared in this process.
     """
     chosen = Options(**options)
-    found = as_source(source, format, columns, ids, skip)
-    with connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as tasks:
+    found = as_source(source, format, columns, ids, skip, chosen.memory)
+    with (
+        connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as connected,
+        within_memory(connected, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
+    ):
         chosen = choose_backend(tasks, chosen)
         return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
 
@@ -58,13 +64,15 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
     **options
         As for `triangle_count`; options of reading are ignored.
     """
-    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "progress"}
+    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "work_dir", "progress"}
     chosen = Options(**{name: value for name, value in options.items() if name not in reading})
-    if bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
+    given, backend = bytes_of(chosen.memory), chosen.chosen_backend
+    if given is None and (why := unusable(backend)):
         raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
+    on_disk = given is not None and backend == "cpu"
     limits = Limits(
         workers=_positive("workers", workers) or 1,
-        memory=Direct().memory(bytes_of(chosen.memory), chosen.chosen_backend),
+        memory=usable(given) if on_disk and given is not None else Direct().memory(given, backend),
         partition=chosen.partition,
         parts=chosen.parts,
         splits=chosen.splits,
@@ -83,7 +91,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
         vertices,
         edges,
         lambda partition, n: _even(partition, n, vertices, edges),
-        partial(scratch_bytes, chosen.chosen_backend, chosen.chosen_kernel),
+        scratch_of(chosen, edges, room_within(given) if on_disk and given is not None else None),
         limits,
     )
 

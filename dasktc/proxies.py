@@ -11,18 +11,21 @@ local u, which degrees tell before any block is built.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.assign import assigned
 from dasktc.backend import get_backend
-from dasktc.blocks import Shape
+from dasktc.blocks import Shape, stacked
 from dasktc.csr import OrientedCSR
+from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack
 from dasktc.orient import Oriented, total, wedges_of
 from dasktc.plan import Proxies, Sizes
 from dasktc.planners import Block
+from dasktc.shuffle import exchange, splitters
 from dasktc.tasks import Tasks, tree
 
 __all__ = ["Parted", "build_parts", "part_vertices"]
@@ -124,9 +127,10 @@ def part_vertices(tasks: Tasks, graph: Oriented, parts: int, how: str, seed: int
 
 
 def _either(vectors: list[Array]) -> Array:
-    result = vectors[0].copy()
-    for vector in vectors[1:]:
-        result |= vector
+    """As `orient.total` adds: an input at a time."""
+    result = vectors.pop().copy()
+    while vectors:
+        result |= vectors.pop()
     return result
 
 
@@ -237,14 +241,25 @@ def build_parts(tasks: Tasks, graph: Oriented, parted: Parted, backend: str) -> 
     -------
     dict of (part, 0 or 1) to handle of OrientedCSR
     """
-    built = []
+    built, shift, columns = [], parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
-        pieces = tasks.map("blocks", _numbered, list(graph.partitions), parted.kept, part, parted.shape.shift, backend)
-        given = (parted.own, members, part, parted.shape.shift, parted.shape.ordered, backend)
-        built.append(tasks.submit("blocks", _blocks, pieces, *given))
+        pieces = tasks.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
+        held, bound = int(columns[part, 1]), 1 << 2 * shift
+        cuts = splitters(tasks, "blocks", pieces, held, partition_count(held, tasks, backend))
+        rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
+        slabs = [
+            tasks.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend)
+            for keys, span in zip(
+                exchange(tasks, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend),
+                pairwise(rows),
+                strict=True,
+            )
+        ]
+        halves = tasks.pieces("blocks", slabs, 2)
+        given = (members, parted.shape.ordered, backend)
+        built.append([tasks.submit("blocks", _block, half, (part, k), *given) for k, half in enumerate(halves)])
     graph.partitions.clear()
-    local, whole = tasks.pieces("blocks", built, 2)
-    return {(part, side): block for side, of in enumerate((local, whole)) for part, block in enumerate(of)}
+    return {(part, side): block for part, both in enumerate(built) for side, block in enumerate(both)}
 
 
 def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> Array:
@@ -259,18 +274,23 @@ def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> 
     return xp.concatenate(found) if found else keys.copy()
 
 
-def _blocks(
-    pieces: list[Array], own: Array, members: Array, part: int, shift: int, ordered: bool, backend: str
-) -> tuple[OrientedCSR, OrientedCSR]:
-    xp, mask = get_backend(backend).array, (1 << shift) - 1
+def _slab(
+    pieces: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
+) -> list[tuple[Array, Array]]:
+    """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
+    xp, chunk, (start, end) = get_backend(backend).array, get_backend(backend).chunk, rows
     keys = merge(pieces, 1 << 2 * shift, backend)
-    offsets = keys.searchsorted(xp.arange(len(members) + 1, dtype="int64") << shift)
-    columns = (keys & mask).astype("int32")
-    local = own.take(members) == part
+    offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
+    columns = xp.empty(len(keys), dtype="int32")
+    local, index = own.take(members[start:end]) == part, []
+    for at in range(0, len(keys), chunk):
+        source, target = unpack(keys[at : at + chunk], shift)
+        columns[at : at + chunk] = target
+        index.append(columns[at : at + chunk][local.take(source - start)])
     kept = xp.concatenate([xp.zeros(1, dtype="int64"), xp.cumsum(xp.where(local, xp.diff(offsets), 0))])
-    index = columns[local.take(keys >> shift)]
-    numbering = {"ordered": ordered, "members": members}
-    return (
-        OrientedCSR(kept, index, place=(part, 0), **numbering),
-        OrientedCSR(offsets, columns, place=(part, 1), **numbering),
-    )
+    return [(kept, xp.concatenate([columns[:0], *index])), (offsets, columns)]
+
+
+def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: str) -> OrientedCSR:
+    offsets, columns = stacked(slabs, backend)
+    return OrientedCSR(offsets, columns, ordered=ordered, place=place, members=members)

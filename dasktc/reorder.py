@@ -105,9 +105,9 @@ def _first_visit(keys: Array, visit: Array, shift: int, backend: str) -> Array:
 
 def _least(vectors: list[Array], backend: str) -> Array:
     xp = get_backend(backend).array
-    result = vectors[0]
-    for vector in vectors[1:]:
-        result = xp.minimum(result, vector)
+    result = vectors.pop().copy()
+    while vectors:
+        xp.minimum(result, vectors.pop(), out=result)
     return result
 
 

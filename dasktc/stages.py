@@ -17,15 +17,38 @@ from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import Limits, Plan, Scratch, Sizes, make_plan
+from dasktc.plan import (
+    BYTES_PER_EDGE,
+    BYTES_PER_MEMBER,
+    BYTES_PER_ROW,
+    Limits,
+    Plan,
+    Scratch,
+    Sizes,
+    make_plan,
+    size,
+)
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
-from dasktc.sources import Source
+from dasktc.sources import Ids, Source
 from dasktc.tasks import Tasks
 from dasktc.vertices import vertex_map
 
-__all__ = ["Prepared", "Progress", "choose_backend", "plan_again", "prepare_blocks", "prepare_edges", "silent"]
+__all__ = [
+    "Prepared",
+    "Progress",
+    "choose_backend",
+    "plan_again",
+    "prepare_blocks",
+    "prepare_edges",
+    "scratch_of",
+    "silent",
+]
 
+ID_BYTES = {"int": 42, "text": 200}
+"""Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
+RANK_BYTES = {"degree": 40, "collective": 80}
+"""Bytes that ranking takes for a vertex: five vectors of 64 bits, or ten."""
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how many of its steps are done, and how many there are."""
 
@@ -126,6 +149,7 @@ def prepare_edges(
     progress("canonical", 0, 1)
     vertices = vertex_map(tasks, frames, source.ids, backend)
     size = tasks.gather([tasks.submit("vertices", _size, vertices)])[0]
+    _refuse_too_many(size, source.ids, options.chosen_reorder, tasks)
     edges = canonical(tasks, frames, rows - loops, vertices, size, backend)
     # 3. From low degree to high degree.
     progress("orient", 0, 1)
@@ -155,7 +179,8 @@ def prepare_edges(
         layouts[partition, parts] = found
         return found[1]
 
-    plan = replace(make_plan(size, edges.edges, sizes, _scratch(options), limits), choice=why)
+    scratch = scratch_of(options, edges.edges, tasks.room)
+    plan = replace(make_plan(size, edges.edges, sizes, scratch, limits), choice=why)
     layout, found = layouts[plan.partition, plan.parts]
     wedges = graph.wedges
     if isinstance(layout, Parted):
@@ -180,11 +205,34 @@ def _size(vertices: Any) -> int:
     return int(vertices.size)
 
 
-def _scratch(options: Options) -> Scratch:
-    return partial(scratch_bytes, options.chosen_backend, options.chosen_kernel)
+def _refuse_too_many(vertices: int, ids: Ids, how: str, tasks: Tasks) -> None:
+    need = vertices * max(ID_BYTES[ids], RANK_BYTES.get(how, RANK_BYTES["degree"]))
+    if tasks.room is not None and need > tasks.room:
+        raise InputError(
+            f"{vertices:,} vertices take {size(need)} while they are numbered and ranked, more than the "
+            f"{size(tasks.room)} that one stage may take: edges go out of core, vertices do not; give --memory "
+            f"{size(1.4 * need)}"
+        )
 
 
-def plan_again(prepared: Prepared, options: Options) -> Plan:
+def scratch_of(options: Options, edges: int, room: int | None) -> Scratch:
+    """What a task takes beside its blocks.
+
+    Out of core (`room` is what one call may take) that is also the block that is read ahead of the next task,
+    unless all tasks have the same one; and no less than a slab of the block while it is built.
+    """
+    alone = partial(scratch_bytes, options.chosen_backend, options.chosen_kernel)
+    many = options.partition in ("proxy", "vertical")
+
+    def beside_blocks(index_edges: int, block_edges: int, columns: int) -> int:
+        block = BYTES_PER_EDGE * block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (columns + 1)
+        ahead = block if many or block_edges < edges else 0
+        return max(alone(index_edges, block_edges, columns) + ahead, min(block, (room or 0) // 4))
+
+    return alone if room is None else beside_blocks
+
+
+def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
     """The plan of the same blocks and splits for the options' kernel, whose scratch may be larger.
 
     Raises
@@ -194,7 +242,8 @@ def plan_again(prepared: Prepared, options: Options) -> Plan:
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
-    found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, _scratch(options), limits)
+    scratch = scratch_of(options, plan.edges, tasks.room)
+    found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
     if not found.fits:
         raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
     return replace(found, proxies=plan.proxies, choice=choose(options, None)[1])
@@ -229,9 +278,13 @@ def prepare_blocks(
         other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
     # 6. CSR blocks on the workers.
+    tasks.reserve(plan.bytes_per_task)
     progress("blocks", 0, 1)
-    build: Callable[..., Blocks] = build_parts if isinstance(prepared.layout, Parted) else build_blocks
-    blocks = build(tasks, prepared.graph, prepared.layout, options.chosen_backend)
+    if isinstance(prepared.layout, Parted):
+        blocks = build_parts(tasks, prepared.graph, prepared.layout, options.chosen_backend)
+    else:
+        largest = int(prepared.sizes.edges.max())
+        blocks = build_blocks(tasks, prepared.graph, prepared.layout, options.chosen_backend, largest)
     built = tasks.gather([tasks.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
     if built != prepared.sizes.edges.ravel().tolist():
         raise CountError(

@@ -85,7 +85,7 @@ def _sums(
 
     These are one array for each distinct key of the triple, in ascending order; a Record follows.
     """
-    refuse_beyond_memory(graph)
+    graph.tasks.reserve(refuse_beyond_memory(graph))
     tasks, blocks, records = graph.tasks, graph.blocks, []
     sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
     for job in jobs(graph.plan, "trust", graph.options.chosen_backend):
@@ -100,22 +100,31 @@ def _sums(
     return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
 
 
-def refuse_beyond_memory(graph: Graph) -> None:
+def refuse_beyond_memory(graph: Graph) -> int:
     """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts.
+
+    Returns
+    -------
+    int
+        Bytes that a task needs.
 
     Raises
     ------
     InputError
         A task needs more memory than a worker has.
     """
+    from dasktc.backend.splits import sample_bytes
+
     plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
-    need = 4 * edges + 2 * 8 * blocks * rows + support_bytes(graph.options.chosen_backend, edges, rows)
+    sample = sample_bytes(int(sizes.edges.max()), plan.splits)
+    need = 4 * edges + 2 * 8 * blocks * rows + max(support_bytes(graph.options.chosen_backend, edges, rows), sample)
     if need > plan.memory:
         raise InputError(
             f"a task that visits triangles needs {size(need)} at n = {plan.parts}, more than the {size(plan.memory)} "
             f"of one worker: it keeps a number for every edge; prepare with parts={2 * plan.parts}, or raise memory"
         )
+    return need
 
 
 class _Sum:

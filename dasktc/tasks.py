@@ -43,12 +43,25 @@ class Tasks(Protocol):
         """Call `function(*args)` once in every process that runs tasks."""
         ...
 
+    @property
+    def room(self) -> int | None:
+        """Bytes that one call may take beside results that are kept; None: no budget was given."""
+        ...
+
+    def reserve(self, needed: int) -> None:
+        """Hear what a counting task takes: results are kept beside it."""
+        ...
+
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Handles of the values of Dask Delayeds, computed together; of None for None."""
         ...
 
     def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
         """Call `function(*args)`, handles among args (or lists of them) replaced by their results."""
+        ...
+
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
         ...
 
     def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
@@ -67,6 +80,10 @@ class Tasks(Protocol):
         """Bring (small) results here."""
         ...
 
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Handles that stand for results outside of dasktc too: futures, with a client."""
+        ...
+
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
         ...
@@ -76,6 +93,10 @@ class Direct:
     """Calls the stage functions in this process, one after another."""
 
     workers = 1
+    room: int | None = None
+
+    def reserve(self, needed: int) -> None:
+        """Nothing: what is kept has no bound."""
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """All of it; without a budget, what this machine, or its GPU, has available now."""
@@ -97,6 +118,10 @@ class Direct:
         """Call the function."""
         return function(*args)
 
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call the function, one call after another."""
+        return [result for call in calls for result in function(*call)]
+
     def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
         """Call the function for each input, dropping the input afterwards."""
         inputs.reverse()
@@ -113,6 +138,10 @@ class Direct:
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Nothing to bring: handles are results."""
         return list(handles)
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Results."""
+        return self.gather(handles)
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Call the function as the results are asked for."""
@@ -133,6 +162,11 @@ class OnCluster:
     retries : int
         Times that a task is submitted again whose worker died more often than Dask forgives.
     """
+
+    room: int | None = None
+
+    def reserve(self, needed: int) -> None:
+        """Nothing: workers move to disk what does not fit."""
 
     def __init__(self, client: Any, patience: float = 60, retries: int = RETRIES) -> None:
         self.client = client
@@ -197,6 +231,16 @@ class OnCluster:
         where: dict[str, Any] = {} if prefer is None else {"workers": [prefer], "allow_other_workers": True}
         return self.client.submit(function, *args, key=key, pure=False, **where)
 
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Submit the calls and wait for them; then one task a result hands it over."""
+        made = [self.submit(stage, _listed, function, *call) for call in calls]
+        counts = self.gather([self.submit(stage, len, results) for results in made])
+        return [
+            self.submit(stage, operator.getitem, results, k)
+            for results, count in zip(made, counts, strict=True)
+            for k in range(count)
+        ]
+
     def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
         futures = [self.submit(stage, function, item, *shared) for item in inputs]
@@ -213,6 +257,10 @@ class OnCluster:
         futures = list(handles)
         results = {future.key: result for future, result in self._ended(futures)}
         return [results[future.key] for future in futures]
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """They are futures."""
+        return handles
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
@@ -296,6 +344,10 @@ class OnCluster:
             "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
             "raise --retries"
         )
+
+
+def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
+    return list(function(*args))
 
 
 def _was_killed(future: Any) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from dasktc.budget import limited, within_memory
 from dasktc.checkpoint import as_begun, check_folder
 from dasktc.cluster import connect
+from dasktc.disk import blocksize_within
 from dasktc.errors import InputError
 from dasktc.graph import Graph
 from dasktc.options import Options, read_ids
@@ -16,6 +19,7 @@ from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.tasks import RETRIES, Tasks
+from dasktc.workdir import check_place
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 
@@ -46,6 +50,7 @@ def triangle_count(
     per_vertex: str | os.PathLike[str] | None = None,
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
@@ -69,7 +74,10 @@ def triangle_count(
         How `proxy` deals vertices out to its parts.
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int or str, optional
-        Bytes that one worker may use, shared by its threads, e.g. "4GB". Default: what it has.
+        Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
+        imported libraries; at least 16 MiB, below which it is the budget of counting tasks alone. What does not
+        fit goes to files in `work_dir`; with a client only if `work_dir` is given, else it is the budget of
+        counting tasks. Default: what there is.
     format : str, optional
         The format's name, where the content does not tell.
     columns : two str, optional
@@ -96,6 +104,10 @@ def triangle_count(
         .txt with tabs and no header. The workers write, so they must see the folder.
     report : path, optional
         Write a page about the count there: .html.
+    work_dir : path, optional
+        Folder for the files of a count that does not fit `memory`: up to 25 bytes an edge, with workers 100, in a
+        folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. All
+        workers of a client must see it. Default: Dask's `temporary-directory`, else the system's.
     progress : callable (stage, done, total), optional
 
     Returns
@@ -125,18 +137,23 @@ def triangle_count(
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
+    check_place(work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
-    found = as_source(source, format, columns, ids, skip)
-    with connect(
+    found = as_source(source, format, columns, ids, skip, memory)
+    connected = connect(
         client,
         workers=workers,
         scheduler=scheduler,
         scheduler_file=scheduler_file,
         backend=options.backend,
         retries=retries,
-    ) as tasks:
+    )
+    with (
+        connected as anywhere,
+        within_memory(anywhere, memory, work_dir, workers is not None, options.chosen_backend) as tasks,
+    ):
         graph = build(tasks, found, options, progress or silent)
         outputs.check_memory(graph)
         result = graph.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
@@ -162,6 +179,7 @@ def prepare(
     skip: int | None = None,
     retries: int = RETRIES,
     seed: int = 0,
+    work_dir: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
@@ -181,9 +199,11 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    found = as_source(source, format, columns, ids, skip)
+    found = as_source(source, format, columns, ids, skip, memory)
     with connect(client, retries=retries) as tasks:
-        return build(tasks, found, options, progress or silent)
+        return build(
+            limited(tasks, memory, work_dir, backend=options.chosen_backend), found, options, progress or silent
+        )
 
 
 def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:
@@ -200,6 +220,7 @@ def as_source(
     columns: Sequence[str] | None = None,
     ids: str = "auto",
     skip: int | None = None,
+    memory: int | str | None = None,
 ) -> Source:
     """Open whatever a caller may hand over; parameters as for `triangle_count`."""
     if isinstance(source, Source):
@@ -212,6 +233,8 @@ def as_source(
         raise InputError(f"--columns names {len(columns)} columns, an edge has two ends; give two, as in --columns a,b")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     options = ReadOptions(format, pair, read_ids(ids), skip)
+    if memory is not None:
+        options = replace(options, blocksize=blocksize_within(memory, options.blocksize))
     if _is_path(source):
         from dasktc.read import open_source
 

@@ -22,6 +22,8 @@ Array = Any
 Frame = Any
 MAX_VERTICES = 2**31 - 1
 """Columns are int32 and an edge is one int64 key of two dense ids."""
+TABLE_BYTES = 21
+"""Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
 
 class VertexMap(Protocol):
@@ -149,18 +151,22 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     -------
     handle of VertexMap
     """
+    arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
     if ids == "text":
         texts = tasks.map("vertices", _text_ids, list(frames), backend)
-        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts)
+        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts, arity)
         return tasks.submit("vertices", _text_map, found, backend)
     ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames))) if r.rows]
     low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-    if high - low < min(4 * sum(r.rows for r in ranges) + 65_536, PLACES[backend]):
-        present = tasks.map("vertices", _present, list(frames), low, high - low + 1, backend)
+    width, most = high - low + 1, min(4 * sum(r.rows for r in ranges) + 65_536, PLACES[backend])
+    if tasks.room is not None:
+        most = min(most, tasks.room // TABLE_BYTES)
+    if width <= most:
+        present = tasks.map("vertices", _present, list(frames), low, width, backend)
         return tasks.submit("vertices", _table_map, tree(tasks, "vertices", _either, present), low, backend)
     found = tasks.map("vertices", _integer_ids, list(frames), backend)
     merge = partial(_unite, backend=backend)
-    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found), backend)
+    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found, arity), backend)
 
 
 def _range(frame: Frame) -> _Range:
@@ -183,9 +189,10 @@ def _present(frame: Frame, low: int, size: int, backend: str) -> Array:
 
 
 def _either(flags: list[Array]) -> Array:
-    merged = flags[0].copy()
-    for other in flags[1:]:
-        merged |= other
+    """As `orient.total` adds: an input at a time."""
+    merged = flags.pop().copy()
+    while flags:
+        merged |= flags.pop()
     return merged
 
 
@@ -204,7 +211,15 @@ def _integer_ids(frame: Frame, backend: str) -> Array:
 
 
 def _unite(found: list[Array], backend: str) -> Array:
-    return get_backend(backend).distinct(get_backend(backend).array.concatenate(found))
+    """Merge ascending distinct ids; on the host in place, where a hash table of all would take twice as much."""
+    xp = get_backend(backend).array
+    values = xp.concatenate(found)
+    if backend != "cpu":
+        return get_backend(backend).distinct(values)
+    values.sort(kind="stable")
+    new = xp.ones(len(values), dtype=bool)
+    xp.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
 
 
 def _text_ids(frame: Frame, backend: str) -> Any:

@@ -44,12 +44,12 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
         As in `TaskCount`.
     """
     forget()
-    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
-    for block in blocks:
-        shared.setdefault(id(block), np.zeros(block.edges, np.int32))
+    cut = triple(task)  # first: the sample that cuts rows is gone before the supports come
+    blocks = task.index, task.table, task.stream
+    shared = {name: np.zeros(edges, np.int32) for name, edges in {id(b): b.edges for b in blocks}.items()}
     supports, width = [shared[id(block)] for block in blocks], _width(task)
     marks, hits = np.zeros(width, np.uint8), np.zeros(width, np.int32)
-    triangles, wedges = _support(triple(task), *supports, marks, hits)
+    triangles, wedges = _support(cut, *supports, marks, hits)
     return supports, int(triangles), int(wedges)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ OPTIONS: dict[str, frozenset[str]] = {
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
 """Bytes of `ReadOptions.blocksize` that a Parquet row counts for: two 64-bit ids."""
+PAGE_BYTES = 1 << 18
+"""Bytes read at a time where a row group is not read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,30 @@ class _RowGroups:
 
         with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
-            pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
-        if self.ids == "text":
-            found = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
-        else:
-            found = columns.frame(backend, *(column.to_numpy() for column in pair))
-        del table, pair
+        found = self._frame(backend, table)
+        del table
         pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
         return found
+
+    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Yield frames of `most` rows or fewer: a row group is decoded page by page."""
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
+            file = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES)
+            for batch in file.iter_batches(most, self.groups, columns=[*self.names], use_threads=False):
+                yield self._frame(backend, pa.table(batch))
+                pa.default_memory_pool().release_unused()
+
+    def _frame(self, backend: Backend, table: Any) -> Any:
+        import pyarrow as pa
+
+        with columns.one_line(self.url):
+            pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
+        if self.ids == "text":
+            return backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
+        return columns.frame(backend, *(column.to_numpy() for column in pair))
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """The same by cuDF; None where ids are missing or of a type that only the host's reader takes."""

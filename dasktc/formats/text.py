@@ -7,6 +7,7 @@ part, parsed block by block as it is decompressed. Either way a worker holds its
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -29,6 +30,8 @@ __all__ = ["OPTIONS", "parts"]
 OPTIONS = dict.fromkeys(("text", "csv"), frozenset({"columns", "ids", "skip"}))
 Array = Any
 _BLOCK = 4 << 20
+ROW_BYTES = 8
+"""Bytes of a short line: a block of a piece of so many rows has no more of them."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,23 @@ class _Lines:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
+        return next(self.pieces(backend, sys.maxsize))
+
+    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Yield frames of about `most` rows or fewer, at least one."""
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target = column(), column()
-        rows = 0
-        for offset, block in self.blocks():
+        rows = held = 0
+        for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
             sources, targets, count = self._parsed(offset, block)
             source.append(sources)
             target.append(targets)
-            rows += count
+            rows, held = rows + count, held + count
+            if held >= most:
+                yield _frame(backend, source.whole(), target.whole())
+                source, target, held = column(), column(), 0
         self._refuse_counts(rows)
-        return _frame(backend, source.whole(), target.whole())
+        yield _frame(backend, source.whole(), target.whole())
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """The same as a frame on the device, where blocks of plain rows are parsed; None of text ids."""
@@ -85,12 +95,12 @@ class _Lines:
         if self.counts is not None and rows == self.counts[1] + 1:
             raise _header_of_counts(self.url, *self.counts)
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
         with files.open_decompressed(self.url) as stream:
             offset = self._seek(stream)
             while self.stop is None or offset < self.stop:
-                block = stream.read(_BLOCK if self.stop is None else min(_BLOCK, self.stop - offset))
+                block = stream.read(size if self.stop is None else min(size, self.stop - offset))
                 if not block.endswith(b"\n"):
                     block += stream.readline()
                 if not block:

@@ -1,0 +1,174 @@
+"""Running stages out of core on workers that share a disk: what travels is where a result stands.
+
+A worker writes a result to the work directory as it comes, and holds nothing; who needs it maps it. So a worker
+takes what the call that runs takes, and vectors of all vertices are in memory once for all workers of a machine.
+A counting task reads its three blocks, keeps those used last while they fit, and has another thread read
+those of the task that it will most likely run next.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from dasktc.ahead import Ahead, with_next
+from dasktc.disk import LEAST, give_back, keep_small, once_each, small_for
+from dasktc.spill import Flat, Stored, flatten, load, store
+from dasktc.tasks import OnCluster
+from dasktc.workdir import WorkDir
+
+__all__ = ["OnSharedDisk"]
+
+
+class OnSharedDisk(OnCluster):
+    """Submits the stage functions to a Dask client whose workers, and this process, see the work directory.
+
+    Parameters
+    ----------
+    tasks : OnCluster
+    work : WorkDir
+    memory : int
+        Bytes that one task may use.
+    small : int, optional
+        Bytes of a result below which it travels itself. Default: so few that a grid's blocks do no harm.
+    """
+
+    def __init__(self, tasks: OnCluster, work: WorkDir, memory: int, small: int | None = None) -> None:
+        vars(self).update(vars(tasks))
+        self._work, self._memory = work, memory
+        self._written = _Written(work.folder, small_for(memory) if small is None else small)
+        self.room = self._needed = memory - memory // 4
+
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+        """What is left of a worker's budget for a task, blocks read ahead included."""
+        return self._memory if budget is None or budget >= LEAST else super().memory(budget)
+
+    def reserve(self, needed: int) -> None:
+        """Hear what a counting task takes."""
+        self._needed = needed
+
+    def close(self) -> None:
+        """Remove the work directory."""
+        self._work.close()
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+        """Submit one call; its result is where the call's result stands."""
+        if isinstance(function, _Counted):
+            return super().submit(stage, function, *args, prefer=prefer)
+        return super().submit(stage, self._written, function, *args, prefer=prefer)
+
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Submit the calls; each of their results is written before the next is made."""
+        made = self._places([self.submit(stage, function, *call) for call in calls])
+        return [entry for entries in made for entry in entries]
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Transpose lists of pieces; they stay where they are."""
+        rows, handles[:] = self._places(handles), []
+        return [[row[k] for row in rows] for k in range(count)]
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Bring results here, into memory of their own."""
+        return [load(found, copy=True) if isinstance(found, Stored) else found for found in self._found(handles)]
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Futures of results, not of where they stand."""
+        return [super(OnSharedDisk, self).submit("values", _loaded, handle) for handle in handles]
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Have each call's blocks read from files, and with them those of the next call."""
+        work = [tuple(call) for call in calls]
+        found = iter(self._found(arg for call in work for arg in call))
+        placed = [tuple(itertools.islice(found, len(call))) for call in work]
+        largest = max((arg.nbytes for call in placed for arg in call if isinstance(arg, Stored)), default=0)
+        counted = _Counted(function, max(largest, self._memory - self._needed + largest))
+        ahead = ((*call, _files(following or ())) for call, following in with_next(placed))
+        yield from super().each(stage, counted, ahead)
+        self.client.run(_forget, on_error="ignore")
+
+    def _places(self, handles: list[Any]) -> list[list[Any]]:
+        """Lists of entries, of where they stand if they were written."""
+        return [
+            [made.section(k) for k in range(len(made.starts) - 1)] if isinstance(made, Stored) else made
+            for made in self._found(handles)
+        ]
+
+    def _found(self, handles: Iterable[Any]) -> list[Any]:
+        """What futures stand for: where results stand, or small results. What is no future stays as it is."""
+        from distributed import Future
+
+        given = list(handles)
+        futures = {handle.key: handle for handle in given if isinstance(handle, Future)}
+        results = dict(zip(futures, super().gather(futures.values()), strict=True))
+        return [results[handle.key] if isinstance(handle, Future) else handle for handle in given]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A call on a worker that writes what it makes."""
+
+    folder: str
+    small: int
+
+    def __call__(self, function: Callable[..., Any], *args: Any) -> Any:
+        if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
+            return args[0].section(args[1])
+        result = function(*once_each(_loaded, args))
+        many = isinstance(result, Iterator) or type(result) in (list, tuple)
+        values: Iterable[Flat] = map(flatten, result if many else [result])
+        if not isinstance(result, Iterator):
+            values = list(values)
+            if sum(value.nbytes for value in values) < self.small:
+                return keep_small(values, many)
+        found = store(os.path.join(self.folder, uuid4().hex), values, many)
+        give_back()
+        return found
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A call on a worker whose blocks are read ahead."""
+
+    function: Callable[..., Any]
+    room: int
+
+    def __call__(self, *args: Any) -> Any:
+        *call, following = args
+        blocks = _held(self.room)
+        found = blocks.use(_files(call))
+        blocks.prepare(following)
+        return self.function(*(found[arg] if isinstance(arg, Stored) else arg for arg in call))
+
+
+_blocks: dict[int, Ahead] = {}
+"""What each thread of a worker holds."""
+
+
+def _held(room: int) -> Ahead:
+    """Blocks of this thread: none at first, and none that another count left."""
+    thread = threading.get_ident()
+    if thread not in _blocks or _blocks[thread].room != room:
+        _blocks[thread] = Ahead(room)
+        give_back()
+    return _blocks[thread]
+
+
+def _forget() -> None:
+    while _blocks:
+        _blocks.popitem()[1].__exit__()
+
+
+def _files(call: Iterable[Any]) -> list[Stored]:
+    return [arg for arg in call if isinstance(arg, Stored)]
+
+
+def _loaded(arg: Any) -> Any:
+    if isinstance(arg, list):
+        return [_loaded(item) for item in arg]
+    return load(arg) if isinstance(arg, Stored) else arg

@@ -1,0 +1,186 @@
+"""Values as files: written once, read back or memory-mapped, removed when nobody needs them any more.
+
+A file holds one section a value:
+
+    buffers m | bytes of the pickle | bytes of each of the m buffers      int64 each
+    pickle, without its buffers (protocol 5)
+    the buffers, raw, each at a multiple of 64 bytes
+
+so that a block's offsets and columns, or a frame's columns, lie there as they lie in memory. Large
+sections are mapped: what is not touched is not read, and processes of one machine share what is.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO
+from itertools import pairwise
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from dasktc.workdir import one_line
+
+__all__ = ["Flat", "Stored", "flatten", "load", "store"]
+
+ALIGNMENT = 64
+MAPPED = 1 << 20
+"""Bytes from which a section is mapped: each map holds a file descriptor, of which there are about a thousand."""
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A pickled value whose arrays are left where they are.
+
+    Attributes
+    ----------
+    head : bytes
+    buffers : list of memoryview
+    """
+
+    head: bytes
+    buffers: list[memoryview]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the value takes."""
+        return len(self.head) + sum(buffer.nbytes for buffer in self.buffers)
+
+
+def flatten(value: Any) -> Flat:
+    """Pickle a value without copying its contiguous arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, 5, buffer_callback=buffers.append)
+    return Flat(head, [buffer.raw() for buffer in buffers])
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Where a value stands: a file and its sections there.
+
+    Attributes
+    ----------
+    path : str
+    starts : array of int64, shape (sections + 1,)
+        Where they begin, and where the last ends.
+    many : bool
+        The value is the list of the sections; else there is one.
+    """
+
+    path: str
+    starts: Any
+    many: bool
+
+    def __hash__(self) -> int:
+        return hash((self.path, int(self.starts[0])))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stored) and self.path == other.path and np.array_equal(self.starts, other.starts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the sections."""
+        return int(self.starts[-1] - self.starts[0])
+
+    def section(self, number: int) -> Stored:
+        """One entry of the list. It does not own the file."""
+        return Stored(self.path, self.starts[number : number + 2], False)
+
+    def owned(self) -> Stored:
+        """The same place, whose file is removed once nobody holds what this returns."""
+        weakref.finalize(self, _unlink, self.path).atexit = False
+        return self
+
+
+def _unlink(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def store(path: str, values: Iterable[Flat], many: bool) -> Stored:
+    """Write values to a new file, one section each.
+
+    Raises
+    ------
+    DasktcError
+        The operating system refused; the file is removed.
+    """
+    starts, folder = [0], os.path.dirname(path)
+    try:
+        with one_line(folder):
+            file = open(path, "xb")
+        with file:
+            for value in values:
+                with one_line(folder):
+                    _write(file, value)
+                starts.append(file.tell())
+    except BaseException:
+        _unlink(path)
+        raise
+    return Stored(path, np.array(starts, "int64"), many)
+
+
+def _write(file: BinaryIO, value: Flat) -> None:
+    sizes = [buffer.nbytes for buffer in value.buffers]
+    file.write(np.array([len(sizes), len(value.head), *sizes], "int64").tobytes())
+    file.write(value.head)
+    for buffer in value.buffers:
+        _pad(file)
+        file.write(buffer)
+    _pad(file)
+    file.flush()
+
+
+def _pad(file: BinaryIO) -> None:
+    file.write(bytes(-file.tell() % ALIGNMENT))
+
+
+def load(place: Stored, copy: bool = False) -> Any:
+    """Read a value back.
+
+    Parameters
+    ----------
+    place : Stored
+    copy : bool
+        Read it into memory of its own, which returns to the system as soon as it is free. Else large arrays
+        are mapped, copy on write, and the file has to be there for as long as they are used.
+    """
+    with one_line(os.path.dirname(place.path)), open(place.path, "rb", buffering=0) as file:
+        found = [_value(_view(file, start, stop, copy)) for start, stop in pairwise(place.starts.tolist())]
+    return found if place.many else found[0]
+
+
+def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
+    size = stop - start
+    if size >= MAPPED and not copy:
+        first = start - start % mmap.ALLOCATIONGRANULARITY
+        mapped = mmap.mmap(file.fileno(), stop - first, access=mmap.ACCESS_COPY, offset=first)
+        return memoryview(mapped)[start - first :]
+    view = memoryview(mmap.mmap(-1, size) if size >= MAPPED else bytearray(size))
+    file.seek(start)
+    read = 0
+    while read < size:
+        more = file.readinto(view[read:])
+        if not more:
+            raise EOFError(f"{file.name} ends {size - read:,} bytes too early")
+        read += more
+    return view
+
+
+def _value(view: memoryview) -> Any:
+    count, head = np.frombuffer(view, "int64", 2).tolist()
+    sizes = np.frombuffer(view, "int64", count, offset=16).tolist()
+    place = 16 + 8 * count
+    pickled, place = view[place : place + head], place + head
+    buffers = []
+    for size in sizes:
+        place += -place % ALIGNMENT
+        buffers.append(view[place : place + size])
+        place += size
+    return pickle.loads(pickled, buffers=buffers)

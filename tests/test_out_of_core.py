@@ -1,0 +1,433 @@
+"""Counts that do not fit `--memory`: the same numbers, within the budget, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from unittest import mock
+
+import dask
+import dask.dataframe as dd
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
+from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import generate, spill
+from dasktc.checkpoint import FILE
+from dasktc.disk import OnDisk
+from dasktc.errors import InputError
+from dasktc.options import Options
+from dasktc.planning import plan_size, plan_source
+from dasktc.shared_disk import OnSharedDisk
+from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import as_source, build
+from dasktc.workdir import WorkDir
+from dasktc.write import write_edges
+
+KRONECKER_18 = 82_704_862
+PATIENCE = 60
+ROOMY = "1GB"
+
+
+@contextmanager
+def on_disk(folder, budget, kept=0):
+    """An executor that keeps so many bytes of results in memory, and cuts partitions for a tiny budget."""
+    tasks = OnDisk(WorkDir(folder), budget, small=1)
+    tasks._limit = kept
+    yield tasks
+    tasks.close()
+
+
+def facts(result):
+    dropped = result.loops_dropped, result.duplicates_dropped
+    counts = sorted((record.job, record.count[:4]) for record in result.records)
+    return int(result), result.vertices, result.edges, *dropped, result.wedges, counts
+
+
+# The same numbers
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@given(
+    edges=st.one_of(multigraphs(max_edges=90), text_multigraphs(max_edges=90)),
+    kept=st.sampled_from([0, 300, 10**6]),
+    partition=st.sampled_from(EVERY_PARTITION),
+    mapped=st.sampled_from([1, 1 << 20]),
+)
+@example(edges=messy(complete(9)), kept=0, partition=EVERY_PARTITION[-1], mapped=1)
+@settings(max_examples=10)
+def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder, edges, kept, partition, mapped):
+    """With every result in a file, or some; a partition has at most 75 edges, a frame 18 rows."""
+    ids = "text" if edges and isinstance(edges[0][0], str) else "int"
+    source, options = source_of(edges, ids, parts=3), Options(memory=ROOMY, reorder=reorder, **partition)
+    expected = build(Direct(), source, options).triangle_count(verify=1.0)
+    with mock.patch.object(spill, "MAPPED", mapped), on_disk(tmp_path_factory.mktemp("work"), 4_000, kept) as tasks:
+        graph = build(tasks, source, options)
+        assert facts(graph.triangle_count(verify=1.0)) == facts(expected)
+        assert int(expected) == triangles(edges)
+        assert graph.triangles().to_dict() == triangles_per_vertex(edges)
+        assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
+            frozenset(row) for row in build(Direct(), source, options).triangle_list().to_numpy().tolist()
+        ]
+        with mock.patch("dasktc.measures.FRAME_BYTES", 1):
+            found = graph.edge_support()
+        assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
+
+
+@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3, "splits": 2}], ids=str)
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids):
+    edges = skewed_edges(60, 700, 7)
+    if ids == "text":
+        edges = [(str(u), str(v)) for u, v in edges]
+    source, chosen = source_of(edges, ids, parts=3), Options(memory=ROOMY, **options)
+    expected = build(Direct(), source, chosen).triangle_count()
+    tasks = OnSharedDisk(OnCluster(client), WorkDir(tmp_path), 40_000, small=1)
+    graph = build(tasks, source, chosen)
+    result = graph.triangle_count(verify=0.5)
+    assert facts(result)[:6] == facts(expected)[:6]
+    assert graph.triangles().to_dict() == triangles_per_vertex(edges)
+    found = graph.edge_support()
+    assert isinstance(found, dd.DataFrame)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dask.base.get_scheduler", lambda *args, **kwargs: client.get)
+        computed = found.compute()
+    assert {frozenset(row[:2]): row[2] for row in computed.itertuples(index=False)} == support(edges)
+    assert len(graph.triangle_list()) == triangles(edges)
+    assert len(os.listdir(tmp_path)) == 1
+    tasks.close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_per_frame_of_edges(tmp_path):
+    edges = random_edges(60, 900, 3)
+    with on_disk(tmp_path, 20_000) as tasks:
+        from dasktc.outputs import Outputs
+
+        graph = build(tasks, source_of(edges, parts=2), Options(memory=ROOMY))
+        outputs = Outputs(per_vertex=tmp_path / "v.csv", per_edge=tmp_path / "e.parquet")
+        outputs.write(graph, graph.triangle_count())
+    assert (tmp_path / "e.parquet").is_dir()
+    found = pd.read_parquet(tmp_path / "e.parquet")
+    assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
+    assert pd.read_csv(tmp_path / "v.csv").set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(edges)
+
+
+def test_a_dask_dataframe_is_computed_a_partition_at_a_time(tmp_path):
+    edges, held = random_edges(50, 600, 5), []
+
+    def made(part):
+        held.append(len(os.listdir(tmp_path)))
+        return part
+
+    frame = dd.from_pandas(pd.DataFrame(edges, columns=["a", "b"]), npartitions=4)
+    frame = frame.map_partitions(made, meta=frame._meta)
+    with on_disk(tmp_path, 20_000) as tasks:
+        assert int(build(tasks, as_source(frame), Options(memory=ROOMY)).triangle_count()) == triangles(edges)
+    assert len(held) == 4
+
+
+def test_what_fits_is_never_written(tmp_path):
+    source = source_of(skewed_edges(300, 5_000, 2), parts=4)
+    with mock.patch.object(OnDisk, "_store", side_effect=AssertionError("it fits")):
+        result = dasktc.triangle_count(source, memory=ROOMY, work_dir=tmp_path)
+    assert facts(result)[:6] == facts(dasktc.triangle_count(source))[:6]
+    assert os.listdir(tmp_path) == []
+
+
+# The budget
+
+MEASURED = """
+import gc, json, sys
+import dasktc
+from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
+
+path, small, out, options = sys.argv[1:4] + [json.loads(sys.argv[4])]
+ask = options.pop("ask", None)
+
+def run(path, out):
+    outputs = {ask: out} if ask and ask.startswith("per_") else {}
+    if ask and not outputs:
+        return len(dasktc.prepare(path, **options).triangle_list(limit=1000))
+    result = dasktc.triangle_count(path, **options, **outputs)
+    return [int(result), result.plan.parts]
+
+run(small, out + "-small.parquet")
+gc.collect()
+before = resident_bytes()
+forget_peak()
+print(json.dumps([run(path, out + ".parquet"), peak_bytes() - before]))
+"""
+
+
+@pytest.fixture(scope="module")
+def kronecker(tmp_path_factory):
+    """Files with scale 18, in row groups of a million, and scale 10."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for scale in (10, 18):
+        write_edges(generate.kronecker(scale), folder / f"{scale}.parquet", Direct())
+    return [str(folder / f"{scale}.parquet") for scale in (18, 10)]
+
+
+def measured(kronecker, folder, **options):
+    """What a run in a process of its own gave, and the bytes that it took beside the interpreter and libraries."""
+    command = [sys.executable, "-c", MEASURED, *kronecker, str(folder / "out"), json.dumps(options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
+@pytest.mark.timeout(6 * PATIENCE)
+def test_a_count_keeps_a_quarter_and_a_seventh_of_the_memory_it_would_take(kronecker, tmp_path):
+    in_memory, needed = measured(kronecker, tmp_path)
+    assert in_memory == [KRONECKER_18, 1]
+    for share, more_parts in ((4, False), (7, True)):
+        memory = needed // share
+        (found, parts), peak = measured(kronecker, tmp_path, memory=memory, work_dir=str(tmp_path))
+        assert found == KRONECKER_18
+        assert peak < memory
+        assert parts > 1 or not more_parts
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
+@pytest.mark.timeout(6 * PATIENCE)
+@pytest.mark.parametrize(
+    "options",
+    [{"partition": "hash2d", "parts": 2}, {"reorder": "collective"}, {"partition": "edges", "memory": 40_000_000},
+     {"partition": "vertical", "parts": 13, "memory": 40_000_000},
+     {"partition": "proxy", "parts": 16, "memory": 40_000_000},
+     {"ask": "per_vertex"}, {"ask": "per_edge"}, {"ask": "list"}],
+    ids=str,
+)  # fmt: skip
+def test_every_way_keeps_the_budget(kronecker, tmp_path, options):
+    memory = options.get("memory", 36_000_000)
+    found, peak = measured(kronecker, tmp_path, **({"memory": memory} | options))
+    assert found == 1000 if options.get("ask") == "list" else found[0] == KRONECKER_18
+    assert peak < memory
+
+
+ON_WORKERS = """
+import json, sys
+from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
+from dasktc.bench.pipeline import _warm
+
+if __name__ == "__main__":
+    from dasktc.budget import within_memory
+    from dasktc.cluster import connect
+    from dasktc.options import Options
+    from dasktc.triangles import as_source, build
+
+    path, tiny, out, memory = sys.argv[1:]
+    with connect(workers=2) as started, within_memory(started, memory, out, local=True) as tasks:
+        run = tasks.client.run
+        run(_warm, as_source(tiny))  # on each worker, whichever would get the tasks of a count
+        build(tasks, as_source(tiny, memory=memory), Options(memory=memory)).triangle_count()
+        before = run(resident_bytes)
+        run(forget_peak)
+        result = build(tasks, as_source(path, memory=memory), Options(memory=memory)).triangle_count()
+        peaks = run(peak_bytes)
+    print(json.dumps([int(result), result.plan.parts, max(peaks[worker] - before[worker] for worker in peaks)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
+@pytest.mark.timeout(6 * PATIENCE)
+def test_every_worker_keeps_the_budget(kronecker, tmp_path):
+    program = tmp_path / "program.py"  # workers import it
+    program.write_text(ON_WORKERS)
+    work = tmp_path / "work"
+    work.mkdir()
+    command = [sys.executable, str(program), *kronecker, str(work), "28MB"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    triangles, parts, peak = json.loads(done.stdout)
+    assert (triangles, parts) == (KRONECKER_18, 3)
+    assert peak < 28_000_000
+    assert os.listdir(work) == []
+
+
+@pytest.mark.timeout(6 * PATIENCE)
+def test_workers_that_die_lose_no_file_that_counts(tmp_path):
+    """A worker is killed at random again and again; what it had not written is made again."""
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+        ) as mortals,
+        Client(mortals, set_as_default=False) as client,
+    ):
+        over, killed, rng = threading.Event(), [], random.Random(5)
+
+        def strike():
+            while len(killed) < 5 and not over.wait(rng.uniform(0.1, 0.5)):
+                alive = [nanny.pid for nanny in mortals.workers.values() if nanny.pid]
+                if alive:
+                    killed.append(rng.choice(alive))
+                    with suppress(ProcessLookupError):
+                        os.kill(killed[-1], signal.SIGKILL)
+
+        striking = threading.Thread(target=strike)
+        striking.start()
+        options = {"partition": "hash2d", "parts": 3, "memory": "20MB", "work_dir": tmp_path}
+        try:
+            result = dasktc.triangle_count(generate.kronecker(14, parts=6), client, **options)
+        finally:
+            over.set()
+            striking.join()
+    assert killed
+    assert int(result) == 2_843_668
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("partition", ["whole", "edges"])
+def test_what_must_be_whole_is_refused_with_figures(kronecker, tmp_path, partition):
+    with pytest.raises(InputError, match=rf"{partition} at n = 1 needs 3\d.* MB .*, more than the 15.8 MB") as error:
+        dasktc.triangle_count(kronecker[0], memory="20MB", partition=partition, work_dir=tmp_path)
+    assert "\n" not in str(error.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_vertices_that_do_not_fit_are_refused_with_figures(kronecker, tmp_path):
+    with pytest.raises(InputError, match=r"174,274 vertices take 13.9 MB .* more than the 11.9 MB .* --memory 19.5 MB"):
+        dasktc.triangle_count(kronecker[0], memory="20MB", reorder="collective", work_dir=tmp_path)
+
+
+def test_metis_is_refused_with_figures(kronecker):
+    pytest.importorskip("pymetis")
+    with pytest.raises(InputError, match=r"--assign metis takes 457 MB, more than the 23.9 MB .* --assign random"):
+        dasktc.triangle_count(kronecker[0], memory="36MB", partition="proxy", parts=4, assign="metis")
+
+
+def test_a_frame_of_all_edges_is_refused_with_figures(kronecker):
+    graph = dasktc.prepare(kronecker[0], memory="36MB")
+    with pytest.raises(InputError, match=r"3,806,602 edges takes 381 MB .* more than the 23.9 MB .* per_edge"):
+        graph.edge_support()
+
+
+@pytest.mark.parametrize("memory", ["20MB", "1GB"])
+def test_the_plan_is_that_of_the_count(kronecker, memory):
+    plan = plan_source(kronecker[0], memory=memory)
+    assert plan == dasktc.triangle_count(kronecker[0], memory=memory).plan
+    sized = plan_size(plan.vertices, plan.edges, memory=memory, parts=plan.parts)
+    assert sized.memory == plan.memory
+    assert sized.bytes_per_task <= plan.bytes_per_task <= 1.5 * sized.bytes_per_task
+
+
+# What is left behind
+
+
+def command(graph, work, *more):
+    place = ["--work-dir", str(work), "--quiet"]
+    return [sys.executable, "-m", "dasktc", "count", str(graph), "--memory", "20MB", *place, *more]
+
+
+HEARING = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs do not hear it
+from dasktc.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@contextmanager
+def counting(graph, work, *more):
+    """A count whose work directory has files."""
+    arguments = [sys.executable, "-c", HEARING, *command(graph, work, *more)[3:]]
+    running = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        end = time.monotonic() + PATIENCE
+        while not any(folder.is_dir() and any(folder.iterdir()) for folder in work.iterdir()):
+            assert running.poll() is None, running.stderr.read()
+            assert time.monotonic() < end, "nothing was written"
+            time.sleep(0.01)
+        yield running
+    finally:
+        running.kill()
+        running.communicate()
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("more", [[], ["--workers", "2"]], ids=str)
+def test_a_count_that_is_ended_leaves_nothing(kronecker, tmp_path, number, more):
+    (tmp_path / "mine").touch()
+    with counting(kronecker[0], tmp_path, "--kernel", "merge", *more) as running:
+        running.send_signal(number)
+        running.communicate(timeout=PATIENCE)
+        assert running.returncode != 0
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+@pytest.mark.timeout(6 * PATIENCE)
+def test_a_count_that_is_killed_goes_on_from_its_checkpoint(kronecker, tmp_path):
+    """Its work directory, which it could not remove, is neither needed nor touched."""
+    work, kept = tmp_path / "work", tmp_path / "kept"
+    work.mkdir()
+    more = ["--parts", "4", "--kernel", "merge", "--checkpoint", str(kept)]
+    with counting(kronecker[0], work, *more) as running:
+        end = time.monotonic() + PATIENCE
+        while lines(kept / FILE) < 10:
+            assert running.poll() is None, running.stderr.read()
+            assert time.monotonic() < end, "no task was written"
+            time.sleep(0.01)
+        running.kill()
+    left = os.listdir(work)
+    assert len(left) == 1
+    assert sorted(os.listdir(tmp_path)) == ["kept", "work"]
+    done = subprocess.run(command(kronecker[0], work, *more[:4], "--json", *more[4:]), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["triangles"] == KRONECKER_18
+    assert found["resumed"] >= 9
+    assert os.listdir(work) == left
+
+
+def lines(file):
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+from dasktc.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--workers", "1"]], ids=str)
+def test_a_disk_that_takes_no_more_is_said_in_one_line(kronecker, tmp_path, more):
+    arguments = command(kronecker[0], tmp_path, *more)[3:]
+    done = subprocess.run([sys.executable, "-c", FULL, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"error: work directory {tmp_path}" in done.stderr
+    assert "File too large; choose a --work-dir" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_place_that_is_none_is_refused_before_anything_is_read(tmp_path):
+    done = subprocess.run(command("no-such-graph", tmp_path / "none"), capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--work-dir" in done.stderr
+
+
+def test_a_prepared_graph_holds_its_files_and_they_go_with_it(kronecker, tmp_path):
+    graph = dasktc.prepare(kronecker[0], memory="20MB", work_dir=tmp_path)
+    assert int(graph.triangle_count()) == int(graph.triangle_count(kernel="trust")) == KRONECKER_18
+    assert len(os.listdir(tmp_path)) == 1
+    del graph
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,215 @@
+"""Values as files, blocks read ahead of their use, and the order of triples that this serves."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from itertools import pairwise
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dasktc import ahead, spill
+from dasktc.ahead import Ahead, neighbours, with_next
+from dasktc.csr import OrientedCSR
+from dasktc.errors import DasktcError, InputError
+from dasktc.planners import Triple, hash2d
+from dasktc.spill import ALIGNMENT, flatten, load, store
+from dasktc.vertices import TableMap, TextMap
+from dasktc.workdir import WorkDir, check_place
+
+NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return type(a) is type(b) and all(map(same, a, b)) if isinstance(a, list | tuple) else a == b
+
+
+@pytest.mark.parametrize("mapped", [1, 1 << 30])
+@pytest.mark.parametrize("copy", [False, True])
+@given(values=st.lists(st.one_of(NUMBERS, NUMBERS.map(np.transpose), st.text(), st.tuples(st.integers(), NUMBERS))))
+@settings(max_examples=60)
+def test_what_is_written_is_read_back(tmp_path_factory, mapped, copy, values):
+    path = str(tmp_path_factory.mktemp("spill") / "file")
+    with mock.patch.object(spill, "MAPPED", mapped):
+        stored = store(path, map(flatten, values), many=True)
+        assert same(load(stored, copy), values)
+        assert all(same(load(stored.section(k), copy), value) for k, value in enumerate(values))
+    assert os.path.getsize(path) == stored.nbytes == sum(stored.section(k).nbytes for k in range(len(values)))
+    assert not any(start % ALIGNMENT for start in stored.starts.tolist())
+
+
+@pytest.mark.parametrize("mapped", [1, 1 << 30])
+@pytest.mark.parametrize("copy", [False, True])
+def test_what_stages_hand_on(tmp_path, mapped, copy):
+    values = [
+        pd.DataFrame({"src": [1, 2], "dst": [2**40, 5]}),
+        pd.DataFrame({"src": ["a", "bc"], "dst": ["", "d"]}, dtype="str"),
+        OrientedCSR(np.array([0, 1]), np.array([7], "int32"), 3, 1, 2, True, (1, 2)),
+        TableMap(3, np.arange(4, dtype="int32"), np.arange(4)),
+        TextMap(pa.array(["x", "yz"], pa.large_string()), "cpu"),
+    ]
+    with mock.patch.object(spill, "MAPPED", mapped):
+        frame, text, block, table, names = load(store(str(tmp_path / "f"), map(flatten, values), True), copy)
+    pd.testing.assert_frame_equal(frame, values[0])
+    pd.testing.assert_frame_equal(text, values[1])
+    assert (block.stride, block.ordered, block.place) == (3, True, (1, 2))
+    assert block.columns.ctypes.data % 8 == 0
+    assert (block.offsets.tolist(), block.columns.tolist(), table.table.tolist()) == ([0, 1], [7], [0, 1, 2, 3])
+    assert names.ids.equals(values[4].ids)
+
+
+@pytest.mark.parametrize("mapped", [1, 1 << 30])
+def test_nobody_changes_a_file_by_its_arrays(tmp_path, mapped):
+    with mock.patch.object(spill, "MAPPED", mapped):
+        stored = store(str(tmp_path / "f"), [flatten(np.arange(9))], many=False)
+        load(stored)[:] = 0
+        assert load(stored).tolist() == list(range(9))
+
+
+def test_a_file_goes_with_its_owner_and_arrays_outlive_it(tmp_path):
+    path = tmp_path / "f"
+    with mock.patch.object(spill, "MAPPED", 1):
+        stored = store(str(path), [flatten(np.arange(9))], many=False).owned()
+        found = load(stored)
+    assert path.exists()
+    del stored
+    gc.collect()
+    assert not path.exists()
+    assert found.tolist() == list(range(9))
+
+
+def test_a_file_that_was_cut_short_is_refused_in_one_line(tmp_path):
+    stored = store(str(tmp_path / "f"), [flatten(np.arange(9))], many=False)
+    os.truncate(stored.path, 50)
+    with pytest.raises(DasktcError, match=r"ends .* bytes too early; choose a --work-dir") as error:
+        load(stored)
+    assert "\n" not in str(error.value)
+    os.unlink(stored.path)
+    with pytest.raises(DasktcError, match="No such file"):
+        load(stored)
+
+
+def test_a_full_disk_leaves_no_piece_of_a_file(tmp_path):
+    def values():
+        yield flatten(np.arange(9))
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        store(str(tmp_path / "f"), values(), many=True)
+    full = OSError(28, "No space left on device")
+    with (
+        mock.patch.object(spill, "_write", side_effect=full),
+        pytest.raises(DasktcError, match=r"No space .* --memory$"),
+    ):
+        store(str(tmp_path / "f"), [flatten(1)], many=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+# The work directory
+
+
+def test_the_work_directory_is_made_late_and_removed_alone(tmp_path):
+    (tmp_path / "mine").touch()
+    work = WorkDir(tmp_path)
+    assert os.listdir(tmp_path) == ["mine"]
+    with open(work.new_path(), "w"):
+        assert len(os.listdir(tmp_path)) == 2
+    work.close()
+    work.close()
+    assert os.listdir(tmp_path) == ["mine"]
+    assert WorkDir(tmp_path).new_path().startswith(str(tmp_path))  # dropped at once
+    gc.collect()
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+def test_a_forked_process_removes_nothing(tmp_path):
+    work = WorkDir(tmp_path)
+    folder = work.folder
+    with mock.patch("os.getpid", return_value=-1):
+        work.close()
+    assert os.path.isdir(folder)
+
+
+def test_its_default_place_is_dask_s(tmp_path):
+    import dask
+
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        assert os.path.dirname(WorkDir().folder) == str(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "missing", "file"])
+def test_a_place_that_is_no_folder_is_refused(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--work-dir .* is no folder"):
+        check_place(name and tmp_path / name)
+
+
+# Reading ahead
+
+
+def stored_blocks(folder, sizes):
+    return [store(str(folder / str(k)), [flatten(np.full(size, k))], False) for k, size in enumerate(sizes)]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 50), min_size=1, max_size=8),
+    calls=st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=3), max_size=20),
+    room=st.integers(0, 2000),
+)
+@settings(max_examples=100)
+def test_values_are_right_and_no_more_is_held_than_there_is_room(tmp_path_factory, sizes, calls, room):
+    places = stored_blocks(tmp_path_factory.mktemp("blocks"), sizes)
+    calls = [[places[k % len(places)] for k in call] for call in calls]
+    with Ahead(room) as blocks:
+        for call, following in with_next(calls):
+            found = blocks.use(call)
+            blocks.prepare(following or [])
+            assert [found[place].tolist() for place in call] == [load(place).tolist() for place in call]
+            assert sum(place.nbytes for place in blocks._held if place not in call) <= room
+
+
+def test_the_next_task_s_block_is_read_while_this_one_counts(tmp_path):
+    """And not again when its turn comes."""
+    places, readers, read = stored_blocks(tmp_path, [9, 9]), [], threading.Event()
+
+    def noted(place, copy):
+        readers.append(threading.current_thread() is threading.main_thread())
+        if place is places[1]:
+            read.set()
+        return load(place, copy)
+
+    with mock.patch.object(ahead, "load", noted), Ahead(10_000) as blocks:
+        blocks.use(places[:1])
+        blocks.prepare(places[1:])
+        assert read.wait(10)
+        blocks.use(places[1:])
+        blocks.use(places)
+    assert readers == [False, False]
+
+
+def test_what_was_used_last_stays(tmp_path):
+    places = stored_blocks(tmp_path, [9] * 4)
+    with Ahead(2 * places[0].nbytes) as blocks:
+        for k in (0, 1, 2, 0, 3, 0, 2):
+            blocks.use([places[k]])
+        assert blocks.reads == 4  # 0, 1, 2 and 3; the later 0 and 2 were held
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_neighbouring_triples_share_two_blocks(n):
+    triples = [Triple(*(divmod(place, n) for place in places)) for places in hash2d(n).tolist()]
+    order = neighbours(triples)
+    assert sorted(order) == sorted(triples)
+    missing = [len(set(b.places) - set(a.places)) for a, b in pairwise(order)]
+    assert sum(missing) <= 1.25 * len(missing)
+    assert n < 4 or sum(missing) < 0.7 * sum(len(set(b.places) - set(a.places)) for a, b in pairwise(triples))

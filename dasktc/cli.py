@@ -188,6 +188,25 @@ def bench() -> None:
     """Measure dasktc, against what else is installed."""
 
 
+@bench.command("papers")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--quick", is_flag=True, help="Small graphs: two minutes on a laptop, at most.")
+@click.option("--graphs", metavar="DIR", help="Folder with soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
+@click.option("--out", metavar="DIR", help="Folder for plots and page.  [default: bench-papers]")
+@click.option("--backend", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="What counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
+    """What TRUST, H-INDEX, Fox et al., LSTC and TC-Stream show, measured again, and whether it agrees.
+
+    FIGURE is a name such as trust-fig4 or lstc-table3, or a paper's; without any all are run.
+    """
+    from dasktc.bench.papers.run import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
 @bench.command("cpu")
 @click.option("--scale", type=int, default=20, show_default=True, help="Of the Kronecker graph.")
 @click.option("--graphs", metavar="DIR", help="Folder with amazon0601, cnr-2000 and ego-Twitter.")

@@ -44,9 +44,12 @@ class Section:
     rows: list[list[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def texts(self) -> list[list[str]]:
+        """The rows, each cell as its column's specification has it."""
+        return [[_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows]
+
     def __str__(self) -> str:
-        texts = [list(self.columns)]
-        texts += [[_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows]
+        texts = [list(self.columns), *self.texts()]
         widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
         sides = [">" if spec else "<" for spec in self.columns.values()]
         lines = ["  ".join(f"{t:{sides[i]}{widths[i]}}" for i, t in enumerate(row)) for row in texts]

@@ -1,0 +1,160 @@
+"""What all figures share: the backend, the graphs with their prepared blocks, and how a count is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.bench.papers.graphs import Case
+from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.errors import CountError
+from dasktc.graph import Graph
+from dasktc.options import Options
+from dasktc.plan import Proxies
+from dasktc.tasks import Direct
+from dasktc.triangles import build
+
+__all__ = ["NEEDS_GPU", "Bench", "lengths", "on_host"]
+
+NEEDS_GPU = "needs a GPU"
+KEPT = 8
+"""Prepared blocks that are held at a time."""
+
+
+@dataclass
+class Bench:
+    """A run of the benchmark.
+
+    Attributes
+    ----------
+    backend : {"cpu", "cuda"}
+    cases : list of Case
+        The graphs of all figures that name none of their own.
+    quick : bool
+    runs : int
+        Times that a count is timed; the median is shown.
+    graphs : str or None
+        Folder of real graphs.
+    """
+
+    backend: str
+    cases: list[Case]
+    quick: bool = False
+    runs: int = 1
+    graphs: str | None = None
+    _blocks: dict[tuple[str, str], OrientedCSR] = field(default_factory=dict)
+    _proxies: dict[tuple[str, int], tuple[Proxies, ...]] = field(default_factory=dict)
+    _triangles: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def cuda(self) -> bool:
+        """Whether a GPU counts."""
+        return self.backend == "cuda"
+
+    @property
+    def clock(self) -> str:
+        """What seconds are."""
+        return "GPU seconds between two events" if self.cuda else "CPU seconds of one thread"
+
+    @property
+    def names(self) -> list[str]:
+        """Of the graphs."""
+        return [case.name for case in self.cases]
+
+    def prepared(self, case: Case, **options: Any) -> Graph:
+        """Prepare a graph anew, with options of a count."""
+        return build(Direct(), case.source(), Options(backend=self.backend, **options))
+
+    def block(self, case: Case, order: str = "degree") -> OrientedCSR:
+        """The whole graph as one block, ids in an order of `--reorder`; the last few are kept."""
+        key = case.name, order
+        if key not in self._blocks:
+            while len(self._blocks) >= KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[key] = self.prepared(case, partition="whole", reorder=order).blocks[0, 0]
+        return self._blocks[key]
+
+    def task(self, case: Case, order: str = "degree") -> BlockTask:
+        """The whole graph as one counting task."""
+        block = self.block(case, order)
+        return BlockTask(block, block, block)
+
+    def count(self, case: Case, order: str, kernel: str, macros: dict[str, int] | None = None) -> TaskCount:
+        """Count a graph, its number checked; `seconds` is the median of the runs.
+
+        Parameters
+        ----------
+        case : Case
+        order : str
+        kernel : str
+        macros : dict of str to int, optional
+            Of the CUDA kernel.
+        """
+        task = self.task(case, order)
+        if self.cuda:
+            self._counted(task, kernel, macros)  # compiles, and fills the memory pool
+        counts = [self._counted(task, kernel, macros) for _ in range(self.runs)]
+        for found in counts:
+            self.check(case, f"{kernel} {macros or ''}".strip(), found.triangles)
+        return counts[0]._replace(seconds=median(found.seconds for found in counts))
+
+    def proxies(self, case: Case, parts: int) -> tuple[Proxies, ...]:
+        """What LSTC's transformation does to random parts of a graph; kept."""
+        key = case.name, parts
+        if key not in self._proxies:
+            self._proxies[key] = self.prepared(case, kernel="lstc", partition="proxy", parts=parts).plan.proxies
+        return self._proxies[key]
+
+    def part(self, case: Case, order: str, kernel: str, macros: dict[str, int]) -> float:
+        """Seconds of a CUDA kernel that is cut short by its macros, so that it counts nothing."""
+        task = self.task(case, order)
+        self._counted(task, kernel, macros)
+        return self.timed(lambda: self._counted(task, kernel, macros).seconds)
+
+    def binning(self, case: Case, kernel: str) -> float:
+        """Seconds that a CUDA kernel's edges take to be listed in bins, in degree order."""
+        from dasktc.bench.papers.device import binning_seconds
+
+        task = self.task(case)
+        binning_seconds(task, kernel)
+        return self.timed(lambda: binning_seconds(task, kernel))
+
+    def _counted(self, task: BlockTask, kernel: str, macros: dict[str, int] | None) -> TaskCount:
+        if macros is None:
+            return get_backend(self.backend).count(task, kernel)
+        from dasktc.backend import cuda
+
+        return cuda.count(task, kernel, macros)
+
+    def check(self, case: Case, who: str, triangles: int) -> None:
+        """Refuse a number of triangles that differs from the graph's first one."""
+        first = (case.triangles, "arithmetic") if case.triangles is not None else (triangles, who)
+        known, counter = self._triangles.setdefault(case.name, first)
+        if triangles != known:
+            raise CountError(
+                f"{who} counts {triangles:,} triangles of {case.name}, {counter} {known:,}: one of them is wrong; "
+                "there is nothing to compare"
+            )
+
+    def timed(self, measure: Callable[[], float]) -> float:
+        """The median of what several calls measure."""
+        return median(measure() for _ in range(self.runs))
+
+
+def on_host(block: OrientedCSR) -> tuple[Any, Any]:
+    """Offsets and columns of a block as NumPy arrays."""
+    offsets, columns = (a.get() if hasattr(a, "get") else np.asarray(a) for a in (block.offsets, block.columns))
+    return offsets, columns
+
+
+def lengths(block: OrientedCSR) -> tuple[Any, Any, Any]:
+    """Of each edge (u, v) of a whole graph: u, |row(u)| and |row(v)|, int64 on the host."""
+    offsets, columns = on_host(block)
+    degree = np.diff(offsets)
+    u = np.repeat(np.arange(len(degree)), degree)
+    return u, degree[u], degree[columns]

@@ -1,0 +1,208 @@
+"""LSTC's tables 3, 4, 6 and figure 7: what removing proxies saves, how parts are dealt out, and the tile's width.
+
+Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from dasktc.bench.papers.bench import NEEDS_GPU, Bench, lengths
+from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
+from dasktc.bench.papers.graphs import Case
+from dasktc.csr import OrientedCSR
+from dasktc.options import ASSIGNMENTS, Options
+from dasktc.tasks import Direct
+from dasktc.triangles import build
+
+__all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
+
+PARTS, DEALT = 4, 2
+"""Parts of tables 3 and 4, and of table 6."""
+WIDTHS = (64, 128, 256, 512, 1024)
+ROOM = 12, 4
+"""Bytes of a vertex and of an edge in a part's block."""
+
+
+# tables 3 and 4
+
+
+def vertices_removed(bench: Bench) -> Figure:
+    """Table 3: vertices of each part before and after the transformation."""
+    return _removed(bench, 0, "vertices", "V", "27 to 42 %")
+
+
+def edges_removed(bench: Bench) -> Figure:
+    """Table 4: edges of each part before and after the transformation."""
+    return _removed(bench, 2, "edges", "E", "5 to 36 %")
+
+
+def _removed(bench: Bench, field: int, what: str, letter: str, published: str) -> Figure:
+    table = 3 if what == "vertices" else 4
+    figure = Figure(
+        f"{what.capitalize()} of {PARTS} random parts with proxies, before and after removal (LSTC, table {table})",
+        {"graph": "", "part": "", f"{letter}_ind": ",d", f"{letter}_res": ",d"}
+        | {"MB before": ".2f", "MB after": ".2f", "left": ".4f"},
+    )  # fmt: skip
+    for case in bench.cases:
+        parts = bench.proxies(case, PARTS)
+        sizes = [(part[field], part[field + 1]) for part in parts]
+        sizes.append((sum(before for before, _ in sizes), sum(after for _, after in sizes)))
+        for name, (before, after) in zip([*map(str, range(len(parts))), "total"], sizes, strict=True):
+            memory = [n * ROOM[table - 3] / 1e6 for n in (before, after)]
+            figure.rows.append([case.name, name, before, after, *memory, after / before if before else None])
+    totals: list[Any] = [row for row in figure.rows if row[1] == "total"]
+    left = {str(row[0]): row[6] for row in totals if row[6] is not None}
+    series: dict[str, Any] = {"before": [1.0] * len(left), "after": list(left.values())}
+    figure.plot = Plot("bars", list(left), series, "", f"share of the {what}")
+    shares = [100 * (1 - share) for share in left.values()]
+    figure.statements = [
+        Statement(
+            f"{published} fewer {what} in all parts together, on every graph",
+            f"{spread(shares, '.1f')} % fewer",
+            min(shares, default=0.0) > 0,
+        )
+    ]
+    return figure
+
+
+# table 6
+
+
+class _Clock:
+    """A `progress` callback that notes the seconds of each stage: of this process, or on the wall with a GPU."""
+
+    def __init__(self, cuda: bool) -> None:
+        self._now = time.perf_counter if cuda else time.process_time
+        self.seconds: dict[str, float] = {}
+        self._stage, self._began = "", 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = self._now()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
+        self._stage, self._began = stage, now
+
+
+def assignments(bench: Bench) -> Figure:
+    """Table 6: LSTC with vertices dealt out at random, in contiguous ranges, and by METIS."""
+    clock = "wall seconds" if bench.cuda else "CPU seconds"
+    figure = Figure(
+        f"{DEALT} parts, by how vertices are dealt out to them (LSTC, table 6; {clock})",
+        {"graph": "", "assign": "", "partition": ".3f", "kernel": ".4f", "total": ".3f"},
+        notes=["partition: the stages plan and blocks; kernel lstc, parts one after another; TriCore is not here"],
+    )
+    for case in bench.cases[: 2 if bench.quick else None]:
+        for how in ASSIGNMENTS:
+            if how == "metis" and find_spec("pymetis") is None:
+                figure.notes.append(f"{case.name}, metis: not installed: pip install 'dasktc[metis]'")
+                continue
+            partition, kernel = _dealt(bench, case, how)
+            figure.rows.append([case.name, how, partition, kernel, partition + kernel])
+    rows: dict[tuple[Any, Any], list[Any]] = {(row[0], row[1]): row[2:] for row in figure.rows}
+    names = list(dict.fromkeys(str(row[0]) for row in figure.rows))
+    series: dict[str, Any] = {
+        f"{how}, {what}": [rows[name, how][k] if (name, how) in rows else None for name in names]
+        for how in ASSIGNMENTS
+        for k, what in enumerate(("partition", "kernel"))
+    }
+    figure.plot = Plot("bars", names, series, "", clock, log=True)
+    figure.statements = _dealt_said(names, rows)
+    return figure
+
+
+def _dealt(bench: Bench, case: Case, how: str) -> tuple[float, float]:
+    """Seconds of partitioning and of the kernel."""
+    clock = _Clock(bench.cuda)
+    options = Options(bench.backend, "lstc", "proxy", DEALT, 1, assign=how)
+    graph = build(Direct(), case.source(), options, clock)
+    clock("count", 0, 1)
+    result = graph.triangle_count()
+    bench.check(case, f"lstc, parts by {how}", result.triangles)
+    partition = clock.seconds["plan"] + clock.seconds["blocks"]
+    return partition, sum(record.count.seconds for record in result.records)
+
+
+def _dealt_said(names: list[str], rows: dict[tuple[Any, Any], list[Any]]) -> list[Statement]:
+    first = "METIS takes 18 to 54 times as long to partition as contiguous ranges"
+    pairs = [(rows[n, "metis"], rows[n, "contiguous"], rows[n, "random"]) for n in names if (n, "metis") in rows]
+    if not pairs:
+        return [Statement(first, "pymetis is not installed")]
+    ratios = [metis[0] / near[0] for metis, near, _ in pairs]
+    kernels = [max(k[1] for k in of) / min(k[1] for k in of) for of in pairs if min(k[1] for k in of)]
+    return [
+        Statement(first, f"{spread(ratios, '.1f')} times as long", min(ratios) > 1),
+        Statement(
+            "the kernel takes about as long however vertices are dealt out (within 1.12 times)",
+            f"longest over shortest {spread(kernels)}",
+            max(kernels, default=1.0) < 1.25,
+        ),
+    ]
+
+
+# figure 7
+
+
+def tile_width(bench: Bench) -> Figure:
+    """Figure 7: vertices of the neighbourhood in shared memory."""
+    figure = Figure(
+        "Time by vertices in shared memory over that with 128 (LSTC, figure 7)"
+        if bench.cuda
+        else "Searches by tile width over wedges, a count (LSTC, figure 7)",
+        {"graph": "", "rows above 128": ".4f"} | {str(width): ".3f" for width in WIDTHS},
+        notes=["order degree; " + ("a tile of as many entries as the block has threads, as in the paper" if bench.cuda
+               else f"every wedge is searched once a tile; what shared memory costs, and time: {NEEDS_GPU}")],
+    )  # fmt: skip
+    for case in bench.cases:
+        block = bench.block(case)
+        long = float((np.bincount(lengths(block)[0], minlength=block.rows) > 128).mean()) if block.edges else 0.0
+        figure.rows.append([case.name, long, *(_timed(bench, case) if bench.cuda else tiled_probes(block))])
+    values: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
+    up = "time over 128" if bench.cuda else "searches a wedge"
+    figure.plot = Plot("lines", [str(w) for w in WIDTHS], dict(values), "vertices in shared memory", up, one=True)
+    gain = {name: v[0] / v[1] for name, v in values.items() if v[1]}
+    most = max(gain, key=lambda name: gain[name]) if gain else ""
+    wider = "beyond 128 it is slower: less occupancy, and most rows are shorter"
+    figure.statements = [
+        Statement(
+            "faster from 64 to 128, where a row then fits",
+            f"64 takes {gain[most]:.2f} times what 128 takes on {most}" if gain else "no row is as long",
+            gain[most] > 1 if gain else None,
+            counted=not bench.cuda,
+        ),
+        Statement(
+            wider,
+            ", ".join(f"{n} {spread(v[2:])}" for n, v in values.items()),
+            all(min(v[2:]) > 1 for v in values.values()),
+        )
+        if bench.cuda
+        else Statement(wider, f"{NEEDS_GPU}; beyond 128 searches fall by {_saved(values):.1f} % at most"),
+    ]
+    return figure
+
+
+def _saved(values: dict[str, list[Any]]) -> float:
+    shares: list[float] = [1 - min(v) / v[1] for v in values.values() if v[1]]
+    return 100 * max(shares)
+
+
+def _timed(bench: Bench, case: Case) -> list[float]:
+    seconds = [bench.count(case, "degree", "lstc", {"TILE": width, "THREADS": width}).seconds for width in WIDTHS]
+    return [s / seconds[WIDTHS.index(128)] for s in seconds]
+
+
+def tiled_probes(block: OrientedCSR) -> list[float]:
+    """Searches in tiles over wedges, by width: Σ |row(v)| ⌈|row(u)| / width⌉ over Σ |row(v)|.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+        A whole graph.
+    """
+    _, a, b = lengths(block)
+    wedges = int(b.sum())
+    return [int((b * -(-a // width)).sum()) / wedges if wedges else 1.0 for width in WIDTHS]

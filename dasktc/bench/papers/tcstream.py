@@ -1,0 +1,207 @@
+"""TC-Stream's overlap: blocks read from disk, and copied to the GPU, while the ones before are counted.
+
+Huang et al., "TC-Stream", TPDS 2022, doi:10.1109/TPDS.2021.3135329, sections 4.1 and 4.3 and table 4.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.figure import Figure, Plot, Statement
+from dasktc.bench.papers.graphs import Case
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.generate import kronecker, rmat
+from dasktc.planners import Block, Triple
+
+__all__ = ["overlap"]
+
+PARTS = 3
+"""P1 and P2: 27 sub-tasks."""
+
+
+class Stored(NamedTuple):
+    """A block whose arrays are files."""
+
+    shell: OrientedCSR
+    folder: Path
+
+    def load(self) -> OrientedCSR:
+        """Read it."""
+        return replace(
+            self.shell, offsets=_read(self.folder / "offsets.npy"), columns=_read(self.folder / "columns.npy")
+        )
+
+
+class Steps(NamedTuple):
+    """Wall seconds of each step over all tasks, and from the first to the last."""
+
+    load: float
+    copy: float
+    kernel: float
+    elapsed: float
+    triangles: int
+
+    @property
+    def longest(self) -> float:
+        """The longest step, below which nothing can overlap."""
+        return max(self.load, self.copy, self.kernel)
+
+    @property
+    def total(self) -> float:
+        """All steps, one after another."""
+        return self.load + self.copy + self.kernel
+
+
+def overlap(bench: Bench) -> Figure:
+    """Table 4's first line: load, copy, compute and elapsed time, of a graph that is streamed from disk."""
+    figure = Figure(
+        f"Load, copy and count of {PARTS**3} sub-tasks from disk, wall seconds (TC-Stream, table 4 and section 4.3)",
+        {
+            "graph": "", "MB read": ".1f", "load": ".4f", "copy": ".4f", "count": ".4f", "in turn": ".4f",
+            "overlapped": ".4f", "over the longest": ".3f", "hidden": ".2f",
+        },
+        notes=[
+            "vertical partition; kernel tcstream; files out of the page cache before each pass"
+            + ("" if hasattr(os, "posix_fadvise") else ", where the system can do that, which this one cannot"),
+            "overlapped: another thread reads" + (" and copies" if bench.cuda else "") + " the next sub-task's blocks "
+            "meanwhile; hidden: of what could be",
+        ],
+    )  # fmt: skip
+    if not bench.cuda:
+        figure.notes.append("copy from host to device: there is none on the CPU")
+    for case in _cases(bench):
+        megabytes, steps, elapsed = _measured(bench, case)
+        spare = steps.total - steps.longest
+        hidden = (steps.total - elapsed) / spare if spare else None
+        times = [steps.load, steps.copy if bench.cuda else None, steps.kernel, steps.total, elapsed]
+        figure.rows.append([case.name, megabytes, *times, elapsed / steps.longest, hidden])
+    rows: list[list[Any]] = figure.rows
+    series: dict[str, Any] = {name: [row[2 + k] for row in rows] for k, name in enumerate(list(figure.columns)[2:7])}
+    figure.graphs = [row[0] for row in rows]
+    figure.plot = Plot("bars", [row[0] for row in rows], series, "", "wall seconds", log=True)
+    figure.statements = [
+        Statement(
+            "load 1113, copy 1706 and computation 1918 s overlap to 2075 s: 1.08 times the longest, 0.44 of the sum",
+            "; ".join(f"{row[0]}: {row[7]:.2f} times the longest, {row[6] / row[5]:.2f} of the sum" for row in rows),
+            all(row[6] < row[5] and row[8] is not None and row[8] > 0.5 for row in rows),
+        )
+    ]
+    return figure
+
+
+def _cases(bench: Bench) -> list[Case]:
+    """Graphs of which a sub-task's blocks are not tiny: one with much to count, one with much to read."""
+    scale, wide = {("cpu", True): (16, 18), ("cpu", False): (18, 20), ("cuda", True): (20, 22)}.get(
+        (bench.backend, bench.quick), (22, 24)
+    )
+    return [
+        Case(f"Kronecker {scale}", lambda: kronecker(scale)),
+        Case(f"RM 2^{wide}", lambda: rmat(2**wide, 8 * 2**wide)),
+    ]
+
+
+def _measured(bench: Bench, case: Case) -> tuple[float, Steps, float]:
+    """Megabytes read by all sub-tasks, the steps in turn, and the time overlapped: medians of the runs."""
+    graph = bench.prepared(case, kernel="tcstream", partition="vertical", parts=PARTS, splits=1)
+    with TemporaryDirectory(prefix="dasktc-papers-") as folder:
+        stored = {place: _store(block, Path(folder, f"{place[0]}-{place[1]}")) for place, block in graph.blocks.items()}
+        triples = list(graph.plan.triples())
+        size = sum(_bytes(stored[place]) for triple in triples for place in set(triple.places))
+        passes: dict[bool, list[Steps]] = {False: [], True: []}
+        for _ in range(max(3, bench.runs)):
+            for ahead, done in passes.items():
+                _forget(Path(folder))
+                done.append(_pass(bench, stored, triples, ahead))
+                bench.check(case, "tcstream from disk", done[-1].triangles)
+    in_turn, overlapped = (sorted(done, key=lambda s: s.elapsed)[len(done) // 2] for done in passes.values())
+    return size / 1e6, in_turn, overlapped.elapsed
+
+
+def _pass(bench: Bench, stored: dict[Block, Stored], triples: list[Triple], ahead: bool) -> Steps:
+    """Count all sub-tasks, each block triple read when it is needed, or one sub-task ahead."""
+    clock = {"load": 0.0, "copy": 0.0, "count": 0.0}
+    fetch = _Fetch(bench, stored, clock)
+    triangles, began = 0, time.perf_counter()
+    for task in _ahead(fetch, triples) if ahead else map(fetch, triples):
+        start = time.perf_counter()
+        triangles += get_backend(bench.backend).count(task, "tcstream").triangles
+        clock["count"] += time.perf_counter() - start
+    load, copy, kernel = clock.values()
+    return Steps(load, copy, kernel, elapsed=time.perf_counter() - began, triangles=triangles)
+
+
+def _ahead(fetch: _Fetch, triples: list[Triple]) -> Iterator[BlockTask]:
+    """Yield each task while another thread fetches the next: two buffers."""
+    with ThreadPoolExecutor(1, "dasktc-read") as reader:
+        following: Future[BlockTask] = reader.submit(fetch, triples[0])
+        for triple in [*triples[1:], None]:
+            task = following.result()
+            if triple is not None:
+                following = reader.submit(fetch, triple)
+            yield task
+
+
+class _Fetch:
+    """Reads a sub-task's blocks, and copies them to the GPU on a stream of its own."""
+
+    def __init__(self, bench: Bench, stored: dict[Block, Stored], clock: dict[str, float]) -> None:
+        self._stored, self._clock, self._cuda = stored, clock, bench.cuda
+        self._xp: Any = get_backend(bench.backend).array
+        self._stream = self._xp.cuda.Stream(non_blocking=True) if bench.cuda else None
+
+    def __call__(self, triple: Triple) -> BlockTask:
+        began = time.perf_counter()
+        blocks = {place: self._stored[place].load() for place in dict.fromkeys(triple.places)}
+        loaded = time.perf_counter()
+        self._clock["load"] += loaded - began
+        if self._stream is not None:
+            with self._stream:
+                blocks = {place: self._copied(block) for place, block in blocks.items()}
+            self._stream.synchronize()
+            self._clock["copy"] += time.perf_counter() - loaded
+        return BlockTask(blocks[triple.index], blocks[triple.table], blocks[triple.stream])
+
+    def _copied(self, block: OrientedCSR) -> OrientedCSR:
+        return replace(block, offsets=self._xp.asarray(block.offsets), columns=self._xp.asarray(block.columns))
+
+
+# files
+
+
+def _store(block: OrientedCSR, folder: Path) -> Stored:
+    folder.mkdir()
+    for name in ("offsets", "columns"):
+        array = getattr(block, name)
+        with open(folder / f"{name}.npy", "wb") as file:
+            np.save(file, array.get() if hasattr(array, "get") else array)
+            file.flush()
+            os.fsync(file.fileno())
+    return Stored(replace(block, offsets=np.zeros(1, "int64"), columns=np.zeros(0, "int32")), folder)
+
+
+def _read(path: Path) -> Any:
+    return np.load(path)
+
+
+def _bytes(of: Stored) -> int:
+    return sum(path.stat().st_size for path in of.folder.iterdir())
+
+
+def _forget(folder: Path) -> None:
+    """Have the system drop its copies of the files, where it can."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in folder.glob("*/*.npy"):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

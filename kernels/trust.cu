@@ -7,7 +7,10 @@
 //   VH  one table for all of a row; 0: built again for each edge
 //   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
 //       others; 0: a warp and 32 buckets for all
-//   VC  all lists of a row combined virtually and dealt to threads; 0: a warp a list
+//   VC  all lists of a row combined virtually and dealt to threads; 0: LANES threads a list; 2: combined
+//       physically, that is copied one after another first
+//   LANES, COPIES   32, 16 or 8; entries a thread that are copied at a time
+//   STEPS           0: no table is built; 1: nothing is looked up; for the paper's figure 4
 //
 // RO, the order of ids, is the caller's. A row is skipped if its table or index row is empty, or
 // if both are one row of a single entry; the length of a block's row chooses only warp or block.
@@ -33,6 +36,15 @@
 #endif
 #ifndef VC
 #define VC 1
+#endif
+#ifndef LANES
+#define LANES 32
+#endif
+#ifndef COPIES
+#define COPIES 256
+#endif
+#ifndef STEPS
+#define STEPS 2
 #endif
 #ifndef CHUNK
 #define CHUNK 1  // rows that a team takes at a time (section 4.3)
@@ -91,12 +103,12 @@ struct Found {
   uint32 collision = 0;
 };
 
-// A warp a list: lists p, p + warps, ... of [begin, end).
+// LANES threads a list: lists p, p + teams, ... of [begin, end).
 template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t, int64 begin, int64 end, Found& found) {
-  uint32 lane = threadIdx.x % 32, warps = TeamOf<WIDE>::SIZE / 32;
-  for (int64 p = begin + TeamOf<WIDE>::rank() / 32; p < end; p += warps) {
+  uint32 lane = threadIdx.x % LANES, teams = TeamOf<WIDE>::SIZE / LANES;
+  for (int64 p = begin + TeamOf<WIDE>::rank() / LANES; p < end; p += teams) {
     int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];
-    for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
+    for (int64 q = t.stream.offsets[v] + lane; q < last; q += LANES) {
       found.triangles += table.contains(t.stream.columns[q]);
       found.probes++;
     }
@@ -134,40 +146,85 @@ __device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uin
   return low;
 }
 
+// A team's lists, one a thread, one after another: where each ends, and what to add to a place to find it in
+// the stream.
+struct Combined {
+  int64 *ends, *starts;
+};
+
+// Lists [tile, tile + SIZE) of those before `end`; returns their entries.
+template <bool WIDE>
+__device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64 end) {
+  uint32 rank = TeamOf<WIDE>::rank();
+  int64 p = tile + rank, v = p < end ? t.index.columns[p] : 0;
+  int64 size = p < end ? t.stream.length(v) : 0;
+  running_sums<WIDE>(lists.ends, size);
+  lists.starts[rank] = (p < end ? t.stream.offsets[v] : 0) - (lists.ends[rank] - size);
+  TeamOf<WIDE>::sync();
+  return lists.ends[TeamOf<WIDE>::SIZE - 1];
+}
+
 // Virtual combination (section 4.2): entry i of all lists together is in the first list whose
 // running sum of lengths is above i.
 template <bool WIDE>
-__device__ void by_combination(Table<WIDE>& table, Shared& shared, const Task& t, int64 begin, int64 end,
+__device__ void by_combination(Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end,
     Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
-  uint32 rank = TeamOf<WIDE>::rank();
-  int64* ends = shared.ends + (threadIdx.x - rank);
-  int64* starts = shared.starts + (threadIdx.x - rank);
   for (int64 tile = begin; tile < end; tile += SIZE) {
-    int64 p = tile + rank, v = p < end ? t.index.columns[p] : 0;
-    int64 size = p < end ? t.stream.length(v) : 0;
-    running_sums<WIDE>(ends, size);
-    starts[rank] = (p < end ? t.stream.offsets[v] : 0) - (ends[rank] - size);
-    TeamOf<WIDE>::sync();
-    int64 all = ends[SIZE - 1];
+    int64 all = combine<WIDE>(lists, t, tile, end);
     uint32 list = 0;
-    for (int64 i = rank; i < all; i += SIZE) {
-      list = first_above(ends, list, SIZE - 1, i);
-      found.triangles += table.contains(t.stream.columns[starts[list] + i]);
+    for (int64 i = TeamOf<WIDE>::rank(); i < all; i += SIZE) {
+      list = first_above(lists.ends, list, SIZE - 1, i);
+      found.triangles += table.contains(t.stream.columns[lists.starts[list] + i]);
       found.probes++;
     }
     TeamOf<WIDE>::sync();
   }
 }
 
+// Physical combination (section 4.2): the lists are copied to the team's array, a warp a list, as many entries
+// as it has room for, and looked up from there.
 template <bool WIDE>
-__device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int64 u, Found& found) {
+__device__ void by_copies(Table<WIDE>& table, const Combined& lists, const Task& t, int32* copies, int64 begin,
+    int64 end, Found& found) {
+  constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
+  constexpr int64 ROOM = int64(SIZE) * COPIES;
+  uint32 rank = TeamOf<WIDE>::rank();
+  for (int64 tile = begin; tile < end; tile += SIZE) {
+    int64 all = combine<WIDE>(lists, t, tile, end);
+    for (int64 first = 0; first < all; first += ROOM) {
+      int64 last = min(first + ROOM, all);
+      for (uint32 list = rank / 32; list < SIZE; list += SIZE / 32) {
+        int64 from = max(list ? lists.ends[list - 1] : 0ll, first), to = min(lists.ends[list], last);
+        for (int64 i = from + threadIdx.x % 32; i < to; i += 32) {
+          copies[i - first] = t.stream.columns[lists.starts[list] + i];
+        }
+      }
+      TeamOf<WIDE>::sync();
+      for (int64 i = first + rank; i < last; i += SIZE) {
+        found.triangles += table.contains(copies[i - first]);
+        found.probes++;
+      }
+      TeamOf<WIDE>::sync();
+    }
+  }
+}
+
+template <bool WIDE>
+__device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int32* copies, int64 u, Found& found) {
+  uint32 team = threadIdx.x - TeamOf<WIDE>::rank();
+  Combined lists = {shared.ends + team, shared.starts + team};
+  copies += (int64(blockIdx.x) * blockDim.x + team) * (VC == 2 ? COPIES : 0);
   int64 last = t.index.offsets[u + 1], step = VH ? t.index.length(u) : 1;
   for (int64 begin = t.index.offsets[u]; begin < last; begin += step) {
+    if (STEPS == 0) { continue; }
     uint32 longest = table.build(t.table.columns + t.table.offsets[u], t.table.length(u));
     found.collision = max(found.collision, min(longest, table.depth));
-    if (VC) {
-      by_combination<WIDE>(table, shared, t, begin, begin + step, found);
+    if (STEPS == 1) { continue; }
+    if (VC == 2) {
+      by_copies<WIDE>(table, lists, t, copies, begin, begin + step, found);
+    } else if (VC) {
+      by_combination<WIDE>(table, lists, t, begin, begin + step, found);
     } else {
       by_lists<WIDE>(table, t, begin, begin + step, found);
     }
@@ -184,7 +241,8 @@ __device__ void report(const Found& found, Totals* totals) {
 
 // Rows below 101 entries (all, without CO), a warp a row.
 extern "C" __global__ void __launch_bounds__(THREADS)
-trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 depth, Totals* totals) {
+trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
+    Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<false> table(shared.fill, shared.slots, scratch, depth);
@@ -195,7 +253,7 @@ trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 dept
     next = __shfl_sync(ALL, next, 0);
     if (next >= lists->warp_rows) { break; }
     for (uint32 k = next; k < min(next + CHUNK, lists->warp_rows); k++) {
-      count_row<false>(table, shared, t, rows[k], found);
+      count_row<false>(table, shared, t, copies, rows[k], found);
     }
   }
   report(found, totals);
@@ -203,7 +261,8 @@ trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 dept
 
 // Longer rows, a block a row.
 extern "C" __global__ void __launch_bounds__(THREADS)
-trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 depth, Totals* totals) {
+trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
+    Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<true> table(shared.fill, shared.slots, scratch, depth);
@@ -215,7 +274,7 @@ trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, uint32 dep
     __syncthreads();
     if (next >= lists->block_rows) { break; }
     for (uint32 k = next; k < min(next + CHUNK, lists->block_rows); k++) {
-      count_row<true>(table, shared, t, rows[t.rows - 1 - k], found);
+      count_row<true>(table, shared, t, copies, rows[t.rows - 1 - k], found);
     }
   }
   report(found, totals);

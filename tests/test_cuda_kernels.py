@@ -43,6 +43,8 @@ VARIANTS = {
     "bitmap tiny": ("bitmap", TINY),
     "trust": ("trust", FEW),
     "trust without VC": ("trust", FEW | {"VC": 0, "CHUNK": 3}),
+    "trust of subwarps": ("trust", FEW | {"VC": 0, "LANES": 8}),
+    "trust of copies": ("trust", FEW | {"VC": 2, "COPIES": 1}),
     "trust without VC, CO": ("trust", FEW | {"VC": 0, "CO": 0}),
     "trust without VC, CO, VH": ("trust", FEW | {"VC": 0, "CO": 0, "VH": 0}),
     "hindex": ("hindex", BINS | {"THREADS": 64}),

@@ -8,8 +8,12 @@ from dasktc.backend.device import Launch
 
 __all__ = ["TRUST", "scratch_bytes", "trust"]
 
-TRUST = {"VH": 1, "CO": 1, "VC": 1, "CHUNK": 1, "LEVELS": 6, "THREADS": 1024}
+TRUST = {
+    "VH": 1, "CO": 1, "VC": 1, "CHUNK": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2,
+}  # fmt: skip
 """Macros of the `trust` kernel."""
+PHYSICAL = 2
+"""VC of lists that are copied."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
 DEPTH = 128
@@ -40,7 +44,9 @@ def trust(launch: Launch) -> None:
         grid = min(2 * launch.device.processors, blocks, max(1, TRUST_BYTES // _table_bytes(depth)))
         if grid:
             scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
-            launch.run(entry, grid, threads, rows, lists, scratch, np.uint32(depth), launch.totals, shared=shared)
+            copies = xp.empty(grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
+            values = (rows, lists, scratch, copies, np.uint32(depth), launch.totals)
+            launch.run(entry, grid, threads, *values, shared=shared)
 
 
 def _table_bytes(depth: int) -> int:

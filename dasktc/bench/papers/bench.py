@@ -11,7 +11,7 @@ import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.bench.papers.graphs import Case
-from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.errors import CountError
 from dasktc.graph import Graph
 from dasktc.options import Options
@@ -19,7 +19,7 @@ from dasktc.plan import Proxies
 from dasktc.tasks import Direct
 from dasktc.triangles import build
 
-__all__ = ["NEEDS_GPU", "Bench", "lengths", "on_host"]
+__all__ = ["NEEDS_GPU", "Bench", "host_arrays", "lengths"]
 
 NEEDS_GPU = "needs a GPU"
 KEPT = 8
@@ -146,15 +146,14 @@ class Bench:
         return median(measure() for _ in range(self.runs))
 
 
-def on_host(block: OrientedCSR) -> tuple[Any, Any]:
+def host_arrays(block: OrientedCSR) -> tuple[Any, Any]:
     """Offsets and columns of a block as NumPy arrays."""
-    offsets, columns = (a.get() if hasattr(a, "get") else np.asarray(a) for a in (block.offsets, block.columns))
-    return offsets, columns
+    return on_host(block.offsets), on_host(block.columns)
 
 
 def lengths(block: OrientedCSR) -> tuple[Any, Any, Any]:
     """Of each edge (u, v) of a whole graph: u, |row(u)| and |row(v)|, int64 on the host."""
-    offsets, columns = on_host(block)
+    offsets, columns = host_arrays(block)
     degree = np.diff(offsets)
     u = np.repeat(np.arange(len(degree)), degree)
     return u, degree[u], degree[columns]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench, lengths, on_host
+from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays, lengths
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import binning_seconds
@@ -86,7 +86,7 @@ def _timed(bench: Bench, case: Case) -> tuple[float, list[float]]:
 def search_work(block: OrientedCSR) -> Any:
     """The estimated work of each edge with any: the length of its shorter list, in degree order."""
     u, _, b = lengths(block)
-    a = np.arange(len(u)) - on_host(block)[0][u]
+    a = np.arange(len(u)) - host_arrays(block)[0][u]
     work = np.minimum(a, b)
     return work[work > 0]
 

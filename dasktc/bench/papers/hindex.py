@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from dasktc.bench.papers.bench import Bench, on_host
+from dasktc.bench.papers.bench import Bench, host_arrays
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case, theory_case
 from dasktc.bench.papers.loops import collisions
@@ -77,7 +77,7 @@ def shorter_or_longer(bench: Bench) -> Figure:
 
 
 def _host_task(bench: Bench, case: Case) -> BlockTask:
-    block = OrientedCSR(*on_host(bench.block(case, "none")))
+    block = OrientedCSR(*host_arrays(bench.block(case, "none")))
     return BlockTask(block, block, block)
 
 

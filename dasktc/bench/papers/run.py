@@ -7,7 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from dasktc.backend import get_backend
+from dasktc.backend import get_backend, unusable
 from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_hash
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure
@@ -137,10 +137,7 @@ def _folders(graphs: str | None, out: str | None) -> Path:
 def _backend(name: str) -> str:
     if name != "auto":
         return get_backend(name).name
-    try:
-        return get_backend("cuda").name
-    except InputError:
-        return "cpu"
+    return "cpu" if unusable("cuda") else "cuda"
 
 
 def _device(backend: str) -> str:

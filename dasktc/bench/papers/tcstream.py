@@ -20,7 +20,7 @@ from dasktc.backend import get_backend
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement
 from dasktc.bench.papers.graphs import Case
-from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.csr import BlockTask, OrientedCSR, on_host
 from dasktc.generate import kronecker, rmat
 from dasktc.planners import Block, Triple
 
@@ -184,7 +184,7 @@ def _store(block: OrientedCSR, folder: Path) -> Stored:
     for name in ("offsets", "columns"):
         array = getattr(block, name)
         with open(folder / f"{name}.npy", "wb") as file:
-            np.save(file, array.get() if hasattr(array, "get") else array)
+            np.save(file, on_host(array))
             file.flush()
             os.fsync(file.fileno())
     return Stored(replace(block, offsets=np.zeros(1, "int64"), columns=np.zeros(0, "int32")), folder)

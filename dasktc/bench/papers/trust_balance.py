@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench, lengths, on_host
+from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays, lengths
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.csr import OrientedCSR
@@ -115,7 +115,7 @@ def _chunks_scheduled(bench: Bench) -> Figure:
 
 def row_costs(block: OrientedCSR) -> Any:
     """What each row that is not skipped hashes and looks up, in the rows' order."""
-    offsets, columns = on_host(block)
+    offsets, columns = host_arrays(block)
     degree = np.diff(offsets)
     streamed = np.concatenate([[0], np.cumsum(degree[columns])])
     costs = degree + streamed[offsets[1:]] - streamed[offsets[:-1]]
@@ -193,7 +193,7 @@ def warp_steps(block: OrientedCSR) -> dict[str, int]:
     dict of str to int
     """
     u, _, size = lengths(block)
-    offsets = on_host(block)[0]
+    offsets = host_arrays(block)[0]
     steps = {lanes: _rounds(u, np.arange(len(u)) - offsets[u], size, lanes) for lanes in LANES}
     rows = np.bincount(u, size, minlength=block.rows).astype("int64") if len(u) else np.zeros(1, "int64")
     together = int(-(-rows // WARP).sum())

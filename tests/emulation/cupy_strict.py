@@ -434,9 +434,26 @@ class Event:
         pass
 
 
+class Stream:
+    """A stream of its own; everything is done at once."""
+
+    def __init__(self, null=False, non_blocking=False):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def synchronize(self):
+        pass
+
+
 class Device:
     """The only one."""
 
+    id = 0
     attributes = {"MultiProcessorCount": HostDevice.processors}  # noqa: RUF012
     compute_capability = "90"
 
@@ -458,6 +475,7 @@ runtime = types.SimpleNamespace(
 cuda = types.SimpleNamespace(
     Device=Device,
     Event=Event,
+    Stream=Stream,
     get_elapsed_time=lambda begin, end: 1.0,
     runtime=runtime,
     set_allocator=lambda allocator: None,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backend import get_backend
-from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.graphs import Case, Sizes
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.errors import CountError
 from dasktc.graph import Graph
@@ -35,18 +35,18 @@ class Bench:
     backend : {"cpu", "cuda"}
     cases : list of Case
         The graphs of all figures that name none of their own.
+    sizes : Sizes
+        Of the graphs that figures make for themselves.
     quick : bool
     runs : int
         Times that a count is timed; the median is shown.
-    graphs : str or None
-        Folder of real graphs.
     """
 
     backend: str
     cases: list[Case]
+    sizes: Sizes
     quick: bool = False
     runs: int = 1
-    graphs: str | None = None
     _blocks: dict[tuple[str, str], OrientedCSR] = field(default_factory=dict)
     _proxies: dict[tuple[str, int], tuple[Proxies, ...]] = field(default_factory=dict)
     _triangles: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -82,6 +82,13 @@ class Bench:
     def task(self, case: Case, order: str = "degree") -> BlockTask:
         """The whole graph as one counting task."""
         block = self.block(case, order)
+        return BlockTask(block, block, block)
+
+    def host_task(self, case: Case, order: str) -> BlockTask:
+        """The same in host memory."""
+        block = self.block(case, order)
+        if self.cuda:
+            block = OrientedCSR(*host_arrays(block), ordered=block.ordered)
         return BlockTask(block, block, block)
 
     def count(self, case: Case, order: str, kernel: str, macros: dict[str, int] | None = None) -> TaskCount:

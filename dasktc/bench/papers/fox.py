@@ -22,6 +22,8 @@ STATIC = (1, 32, 256)
 """Threads an intersection of the paper's figure 4: a thread, a warp, a block."""
 SUB = 8
 """Searches a thread where threads grow with the bin, C of equation 3."""
+LEAST = 0.05
+"""Share of a kernel's time that counting has, at least."""
 WARP, RESIDENT = 32, 5120
 """Lanes of a warp; warps that a V100 runs at a time."""
 
@@ -79,8 +81,13 @@ def _timed(bench: Bench, case: Case) -> tuple[float, list[float]]:
     """Seconds without binning, of Log-TPI and of each static number."""
     bins = bench.binning(case, "search")
     found = [bench.count(case, "degree", "search", {"TPI": threads}).seconds for threads in (0, *STATIC)]
-    grown, *static = (max(seconds - bins, 0.05 * seconds) for seconds in found)
+    grown, *static = (_without(seconds, bins) for seconds in found)
     return grown, static
+
+
+def _without(whole: float, bins: float) -> float:
+    """Counting alone: two measurements' difference, which noise must not make nothing."""
+    return max(whole - bins, LEAST * whole)
 
 
 def search_work(block: OrientedCSR) -> Any:
@@ -141,7 +148,7 @@ def binning_overhead(bench: Bench) -> Figure:
         row: list[Any] = [case.name, mean]
         for kernel in ("search", "merge"):
             binning, counting = _split(bench, case, kernel)
-            row += [1e3 * counting, binning / counting if counting else None]
+            row += [1e3 * counting, binning / counting]
         figure.rows.append(row)
     series: dict[str, Any] = {
         k: [row[3 + 2 * i] for row in figure.rows] for i, k in enumerate(("Par-Search", "Intersect-Path"))
@@ -166,6 +173,6 @@ def _split(bench: Bench, case: Case, kernel: str) -> tuple[float, float]:
     whole = bench.count(case, "degree", kernel).seconds
     if bench.cuda:
         bins = bench.binning(case, kernel)
-        return bins, max(whole - bins, 0.0)
+        return bins, _without(whole, bins)
     task = bench.task(case)
     return bench.timed(lambda: binning_seconds(task, kernel == "merge")), whole

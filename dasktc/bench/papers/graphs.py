@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.sources import Source
 from dasktc.theory import Kind
 
-__all__ = ["Case", "generated", "real", "theory_case"]
+__all__ = ["SIZES", "Case", "Sizes", "generated", "kronecker_case", "real", "rmat_case", "theory_case"]
 
 REAL = {
     "soc-Slashdot0902": "soc-Slashdot0902.txt.gz",
@@ -20,6 +22,42 @@ REAL = {
 }
 QUICK_REAL = 1
 """How many of these a quick run reads."""
+
+
+class Sizes(NamedTuple):
+    """How large the graphs are that are made.
+
+    Attributes
+    ----------
+    scale, wide, vertices, side : int
+        Of the Kronecker graph; log2 of RM's vertices; RA's vertices; 3D's side.
+    rates : (int, int)
+        First and last scale of H-INDEX's table IV.
+    stars : int
+        Star products of its table V, the smallest first.
+    streamed : (int, int)
+        Scale and log2 of RM's vertices where blocks come from disk.
+    tasks : tuple of (int, int)
+        n and m of TRUST's table 6.
+    """
+
+    scale: int
+    wide: int
+    vertices: int
+    side: int
+    rates: tuple[int, int]
+    stars: int
+    streamed: tuple[int, int]
+    tasks: tuple[tuple[int, int], ...] = ((2, 1), (4, 1), (4, 2), (8, 1), (8, 2))
+
+
+SIZES = {
+    ("cpu", True): Sizes(14, 15, 30_000, 30, (10, 14), 9, (16, 18), ((2, 1), (2, 2), (4, 1), (4, 2))),
+    ("cpu", False): Sizes(17, 18, 300_000, 60, (10, 17), 11, (18, 20)),
+    ("cuda", True): Sizes(18, 20, 10**6, 100, (15, 18), 11, (20, 22)),
+    ("cuda", False): Sizes(21, 24, 10**7, 300, (18, 23), 14, (22, 24)),
+}
+"""By backend, and whether the run is a quick one."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +77,28 @@ class Case:
     triangles: int | None = None
 
 
-def generated(backend: str, quick: bool) -> list[Case]:
-    """Graphs of four kinds: heavy-tailed, two uniform ones (RM, RA) and a grid (3D), the last three TRUST's recipes.
+def kronecker_case(scale: int) -> Case:
+    """A heavy-tailed graph."""
+    return Case(f"Kronecker {scale}", partial(kronecker, scale))
+
+
+def rmat_case(wide: int) -> Case:
+    """TRUST's RM, of 2^wide vertices and 8 times as many edges."""
+    return Case(f"RM 2^{wide}", partial(rmat, 2**wide, 8 * 2**wide))
+
+
+def generated(sizes: Sizes) -> list[Case]:
+    """Graphs of four kinds: heavy-tailed, two of even degrees (RM, RA) and a grid (3D), the last three TRUST's recipes.
 
     Parameters
     ----------
-    backend : {"cpu", "cuda"}
-        A GPU gets larger ones.
-    quick : bool
+    sizes : Sizes
     """
-    scale, wide, vertices, side = {
-        ("cpu", True): (14, 15, 30_000, 30),
-        ("cpu", False): (17, 18, 300_000, 60),
-        ("cuda", True): (18, 20, 10**6, 100),
-        ("cuda", False): (21, 24, 10**7, 300),
-    }[backend, quick]
     return [
-        Case(f"Kronecker {scale}", lambda: kronecker(scale)),
-        Case(f"RM 2^{wide}", lambda: rmat(2**wide, 8 * 2**wide)),
-        Case(f"RA {vertices:,}", lambda: random_graph(vertices, 10 * vertices)),
-        Case(f"3D {side}^3", lambda: grid3d(side), 0),
+        kronecker_case(sizes.scale),
+        rmat_case(sizes.wide),
+        Case(f"RA {sizes.vertices:,}", partial(random_graph, sizes.vertices, 10 * sizes.vertices)),
+        Case(f"3D {sizes.side}^3", partial(grid3d, sizes.side), grid3d(sizes.side).triangles),
     ]
 
 

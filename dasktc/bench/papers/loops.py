@@ -36,7 +36,9 @@ class Hashed(NamedTuple):
     seconds: float
 
 
-def hashed(task: BlockTask, steps: int, per_edge: bool = False, small_row: int = SMALL_ROW) -> Hashed:
+def hashed(
+    task: BlockTask, steps: int, per_edge: bool = False, small_row: int = SMALL_ROW, unbounded: bool = False
+) -> Hashed:
     """Run TRUST's hashing (algorithms 1 and 2) up to a step.
 
     Parameters
@@ -48,10 +50,13 @@ def hashed(task: BlockTask, steps: int, per_edge: bool = False, small_row: int =
         Whether the table is built again for each edge (algorithm 2, edge-centric).
     small_row : int
         Longest row that gets 32 buckets rather than 1024.
+    unbounded : bool
+        Whether a bucket has room for a whole row, so that none is ever full.
     """
     run, t = _hashing.load(), triple(task)
     longest = int(np.diff(t.table).max(initial=0))
-    depth = max(DEPTH, -(-2 * min(longest, small_row) // SMALL), -(-2 * longest // LARGE))
+    half_empty = max(DEPTH, -(-2 * min(longest, small_row) // SMALL), -(-2 * longest // LARGE))
+    depth = max(1, longest) if unbounded else half_empty
     began = time.thread_time()
     triangles, wedges, collision = run(t, depth, small_row, per_edge, steps)
     return Hashed(int(triangles), int(wedges), int(collision), time.thread_time() - began)

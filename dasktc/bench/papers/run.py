@@ -11,7 +11,7 @@ from dasktc.backend import get_backend, unusable
 from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_hash
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure
-from dasktc.bench.papers.graphs import generated, real
+from dasktc.bench.papers.graphs import SIZES, generated, real
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import DasktcError, InputError
 
@@ -90,8 +90,8 @@ def run(
     names = chosen(list(figures))
     folder = _folders(graphs, out)
     used = _backend(backend)
-    cases = [*generated(used, quick), *real(graphs, quick)]
-    bench = Bench(used, cases, quick, RUNS, graphs)
+    sizes = SIZES[used, quick]
+    bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
     command, device = _command(figures, backend, quick, graphs, out), _device(used)
     found = []
     for name in names:

@@ -19,9 +19,8 @@ import numpy as np
 from dasktc.backend import get_backend
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement
-from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
 from dasktc.csr import BlockTask, OrientedCSR, on_host
-from dasktc.generate import kronecker, rmat
 from dasktc.planners import Block, Triple
 
 __all__ = ["overlap"]
@@ -80,7 +79,8 @@ def overlap(bench: Bench) -> Figure:
     )  # fmt: skip
     if not bench.cuda:
         figure.notes.append("copy from host to device: there is none on the CPU")
-    for case in _cases(bench):
+    scale, wide = bench.sizes.streamed
+    for case in (kronecker_case(scale), rmat_case(wide)):
         megabytes, steps, elapsed = _measured(bench, case)
         spare = steps.total - steps.longest
         hidden = (steps.total - elapsed) / spare if spare else None
@@ -98,17 +98,6 @@ def overlap(bench: Bench) -> Figure:
         )
     ]
     return figure
-
-
-def _cases(bench: Bench) -> list[Case]:
-    """Graphs of which a sub-task's blocks are not tiny: one with much to count, one with much to read."""
-    scale, wide = {("cpu", True): (16, 18), ("cpu", False): (18, 20), ("cuda", True): (20, 22)}.get(
-        (bench.backend, bench.quick), (22, 24)
-    )
-    return [
-        Case(f"Kronecker {scale}", lambda: kronecker(scale)),
-        Case(f"RM 2^{wide}", lambda: rmat(2**wide, 8 * 2**wide)),
-    ]
 
 
 def _measured(bench: Bench, case: Case) -> tuple[float, Steps, float]:

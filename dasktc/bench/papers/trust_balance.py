@@ -91,7 +91,7 @@ def _chunks_scheduled(bench: Bench) -> Figure:
     for case in bench.cases:
         costs = row_costs(bench.block(case, "collective"))
         teams = max(2, min(TEAMS, len(costs) // ROWS_A_TEAM))
-        ideal = max(1.0, costs.sum() / teams)
+        ideal = max(1.0, int(costs.sum()) / teams)
         longest = [makespan(costs, teams, chunk) / ideal for chunk in CHUNKS]
         figure.rows.append([case.name, len(costs), teams, *longest])
     ratios: dict[str, list[Any]] = {str(row[0]): row[3:] for row in figure.rows}
@@ -220,7 +220,7 @@ def _rounds(u: Any, place: Any, size: Any, lanes: int) -> int:
 
 def imbalance(bench: Bench) -> Figure:
     """Table 6: the largest over the smallest task and block of the hashed 2D partition at n, m."""
-    shapes = ((2, 1), (2, 2), (4, 1), (4, 2)) if bench.quick else ((2, 1), (4, 1), (4, 2), (8, 1), (8, 2))
+    shapes = bench.sizes.tasks
     figure = Figure(
         f"Imbalance of n³ m tasks, largest over smallest (TRUST, table 6; {bench.clock})",
         {"graph": "", "n": "d", "m": "d", "tasks": ",d", "time IR": ".3f", "work IR": ".3f", "space IR": ".3f"},

@@ -1,0 +1,461 @@
+"""`dasktc bench papers` at tiny sizes: what its tables must hold, and that directions are computed from them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict
+from emulation.host import compiler
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import multigraphs, triangles
+
+from dasktc.bench.papers import fox, hindex, loops, lstc, run, trust_balance, trust_hash
+from dasktc.bench.papers.bench import Bench, lengths
+from dasktc.bench.papers.figure import Figure, Statement
+from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
+from dasktc.cli import main
+from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.errors import CountError, InputError
+from dasktc.options import Options
+from dasktc.tasks import Direct
+from dasktc.triangles import as_source, build
+
+TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench("cpu", generated(TINY), TINY, quick=True)
+
+
+@pytest.fixture(scope="module")
+def figures(bench: Bench) -> dict[str, Figure]:
+    return {name: make(bench) for name, make in run.FIGURES.items()}
+
+
+def rows(figure: Figure) -> list[dict[str, Any]]:
+    return figure.to_dict()["rows"]
+
+
+def block(edges: list[tuple[int, int]], order: str = "degree") -> OrientedCSR:
+    source = as_source(np.array(edges, "int64").reshape(-1, 2))
+    return build(Direct(), source, Options(partition="whole", reorder=order)).blocks[0, 0]
+
+
+def neighbours(of: OrientedCSR) -> list[list[int]]:
+    return [of.columns[a:b].tolist() for a, b in zip(of.offsets[:-1], of.offsets[1:], strict=True)]
+
+
+def whole(of: OrientedCSR) -> BlockTask:
+    return BlockTask(of, of, of)
+
+
+# what every figure has
+
+
+@pytest.mark.parametrize("name", run.FIGURES)
+def test_every_figure_has_a_table_a_plot_and_statements(figures: dict[str, Figure], name: str):
+    figure = figures[name]
+    assert figure.rows
+    assert all(len(row) == len(figure.columns) for row in figure.rows)
+    assert figure.plot is not None
+    assert all(len(values) == len(figure.plot.x) for values in figure.plot.series.values())
+    assert figure.statements
+    assert all(said.paper and said.here for said in figure.statements)
+    assert json.loads(json.dumps(figure.to_dict()))["statements"]
+
+
+def test_what_takes_a_gpu_is_said_and_not_answered(figures: dict[str, Figure]):
+    for said in (s for figure in figures.values() for s in figure.statements):
+        assert (said.agrees is None) >= ("needs a GPU" in said.here)
+    assert not any(s.agrees for s in figures["trust-fig3"].statements if not s.counted)
+    assert all(s.counted for s in figures["fox-fig4"].statements)
+
+
+# TRUST
+
+
+def test_levels_read_are_all_reads(figures: dict[str, Figure]):
+    for row in rows(figures["trust-fig3"]):
+        shares = [row[str(level)] for level in trust_hash.LEVELS]
+        assert shares == sorted(shares)
+        assert 0 < shares[0] <= shares[-1] <= 1
+
+
+@given(multigraphs())
+def test_level_reads_are_those_of_a_list_searched_from_its_head(edges: list[tuple[int, int]]):
+    of = block(edges)
+    row, expected = neighbours(of), Counter[int]()
+    for u, entries in enumerate(row):
+        if len(entries) < 2:
+            continue
+        for w in (w for v in entries for w in row[v]):
+            bucket = [x for x in entries if x % 32 == w % 32]
+            read = bucket.index(w) + 1 if w in bucket else len(bucket)
+            expected.update(range(read))
+        assert u < of.rows
+    assert loops.level_reads(whole(of), 4).tolist() == [
+        *(expected[level] for level in range(3)),
+        sum(count for level, count in expected.items() if level >= 3),
+    ]
+
+
+def test_shares_of_the_time_sum_to_one(figures: dict[str, Figure]):
+    for row in rows(figures["trust-fig4"]):
+        assert row["construction"] + row["intersection"] + row["rest"] == pytest.approx(1)
+
+
+@given(multigraphs(), st.booleans(), st.sampled_from([2, 100, loops.ONE_SIZE]))
+def test_hashing_counts_like_the_oracle(edges: list[tuple[int, int]], per_edge: bool, small_row: int):
+    of = block(edges)
+    assert loops.hashed(whole(of), loops.LOOK_UP, per_edge, small_row).triangles == triangles(edges)
+    assert loops.hashed(whole(of), loops.BUILD, per_edge, small_row).triangles == 0
+    assert loops.hashed(whole(of), loops.WALK, per_edge, small_row).collision == 0
+
+
+def longest_bucket(of: OrientedCSR, small_row: int) -> int:
+    found = [0]
+    for row in neighbours(of):
+        if len(row) > 1:
+            buckets = 32 if len(row) <= small_row else 1024
+            found.append(max(Counter(x % buckets for x in row).values()))
+    return max(found)
+
+
+def test_the_longest_bucket_is_that_of_an_independent_count(bench: Bench, figures: dict[str, Figure]):
+    for case, row in zip(bench.cases, rows(figures["trust-table3"]), strict=True):
+        assert row["BS"] == longest_bucket(bench.block(case, "none"), loops.ONE_SIZE)
+        for column, order in (("CO", "none"), ("CO + RO (IN)", "indegree"), ("CO + RO (OUT)", "collective")):
+            assert row[column] == longest_bucket(bench.block(case, order), 100)
+        assert row["CO"] <= row["BS"]
+
+
+def test_a_row_of_one_bucket_takes_32_or_1024_buckets():
+    same = block([(0, 32 * k) for k in range(1, 150)], "none")
+    hub = OrientedCSR(np.array([0, 149, *[149] * 4800]), np.arange(32, 32 * 150, 32, dtype="int32"))
+    assert same.edges == hub.edges
+    every = loops.hashed(whole(hub), loops.BUILD, False, loops.ONE_SIZE, unbounded=True)
+    assert every.collision == longest_bucket(hub, loops.ONE_SIZE) == 149
+    assert loops.hashed(whole(hub), loops.BUILD, False, loops.ONE_SIZE).collision == loops.DEPTH
+    assert loops.hashed(whole(hub), loops.BUILD).collision == longest_bucket(hub, 100) == 5
+
+
+def test_speeds_are_over_the_baseline(figures: dict[str, Figure]):
+    for row in rows(figures["trust-fig12"]):
+        assert row["BS"] == 1
+        assert row["VC"] is None
+        assert all(row[name] > 0 for name in ("VH", "CO", "RO (IN)", "RO (OUT)"))
+
+
+@pytest.mark.parametrize(("teams", "chunk"), list(product((1, 2, 3), (1, 2, 7))))
+def test_a_schedule_is_no_shorter_than_it_can_be(teams: int, chunk: int):
+    costs = np.array([5, 1, 1, 9, 2, 2, 2, 30, 1])
+    length = trust_balance.makespan(costs, teams, chunk)
+    pieces = [int(costs[i : i + chunk].sum()) for i in range(0, len(costs), chunk)]
+    assert max(max(pieces), -(-sum(pieces) // teams)) <= length <= sum(pieces)
+    assert teams > 1 or length == sum(pieces)
+
+
+def test_row_costs_are_what_is_hashed_and_looked_up(bench: Bench):
+    of = bench.block(bench.cases[0], "collective")
+    row = neighbours(of)
+    expected = [len(r) + sum(len(row[v]) for v in r) for r in row if len(r) > 1]
+    assert trust_balance.row_costs(of).tolist() == expected
+
+
+@given(multigraphs())
+def test_warp_steps_are_those_of_lists_dealt_by_hand(edges: list[tuple[int, int]]):
+    of = block(edges)
+    row = neighbours(of)
+
+    def rounds(lanes: int) -> int:
+        teams, steps = 32 // lanes, 0
+        for entries in row:
+            busy = [sum(-(-len(row[v]) // lanes) for v in entries[team::teams]) for team in range(teams)]
+            steps += max(busy)
+        return steps
+
+    together = sum(-(-sum(len(row[v]) for v in entries) // 32) for entries in row)
+    found = trust_balance.warp_steps(of)
+    assert found == {
+        "WC": rounds(32),
+        "SW (8)": rounds(8),
+        "SW (16)": rounds(16),
+        "PC": rounds(32) + together,
+        "VC": together,
+    }
+    assert found["VC"] <= found["WC"]
+
+
+def test_imbalances_are_at_least_one(figures: dict[str, Figure]):
+    found = rows(figures["trust-table6"])
+    assert [(row["n"], row["m"], row["tasks"]) for row in found] == [(2, 1, 8), (2, 2, 16)] * 2
+    assert all(row[name] is None or row[name] >= 1 for row in found for name in ("time IR", "work IR", "space IR"))
+
+
+# Fox et al.
+
+
+@given(st.lists(st.integers(1, 400), max_size=60))
+def test_warps_take_all_work_and_no_less_than_their_longest_edge(work: list[int]):
+    array = np.array(work, "int64")
+    for threads in (1, 2, 32, 256):
+        steps = fox._warps(array, threads)
+        assert 32 * int(steps.sum()) >= sum(work)
+        assert int(steps.max(initial=0)) == max((-(-w // threads) for w in work), default=0)
+
+
+def test_work_of_a_search_is_the_shorter_list(bench: Bench):
+    of = bench.block(bench.cases[0])
+    row = neighbours(of)
+    expected = [min(place, len(row[v])) for entries in row for place, v in enumerate(entries)]
+    assert sorted(fox.search_work(of).tolist()) == sorted(w for w in expected if w)
+
+
+@given(multigraphs(), st.booleans())
+def test_binning_puts_each_edge_with_work_into_its_bin(edges: list[tuple[int, int]], merged: bool):
+    of = block(edges)
+    t, row = loops.triple(whole(of)), neighbours(of)
+    places, starts = np.full((of.edges, 2), -1), np.zeros(loops.BINS + 1, "int64")
+    loops._binning(t, merged, places, starts)
+    found = {}
+    for k in range(loops.BINS):
+        for u, p in places[starts[k] : starts[k + 1]].tolist():
+            a, b = p - int(of.offsets[u]), len(row[of.columns[p]])
+            work = a + b if merged else min(a, b)
+            assert work <= 1 << k
+            assert k == 0 or work > 1 << (k - 1)
+            found[p] = u
+    assert sorted(found) == [
+        p for u, r in enumerate(row) for p in range(of.offsets[u], of.offsets[u] + len(r))
+        if p > of.offsets[u] and row[of.columns[p]]
+    ]  # fmt: skip
+
+
+# LSTC
+
+
+def test_no_part_grows_when_proxies_are_removed(figures: dict[str, Figure]):
+    for name, letter in (("lstc-table3", "V"), ("lstc-table4", "E")):
+        found = rows(figures[name])
+        assert all(row[f"{letter}_res"] <= row[f"{letter}_ind"] for row in found)
+        for graph in {row["graph"] for row in found}:
+            of = [row[f"{letter}_res"] for row in found if row["graph"] == graph]
+            assert len(of) == lstc.PARTS + 1
+            assert of[-1] == sum(of[:-1])
+
+
+def test_local_vertices_are_in_their_part(bench: Bench, figures: dict[str, Figure]):
+    totals = {row["graph"]: row["V_res"] for row in rows(figures["lstc-table3"]) if row["part"] == "total"}
+    for case in bench.cases:
+        assert totals[case.name] >= bench.block(case).rows
+
+
+def test_every_way_to_deal_vertices_out_is_there(figures: dict[str, Figure]):
+    pytest.importorskip("pymetis")
+    assert [row["assign"] for row in rows(figures["lstc-table6"])] == ["random", "contiguous", "metis"] * 2
+    assert all(row["total"] == row["partition"] + row["kernel"] for row in rows(figures["lstc-table6"]))
+
+
+def test_a_wider_tile_searches_no_more(figures: dict[str, Figure], bench: Bench):
+    for case, row in zip(bench.cases, rows(figures["lstc-fig7"]), strict=True):
+        searches = [row[str(width)] for width in lstc.WIDTHS]
+        assert searches == sorted(searches, reverse=True)
+        assert searches[-1] >= 1
+        _, a, b = lengths(bench.block(case))
+        expected = sum(-(-x // 64) * y for x, y in zip(a.tolist(), b.tolist(), strict=True)) / int(b.sum())
+        assert searches[0] == pytest.approx(expected)
+
+
+# H-INDEX
+
+
+@given(multigraphs(), st.booleans())
+def test_collisions_are_those_of_an_independent_count(edges: list[tuple[int, int]], longer: bool):
+    of = block(edges, "none")
+    row = neighbours(of)
+    met = entries = 0
+    for u, v in ((u, v) for u, r in enumerate(row) for v in r if r and row[v]):
+        lists = sorted((row[u], row[v]), key=len)
+        of_edge = lists[longer] if len(row[u]) != len(row[v]) else row[v] if longer else row[u]
+        met += sum(count - 1 for count in Counter(x % 32 for x in of_edge).values())
+        entries += len(of_edge)
+    assert loops.collisions(whole(of), longer) == (met, entries)
+
+
+def test_the_published_collisions_of_a_star_product(figures: dict[str, Figure]):
+    found = {row["graph"]: row for row in rows(figures["hindex-fig3"])}
+    assert 2 * found["Theory-16-25-81-B1k"]["shorter"] == 2_304_450
+    assert all(row["shorter"] <= row["longer"] for row in found.values())
+
+
+def test_rates_are_of_the_graphs_that_are_named(figures: dict[str, Figure]):
+    assert [row["graph"] for row in rows(figures["hindex-table4"])] == ["Kronecker 6", "Kronecker 7", "Kronecker 8"]
+    found = {row["graph"]: row for row in rows(figures["hindex-table5"])}
+    assert len(found) == 8
+    assert found["Theory-16-25-B1k"] | {"M edges / s": 0} == {
+        "graph": "Theory-16-25-B1k", "vertices": 442, "edges": 841, "triangles": 400, "M edges / s": 0,
+    }  # fmt: skip
+    assert all(row["M edges / s"] > 0 for row in found.values())
+
+
+# TC-Stream
+
+
+def test_steps_in_turn_add_up(figures: dict[str, Figure]):
+    for row in rows(figures["tcstream-overlap"]):
+        assert row["copy"] is None
+        assert row["in turn"] == pytest.approx(row["load"] + row["count"])
+        assert row["over the longest"] == pytest.approx(row["overlapped"] / max(row["load"], row["count"]))
+        assert row["MB read"] > 0
+
+
+# directions
+
+
+def test_directions_are_computed():
+    table = [["skewed", 40, 9, 9, 9, 8], ["even", 5, 5, 5, 4, 4]]
+    columns = [[row[k] for row in table] for k in (1, 2, 4)]
+    assert [s.agrees for s in trust_hash._collisions_said(*columns)] == [True, True, True]
+    assert [s.agrees for s in trust_hash._collisions_said(columns[0], [41, 5], [50, 5])] == [False, False, False]
+    grown = [["a", 1.0, "ms", 2.0, 1.0, 9.0], ["b", 1.0, "ms", 1.0, 3.0, 9.0]]
+    assert [s.agrees for s in fox._threads_said(grown)] == [True, True, True]
+    slow = [["a", 1.0, "ms", 0.5, 0.6, 0.7], ["b", 1.0, "ms", 0.5, 0.9, 1.0]]
+    assert [s.agrees for s in fox._threads_said(slow)] == [False, False, False]
+
+
+def test_a_figure_agrees_if_all_that_it_says_does():
+    def agrees(*answers: bool | None) -> bool | None:
+        return Figure("", {}, statements=[Statement("p", "h", answer) for answer in answers]).agrees
+
+    assert agrees(True, True) is True
+    assert agrees(True, None) is None
+    assert agrees(None, False) is False
+    assert Statement("p", "h", True, counted=True).answer == "yes, by a count"
+
+
+def test_counts_that_differ_end_it(bench: Bench):
+    case = Case("a path", bench.cases[0].source, triangles=1)
+    with pytest.raises(CountError, match=r"hub counts [0-9,]+ triangles of a path, arithmetic 1"):
+        bench.count(case, "degree", "hub")
+
+
+# the command
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch):
+    for key in SIZES:
+        monkeypatch.setitem(SIZES, key, TINY)
+
+
+def test_plots_and_page(tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "made" / "here"
+    assert main(["bench", "papers", "trust-fig4", "lstc", "--backend", "cpu", "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    command = f"dasktc bench papers --backend cpu --out {out} trust-fig4 lstc"
+    assert found["command"] == command
+    names = ["trust-fig4", "lstc-table3", "lstc-table4", "lstc-table6", "lstc-fig7"]
+    assert [section.get("figure") for section in found["sections"]] == [*names, None]
+    assert {path.name for path in out.iterdir()} == {*(f"{name}.png" for name in names), "papers.html"}
+    assert all((out / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in names)
+    page = (out / "papers.html").read_text()
+    assert all(f'id="{name}"' in page for name in names)
+    assert page.count("data:image/png;base64") == len(names)
+    assert command in page
+    assert found["plots"] == str(out / "papers.html")
+
+
+def test_a_plot_names_graphs_device_and_command():
+    from dasktc.bench.papers.plots import _caption
+
+    caption = _caption(Figure("", {}, graphs=["G", "H"]), "one thread", "dasktc bench papers")
+    assert caption == "graphs: G; H\ndevice: one thread\ncommand: dasktc bench papers"
+
+
+def test_without_matplotlib_text_and_one_line(tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "papers", "trust-table3", "--backend", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if "matplotlib" in line] == [f"plots     {run.NO_PLOTS}"]
+    assert "The longest bucket met, a count" in printed
+    assert "agrees: yes" in printed
+    assert not list(tmp_path.iterdir())
+
+
+def test_quick_ends_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """All of it, as users run it; the limit is two minutes on a laptop."""
+    began = time.process_time()
+    assert main(["bench", "papers", "--quick", "--backend", "cpu", "--out", str(tmp_path)]) == 0
+    assert time.process_time() - began < 90
+    printed = capsys.readouterr().out
+    assert all(f"{name}: " in printed for name in run.FIGURES)
+    assert printed.count("\n  paper:  ") == printed.count("\n  agrees: ") > 30
+
+
+def test_names_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]):
+    assert main(["bench", "papers", "trust-fig5"]) == 2
+    assert "figure 'trust-fig5' does not exist: choose of trust-fig3, " in capsys.readouterr().err
+    assert run.chosen(["fox", "fox-fig4"]) == ["fox-fig4", "fox-fig5"]
+    assert run.chosen([]) == list(run.FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"graphs": "/nowhere"}, "is no folder"), ({"out": __file__}, "is a file"), ({"backend": "tpu"}, "'tpu'")],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        run.run(**options)
+
+
+def test_real_graphs_take_part_where_they_are(tmp_path: Path):
+    from dasktc.bench.papers import graphs
+
+    (tmp_path / graphs.REAL["amazon0601"]).touch()
+    (tmp_path / graphs.REAL["cnr-2000"]).touch()
+    assert [case.name for case in real(str(tmp_path), quick=False)] == ["amazon0601", "cnr-2000"]
+    assert [case.name for case in real(str(tmp_path), quick=True)] == ["amazon0601"]
+    assert real(None, quick=True) == []
+
+
+# on a GPU, emulated
+
+
+@pytest.fixture
+def emulated():
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        kinds = cupy_strict.ndarray.__module__
+        cupy_strict.ndarray.__module__ = "cupy"
+        yield found
+        cupy_strict.ndarray.__module__ = kinds
+
+
+def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: pytest.MonkeyPatch):
+    """Every figure by the real kernels, with fewer settings than on a GPU: each is compiled anew."""
+    monkeypatch.setattr(trust_hash, "LEVELS", (1, 6, 8))
+    monkeypatch.setattr(trust_balance, "CHUNKS", (1, 3))
+    monkeypatch.setattr(lstc, "WIDTHS", (64, 128, 256))
+    monkeypatch.setattr(hindex, "PUBLISHED", {})
+    sizes = TINY._replace(scale=5, wide=5, vertices=50, side=3, rates=(4, 5), stars=1, streamed=(4, 5), tasks=((2, 1),))
+    bench = Bench("cuda", generated(sizes), sizes, quick=True)
+    for name, make in run.FIGURES.items():
+        figure = make(bench)
+        assert figure.rows, name
+        assert all(len(row) == len(figure.columns) for row in figure.rows)
+        assert not any("needs a GPU" in said.here for said in figure.statements), name
+        assert not any(said.counted for said in figure.statements), name
+    assert run._device("cuda") == "emulated"

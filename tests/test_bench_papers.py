@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 from itertools import product
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
-from dasktc.bench.papers import fox, hindex, loops, lstc, run, trust_balance, trust_hash
+from dasktc.bench.papers import fox, hindex, loops, lstc, run, tcstream, trust_balance, trust_collisions, trust_hash
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
@@ -319,14 +320,26 @@ def test_steps_in_turn_add_up(figures: dict[str, Figure]):
         assert row["MB read"] > 0
 
 
+def test_the_next_blocks_are_read_while_one_task_counts():
+    began = {k: threading.Event() for k in range(4)}
+
+    def fetch(k: int) -> int:
+        began[k].set()
+        return k
+
+    for k in tcstream._ahead(fetch, list(began)):
+        assert k + 1 not in began or began[k + 1].wait(10)
+        assert k + 2 not in began or not began[k + 2].is_set()
+
+
 # directions
 
 
 def test_directions_are_computed():
     table = [["skewed", 40, 9, 9, 9, 8], ["even", 5, 5, 5, 4, 4]]
     columns = [[row[k] for row in table] for k in (1, 2, 4)]
-    assert [s.agrees for s in trust_hash._collisions_said(*columns)] == [True, True, True]
-    assert [s.agrees for s in trust_hash._collisions_said(columns[0], [41, 5], [50, 5])] == [False, False, False]
+    assert [s.agrees for s in trust_collisions._collisions_said(*columns)] == [True, True, True]
+    assert [s.agrees for s in trust_collisions._collisions_said(columns[0], [41, 5], [50, 5])] == [False, False, False]
     grown = [["a", 1.0, "ms", 2.0, 1.0, 9.0], ["b", 1.0, "ms", 1.0, 3.0, 9.0]]
     assert [s.agrees for s in fox._threads_said(grown)] == [True, True, True]
     slow = [["a", 1.0, "ms", 0.5, 0.6, 0.7], ["b", 1.0, "ms", 0.5, 0.9, 1.0]]
@@ -459,3 +472,13 @@ def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: py
         assert not any("needs a GPU" in said.here for said in figure.statements), name
         assert not any(said.counted for said in figure.statements), name
     assert run._device("cuda") == "emulated"
+
+
+@pytest.mark.gpu
+def test_quick_on_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["bench", "papers", "--quick", "--backend", "cuda", "--out", str(tmp_path), "--json"]) == 0
+    *found, directions = json.loads(capsys.readouterr().out)["sections"]
+    assert [figure["figure"] for figure in found] == list(run.FIGURES)
+    assert all(figure["rows"] for figure in found)
+    assert not any(said["counted"] for figure in found for said in figure["statements"])
+    assert "0 cannot be told here" in directions["notes"][0]

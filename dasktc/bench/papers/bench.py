@@ -76,7 +76,7 @@ class Bench:
         if key not in self._blocks:
             while len(self._blocks) >= KEPT:
                 del self._blocks[next(iter(self._blocks))]
-            self._blocks[key] = self.prepared(case, partition="whole", reorder=order).blocks[0, 0]
+            self._blocks[key] = self.prepared(case, kernel="merge", partition="whole", reorder=order).blocks[0, 0]
         return self._blocks[key]
 
     def task(self, case: Case, order: str = "degree") -> BlockTask:

@@ -62,7 +62,7 @@ def _removed(bench: Bench, field: int, what: str, letter: str, published: str) -
     shares = [100 * (1 - share) for share in left.values()]
     figure.statements = [
         Statement(
-            f"{published} fewer {what} in all parts together, on every graph",
+            f"fewer {what} in all parts together, on every graph, by {published}",
             f"{spread(shares, '.1f')} % fewer",
             min(shares, default=0.0) > 0,
         )

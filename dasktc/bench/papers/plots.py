@@ -16,8 +16,8 @@ SIZE, DPI = (9.0, 5.4), 120
 GREY = "#555555"
 WIDE = 20
 """Largest over smallest number from which on a logarithmic axis is one."""
-LONG = 14
-"""Letters of a name from which on names are turned."""
+LETTERS = 85
+"""Names below the axis that take more are turned."""
 
 
 def draw(figure: Figure, device: str, command: str) -> bytes:
@@ -63,7 +63,7 @@ def _dress(axes: Any, plot: Plot) -> None:
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))
     if plot.one:
         axes.axhline(1, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    turned = len(plot.x) > 6 or (len(plot.x) > 4 and max(map(len, plot.x)) > LONG)
+    turned = len(plot.x) * max(map(len, plot.x), default=0) > LETTERS
     axes.set_xticks(range(len(plot.x)), plot.x, rotation=35 if turned else 0, ha="right" if turned else "center")
     axes.tick_params(labelsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.7)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dasktc.backend import get_backend, unusable
-from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_hash
+from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_collisions, trust_hash
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure
 from dasktc.bench.papers.graphs import SIZES, generated, real
@@ -29,7 +29,7 @@ FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "trust-fig8": trust_balance.chunk_size,
     "trust-fig12": trust_hash.ablation,
     "trust-fig14": trust_balance.combinations,
-    "trust-table3": trust_hash.max_collision,
+    "trust-table3": trust_collisions.max_collision,
     "trust-table6": trust_balance.imbalance,
     "fox-fig4": fox.log_tpi,
     "fox-fig5": fox.binning_overhead,
@@ -97,7 +97,7 @@ def run(
     for name in names:
         (say or _quiet)(name)
         found.append(_named(FIGURES[name](bench), name, bench))
-    facts = {"machine": machine(), "counted on": device, "load": load(), "versions": versions()}
+    facts = {"machine": machine(), "device": device, "load": load(), "versions": versions()}
     facts["plots"] = _write(found, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
     return Report(command, facts, [*found, _directions(found)])
 
@@ -162,7 +162,7 @@ def _named(figure: Figure, name: str, bench: Bench) -> Figure:
 
 def _directions(figures: list[Figure]) -> Section:
     """What agrees with the papers, statement by statement."""
-    table = Section("What the papers say, and whether it is so here", {"figure": "", "agrees": "", "paper": ""})
+    table = Section("What the papers say, and whether it goes that way here", {"figure": "", "agrees": "", "paper": ""})
     said = [(figure.name, statement) for figure in figures for statement in figure.statements]
     table.rows = [[name, statement.answer, statement.paper] for name, statement in said]
     count = partial(_count, [statement.agrees for _, statement in said])

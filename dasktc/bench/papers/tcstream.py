@@ -74,7 +74,7 @@ def overlap(bench: Bench) -> Figure:
             "vertical partition; kernel tcstream; files out of the page cache before each pass"
             + ("" if hasattr(os, "posix_fadvise") else ", where the system can do that, which this one cannot"),
             "overlapped: another thread reads" + (" and copies" if bench.cuda else "") + " the next sub-task's blocks "
-            "meanwhile; hidden: of what could be",
+            "meanwhile; hidden: of what could be (noise reaches beyond 0 and 1)",
         ],
     )  # fmt: skip
     if not bench.cuda:

@@ -15,7 +15,7 @@ REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numb
 OPTIONAL = {
     "fast_matrix_market": ("faster reading of Matrix Market files", "pip install 'dasktc[readers]'"),
     "igraph": ("dasktc bench cpu", "pip install 'dasktc[bench]'"),
-    "matplotlib": ("plots in notebooks", "pip install 'dasktc[notebook]'"),
+    "matplotlib": ("plots in notebooks and of dasktc bench papers", "pip install 'dasktc[bench]'"),
 }
 
 

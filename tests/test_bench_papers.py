@@ -25,7 +25,7 @@ from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli import main
 from dasktc.csr import BlockTask, OrientedCSR
-from dasktc.errors import CountError, InputError
+from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.options import Options
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source, build
@@ -431,6 +431,12 @@ def test_names_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str])
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         run.run(**options)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured():
+    pytest.importorskip("matplotlib")
+    with pytest.raises(DasktcError, match="cannot be written"):
+        run.run(out=f"{__file__}/plots", say=lambda name: pytest.fail("measures"))
 
 
 def test_real_graphs_take_part_where_they_are(tmp_path: Path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,7 +84,7 @@ def run(
     InputError
         A name or an option makes no sense, or there is no usable GPU for `cuda`.
     DasktcError
-        A plot cannot be written.
+        The folder cannot be written.
     CountError
         Two ways to count disagree.
     """
@@ -125,13 +126,27 @@ def chosen(figures: list[str]) -> list[str]:
 
 
 def _folders(graphs: str | None, out: str | None) -> Path:
-    """The folder to write to, once both make sense."""
+    """The folder to write to, made before anything is measured for it."""
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
     folder = Path(out or OUT)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder} is a file: plots and page go into a folder; name another")
+    if find_spec("matplotlib"):
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say in one line that the folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise DasktcError(
+            f"--out {folder} cannot be written ({error.strerror}): plots and page need a place; name another"
+        ) from error
 
 
 def _backend(name: str) -> str:
@@ -179,15 +194,10 @@ def _write(figures: list[Figure], folder: Path, device: str, command: str, facts
     from dasktc.bench.papers.page import page
     from dasktc.bench.papers.plots import draw
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        images = {figure.name: draw(figure, device, command) for figure in figures}
+    images = {figure.name: draw(figure, device, command) for figure in figures}
+    path, text = folder / "papers.html", page(figures, images, {"command": command, **facts}, _directions(figures))
+    with _writing(folder):
         for name, image in images.items():
             (folder / f"{name}.png").write_bytes(image)
-        path = folder / "papers.html"
-        path.write_text(page(figures, images, {"command": command, **facts}, _directions(figures)), encoding="utf-8")
-    except OSError as error:
-        raise DasktcError(
-            f"{folder} cannot be written ({error.strerror}): the plots are lost, run again; name another --out"
-        ) from error
+        path.write_text(text, encoding="utf-8")
     return str(path)

@@ -339,7 +339,7 @@ def test_directions_are_computed():
     table = [["skewed", 40, 9, 9, 9, 8], ["even", 5, 5, 5, 4, 4]]
     columns = [[row[k] for row in table] for k in (1, 2, 4)]
     assert [s.agrees for s in trust_collisions._collisions_said(*columns)] == [True, True, True]
-    assert [s.agrees for s in trust_collisions._collisions_said(columns[0], [41, 5], [50, 5])] == [False, False, False]
+    assert [s.agrees for s in trust_collisions._collisions_said(columns[0], [41, 5], [50, 6])] == [False, False, False]
     grown = [["a", 1.0, "ms", 2.0, 1.0, 9.0], ["b", 1.0, "ms", 1.0, 3.0, 9.0]]
     assert [s.agrees for s in fox._threads_said(grown)] == [True, True, True]
     slow = [["a", 1.0, "ms", 0.5, 0.6, 0.7], ["b", 1.0, "ms", 0.5, 0.9, 1.0]]

@@ -49,11 +49,11 @@ def _collisions_said(bs: list[Any], co: list[Any], out: list[Any]) -> list[State
             all(c <= b for b, c in zip(bs, co, strict=True)) and (co[worst] < bs[worst] or bs[worst] <= 10),
         ),
         Statement(
-            "RO (OUT) lowers it further or leaves it, on all graphs",
+            "RO (OUT) lowers it further or leaves it, on all graphs but one (WK)",
             f"so on {no_worse} of {len(out)} graphs",
-            no_worse == len(out),
+            no_worse >= len(out) - 1,
         ),
-        Statement("at most 15 with CO and RO (OUT), on graphs that fit a GPU", f"at most {max(out)}", max(out) <= 16),
+        Statement("at most 16 with CO and RO (OUT), on graphs that fit a GPU", f"at most {max(out)}", max(out) <= 16),
     ]
 
 

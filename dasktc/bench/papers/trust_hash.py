@@ -238,7 +238,7 @@ def _better_order(runs: dict[str, dict[str, float | None]]) -> Statement:
 
 
 def _co(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    paper = "CO: 18 times on skewed graphs, 1.01 on others; below 1 where rows are short (FS, OR)"
+    paper = "CO: 18 times on skewed graphs, 1.01 on others, below 1 on FS and OR"
     gains = {name: (s["VH"] or 0.0) / s["CO"] for name, s in runs.items() if s["CO"]}
     best = max(gains, key=lambda name: gains[name])
     here = f"{spread(list(gains.values()))} times, most on {best}"

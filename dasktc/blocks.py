@@ -19,7 +19,7 @@ from dasktc.csr import OrientedCSR
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
 from dasktc.orient import Oriented
-from dasktc.plan import Sizes
+from dasktc.plan_bytes import Sizes
 from dasktc.planners import Block
 from dasktc.shuffle import exchange
 from dasktc.tasks import Tasks

@@ -152,23 +152,30 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 @click.argument("source", nargs=-1)
 @click.option("--vertices", type=int, metavar="V", help="Instead of SOURCE: a graph of this size.")
 @click.option("--edges", type=int, metavar="E", help="Its undirected edges.")
+@click.option("--wedges", type=int, metavar="W", help="Its oriented wedges, from which probes are estimated.")
+@click.option("--gpus", type=int, metavar="G", help="Plan for so many GPUs instead of --workers.")
+@click.option("--rate-edges", type=float, metavar="R", help="Index edges that a worker visits in a second.")
+@click.option("--rate-probes", type=float, metavar="R", help="Elements that a worker tests in a second.")
+@click.option("--rate-network", metavar="BYTES", help="What a worker receives in a second, e.g. 45GB.")
+@click.option("--overhead", type=float, metavar="SECONDS", help="The scheduler's time for a task.")
 @counting
 @reading
 @running
 @printing
 def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
-    """Show what counting SOURCE would run: n, m, tasks, bytes, and whether it fits."""
-    from dasktc.planning import plan_size, plan_source
+    """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""
+    from dasktc.planning import Means, predict_size, predict_source
 
+    means = Means(**{name: options.pop(name) for name in Means.__dataclass_fields__})
     options["columns"] = _columns(options["columns"])
     vertices, edges = options.pop("vertices"), options.pop("edges")
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
     with _progress(quiet) as progress:
         if source:
-            found = plan_source(list(source), progress=progress, **options)
+            found = predict_source(list(source), means=means, progress=progress, **options)
         else:
-            found = plan_size(vertices, edges, **options)
+            found = predict_size(vertices, edges, means=means, **options)
     click.echo(json.dumps(found.to_dict()) if as_json else str(found))
 
 
@@ -249,6 +256,30 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
     """What auto chooses, against every fixed choice of kernel."""
     from dasktc.bench.choose import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("scaling")
+@click.option("--graphs", default="kronecker,random,grid3d,theory", show_default=True, help="What to count.")
+@click.option("--scale", type=int, default=18, show_default=True, help="Of the Kronecker graph.")
+@click.option("--vertices", type=int, default=1 << 20, show_default=True, help="Of the random graph.")
+@click.option("--edges", type=int, default=1 << 23, show_default=True, help="Of the random graph.")
+@click.option("--side", type=int, default=128, show_default=True, help="Of the torus.")
+@click.option("--stars", default="25,81,64", show_default=True, help="Of the theory graph.")
+@click.option("--most", type=int, default=1024, show_default=True, help="Simulated workers.")
+@click.option("--workers", metavar="N,N,...", help="Real workers. Default: as many as there are cores, or GPUs.")
+@click.option("--runs", type=int, default=3, show_default=True, help="The least of so many.")
+@click.option("--rate-network", metavar="BYTES", help="What a simulated worker receives in a second.  [default: 1.1GB]")
+@click.option("--quick", is_flag=True, help="Small graphs, 64 simulated workers, one run.")
+@click.option("--plot", "plots", multiple=True, metavar="OUT", help="Draw it: .png, .svg, .pdf or .html; repeatable.")
+@counting
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_scaling(as_json: bool, debug: bool, **options: Any) -> None:
+    """Speed-up and balance from 1 to 1,024 workers, simulated from measured tasks; real ones beside them."""
+    from dasktc.bench.scaling import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))

@@ -113,7 +113,9 @@ class OrientedCSR:
         begin, end : int
             Positions in `columns`, 0 <= begin <= end <= edges.
         """
-        return replace(self, offsets=self.offsets.clip(begin, end) - begin, columns=self.columns[begin:end])
+        offsets = self.offsets.clip(begin, end)
+        offsets -= begin
+        return replace(self, offsets=offsets, columns=self.columns[begin:end])
 
     @property
     def lower(self) -> bool:
@@ -125,6 +127,10 @@ class OrientedCSR:
         """Bytes that its arrays hold."""
         members = 0 if self.members is None else self.members.nbytes
         return int(self.offsets.nbytes + self.columns.nbytes + members)
+
+    def __sizeof__(self) -> int:
+        """What Dask goes by when it moves, keeps or spills a block."""
+        return object.__sizeof__(self) + self.nbytes
 
 
 def _received(offsets: Array, columns: Array, *state: Any) -> OrientedCSR:

@@ -92,7 +92,7 @@ def read_ids(value: str) -> Ids | None:
     return None if value == "auto" else value  # type: ignore[return-value]
 
 
-def bytes_of(value: int | str | None) -> int | None:
+def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
     """Bytes of a number or of a text such as "4GB".
 
     Raises
@@ -107,9 +107,9 @@ def bytes_of(value: int | str | None) -> int | None:
     try:
         found = int(parse_bytes(value))
     except ValueError:
-        raise InputError(f"--memory {value!r} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
+        raise InputError(f"--{name} {value!r} is not a size in bytes: try 4000000000, 4GB or 4GiB") from None
     if found < 1:
-        raise InputError(f"--memory {value} is below one byte: nothing would fit; give what one worker may use")
+        raise InputError(f"--{name} {value} is below one byte: nothing would fit; give what one worker may use")
     return found
 
 

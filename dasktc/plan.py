@@ -9,34 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dasktc.errors import InputError
-from dasktc.planners import PLANNERS, Block, Numbers, Planner, Triple
+from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_ROW, Scratch, Sizes, block_bytes, task_bytes
+from dasktc.planners import PLANNERS, Block, Planner, Triple
 
-__all__ = ["Limits", "Measure", "Plan", "Proxies", "Scratch", "Sizes", "make_plan", "size"]
-
-Scratch = Callable[[int, int, int], int]
-"""Bytes of kernel scratch for (a task's index edges, edges of the largest block, columns)."""
+__all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "size", "splits_for"]
 
 MAX_PARTS = 64
 MAX_TRIPLES = 10**6
-BYTES_PER_EDGE, BYTES_PER_ROW, BYTES_PER_MEMBER = 4, 8, 4
 WORTH_TRYING = {"proxy": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
 """Values of n that `proxy` tries where none is given: each costs passes over all edges."""
-
-
-class Sizes(NamedTuple):
-    """Sizes of the blocks of a grid, each an int64 array of its shape.
-
-    Attributes
-    ----------
-    edges, rows, columns : array of int64
-    """
-
-    edges: Numbers
-    rows: Numbers
-    columns: Numbers
 
 
 Measure = Callable[[str, int], Sizes]
@@ -73,6 +55,8 @@ class Limits:
         n and m where the caller set them, 1 or more.
     tasks_a_worker : int
         So many at least where the caller set no splits.
+    least_parts : int
+        The smallest n to try.
     """
 
     workers: int
@@ -81,6 +65,7 @@ class Limits:
     parts: int | None = None
     splits: int | None = None
     tasks_a_worker: int = 4
+    least_parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -183,7 +168,7 @@ def make_plan(vertices: int, edges: int, measure: Measure, scratch: Scratch, lim
     ----------
     vertices, edges : int
     measure : callable (partition, n) -> Sizes
-    scratch : callable (index_edges, block_edges, columns) -> int
+    scratch : callable (TaskSize) -> int
     limits : Limits
 
     Returns
@@ -206,7 +191,7 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
     if PLANNERS[partition].replicated:
         yield partition, 1
         return
-    if limits.partition == "auto" and limits.parts in (None, 1):
+    if limits.partition == "auto" and limits.parts in (None, 1) and limits.least_parts == 1:
         yield "whole", 1
         if limits.parts == 1:
             return
@@ -214,8 +199,8 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
         _refuse_too_many(partition, limits.parts)
         yield partition, limits.parts
         return
-    first = 2 if limits.partition == "auto" else 1
-    tried = (n for n in WORTH_TRYING.get(partition, range(first, MAX_PARTS)) if n < MAX_PARTS)
+    first = max(limits.least_parts, 2 if limits.partition == "auto" else 1)
+    tried = (n for n in WORTH_TRYING.get(partition, range(1, MAX_PARTS)) if first <= n < MAX_PARTS)
     yield from ((partition, n) for n in tried if _least(partition, vertices, edges, n) <= limits.memory)
     yield partition, MAX_PARTS
 
@@ -248,15 +233,9 @@ def _plan(
 ) -> Plan:
     planner, width = PLANNERS[partition], PLANNERS[partition].columns(parts)
     triples = planner.triples(parts)
-    splits = limits.splits or -(-limits.tasks_a_worker * limits.workers // len(triples))
-    held, most = sizes.edges.ravel(), int(max(sizes.rows.max(), sizes.columns.max()))
-    row_bytes = BYTES_PER_ROW + BYTES_PER_MEMBER * (partition == "proxy")
-    block_bytes = BYTES_PER_EDGE * held + row_bytes * sizes.rows.ravel() + BYTES_PER_ROW
-    scratches = np.array([scratch(-(-index // splits), int(held.max()), most) for index in held.tolist()])
-    needed = _task_bytes(triples, block_bytes) + scratches[triples[:, 0]]
-    if planner.cut == "edges":
-        needed += 2 * BYTES_PER_ROW * (int(sizes.rows[0, 0]) + 1)  # offsets of the range, made in two steps
-    largest, tables = int(needed.max()), held[triples[:, 1]]
+    splits = limits.splits or splits_for(limits.workers, len(triples), limits.tasks_a_worker)
+    needed = task_bytes(partition, parts, splits, sizes, scratch)
+    largest, tables = int(needed.max()), sizes.edges.ravel()[triples[:, 1]]
     blocks = sorted(divmod(place, width) for place in set(triples[needed.argmax()].tolist()))
     return Plan(
         partition=partition,
@@ -266,7 +245,7 @@ def _plan(
         edges=edges,
         tasks=len(triples) * splits,
         bytes_per_task=largest,
-        bytes_total=int(block_bytes.sum()),
+        bytes_total=int(block_bytes(partition, sizes).sum()),
         block_edges_min=int(tables.min()),
         block_edges_max=int(tables.max()),
         memory=limits.memory,
@@ -276,11 +255,9 @@ def _plan(
     )
 
 
-def _task_bytes(triples: Numbers, block_bytes: Any) -> Any:
-    """Bytes of each triple's blocks, each once."""
-    index, table, stream = triples.T
-    once = block_bytes[index] + block_bytes[table] * (table != index)
-    return once + block_bytes[stream] * ((stream != index) & (stream != table))
+def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
+    """Choose m: so many tasks for each worker, at least."""
+    return -(-tasks_a_worker * workers // triples)
 
 
 def _why(partition: str, parts: int, largest: int, blocks: list[Block], limits: Limits) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,45 @@ from dasktc.cluster import connect
 from dasktc.disk import room_within, usable
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
-from dasktc.plan import Limits, Plan, Sizes, make_plan
-from dasktc.planners import PLANNERS
+from dasktc.plan import MAX_PARTS, Limits, Plan, make_plan
+from dasktc.plan_bytes import Sizes, block_bytes
+from dasktc.planners import PLANNERS, Block
+from dasktc.predict import RATES, Prediction, predict
 from dasktc.stages import Progress, choose_backend, prepare_edges, scratch_of, silent
-from dasktc.tasks import Direct
+from dasktc.tasks import Direct, Tasks
 from dasktc.triangles import as_source
-from dasktc.vertices import check_size
+from dasktc.vertices import MAX_VERTICES
 
-__all__ = ["plan_size", "plan_source"]
+__all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
+
+GPU_MEMORY = int(0.8 * 139 * 2**30)
+"""Bytes planned with on each of `--gpus` where nobody says: 80 % of an H200, as dask-cuda lets a worker fill."""
+MAX_EDGES = 2**53
+"""Bytes of all blocks are then still 64-bit integers."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a prediction is for, beside the graph.
+
+    Attributes
+    ----------
+    gpus : int or None
+        Plan for so many GPUs, whatever is here.
+    wedges : int or None
+        Σ in(v)·out(v), where a size alone is given.
+    rate_edges, rate_probes, overhead : float or None
+        In place of `predict.RATES`.
+    rate_network : int, str or None
+        Bytes a second, e.g. "45GB".
+    """
+
+    gpus: int | None = None
+    wedges: int | None = None
+    rate_edges: float | None = None
+    rate_probes: float | None = None
+    rate_network: int | str | None = None
+    overhead: float | None = None
 
 
 def plan_source(
@@ -53,7 +85,47 @@ def plan_source(
         return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
 
 
-def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **options: Any) -> Plan:
+def predict_source(
+    source: Any,
+    client: Any = None,
+    *,
+    means: Means | None = None,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    ids: str = "auto",
+    skip: int | None = None,
+    workers: int | str | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Prediction:
+    """Read a source, once, plan its count, and predict what that takes; parameters as for `plan_source`.
+
+    Parameters
+    ----------
+    means : Means, optional
+        Its `wedges` have no effect: those of the source are known.
+    """
+    chosen, wanted = Options(**options), means or Means()
+    found = as_source(source, format, columns, ids, skip, chosen.memory)
+    with (
+        connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as connected,
+        within_memory(connected, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
+    ):
+        chosen = choose_backend(tasks, chosen)
+        limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
+        planned_for = None if wanted.gpus is None else "cuda"
+        prepared = prepare_edges(tasks, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
+    sizes = np.ndenumerate(block_bytes(prepared.plan.partition, prepared.sizes))
+    held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
+    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted))
+
+
+def plan_size(
+    vertices: int, edges: int, *, workers: int | str | None = None, gpus: int | None = None, **options: Any
+) -> Plan:
     """Plan the count of a graph of a given size whose blocks all have E/n² edges.
 
     Parameters
@@ -61,27 +133,25 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
     vertices, edges : int
     workers : int, optional
         Tasks at a time; default 1.
+    gpus : int, optional
+        The same, each on a GPU; without `memory` one like an H200.
     **options
         As for `triangle_count`; options of reading are ignored.
     """
-    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "work_dir", "progress"}
-    chosen = Options(**{name: value for name, value in options.items() if name not in reading})
-    given, backend = bytes_of(chosen.memory), chosen.chosen_backend
-    if given is None and (why := unusable(backend)):
+    chosen = _without_reading(options)
+    if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
         raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
-    on_disk = given is not None and backend == "cpu"
-    limits = Limits(
-        workers=_positive("workers", workers) or 1,
-        memory=usable(given) if on_disk and given is not None else Direct().memory(given, backend),
-        partition=chosen.partition,
-        parts=chosen.parts,
-        splits=chosen.splits,
-        tasks_a_worker=tasks_a_worker(chosen.chosen_backend, _positive("workers", workers) or 1),
-    )
-    for name, value in (("vertices", vertices), ("edges", edges)):
+    for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         if value < 0:
             raise InputError(f"--{name} {value} is negative: a graph has 0 or more; give its size")
-    check_size(vertices)
+        if value > most:
+            raise InputError(f"--{name} {value:,} is more than {most:,}: no plan has blocks for it; give its size")
+    given = bytes_of(chosen.memory)
+    on_disk = given is not None and gpus is None and chosen.chosen_backend == "cpu"
+    limits = _limits(Direct(), chosen, _workers(workers, gpus), gpus)
+    limits = replace(limits, least_parts=_least_parts(vertices, chosen))
+    if given is not None and on_disk:
+        limits = replace(limits, memory=usable(given))
     if chosen.partition == "proxy":
         raise InputError(
             "--partition proxy cannot be planned from --vertices and --edges: how many proxies a part has depends on "
@@ -91,7 +161,7 @@ def plan_size(vertices: int, edges: int, *, workers: int | str | None = None, **
         vertices,
         edges,
         lambda partition, n: _even(partition, n, vertices, edges),
-        scratch_of(chosen, edges, room_within(given) if on_disk and given is not None else None),
+        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, gpus and "cuda"),
         limits,
     )
 
@@ -101,6 +171,70 @@ def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:
     shape = (1 if PLANNERS[partition].replicated else parts, PLANNERS[partition].columns(parts))
     held, rows = -(-edges // shape[0] ** 2), max(1, -(-vertices // shape[0]))
     return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, rows)))
+
+
+def predict_size(
+    vertices: int, edges: int, *, means: Means | None = None, workers: int | str | None = None, **options: Any
+) -> Prediction:
+    """Plan the count of a graph of a given size, and predict what it takes; parameters as for `plan_size`.
+
+    Parameters
+    ----------
+    means : Means, optional
+    """
+    wanted = means or Means()
+    plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
+    notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
+    if vertices > MAX_VERTICES:
+        notes.append(f"counting refuses more than {MAX_VERTICES:,} vertices: these blocks could hold them, the edge "
+                     "keys of the stages before cannot")  # fmt: skip
+    return predict(plan, _rates(wanted), None, wanted.wedges, notes)
+
+
+def _without_reading(options: dict[str, Any]) -> Options:
+    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "work_dir", "progress"}
+    return Options(**{name: value for name, value in options.items() if name not in reading})
+
+
+def _least_parts(vertices: int, options: Options) -> int:
+    """The smallest n whose blocks' columns are 32-bit numbers."""
+    least = max(1, -(-vertices // MAX_VERTICES))
+    planner = PLANNERS.get(options.partition)
+    asked = 1 if planner and planner.replicated else options.parts
+    if asked is not None and asked < least:
+        raise InputError(
+            f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} each: ids inside blocks are "
+            f"32-bit; let --partition auto choose n, or give --partition hash2d --parts {least}"
+        )
+    return least
+
+
+def _limits(tasks: Tasks, options: Options, workers: int | None, gpus: int | None) -> Limits:
+    given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
+    memory = tasks.memory(given, backend) if gpus is None else given or GPU_MEMORY
+    each = tasks_a_worker(backend, workers or tasks.workers)
+    return Limits(workers or tasks.workers, memory, options.partition, options.parts, options.splits, each)
+
+
+def _rates(means: Means) -> Any:
+    return RATES["cpu" if means.gpus is None else "cuda"].changed(
+        edges=means.rate_edges,
+        probes=means.rate_probes,
+        network=bytes_of(means.rate_network, "rate-network"),
+        overhead=means.overhead,
+    )
+
+
+def _notes(options: Options, means: Means) -> list[str]:
+    if means.gpus is None or options.memory is not None:
+        return []
+    return ["memory of a GPU: 80 % of an H200's; name --memory for others"]
+
+
+def _workers(workers: int | str | None, gpus: int | None) -> int | None:
+    if workers is not None and gpus is not None:
+        raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
+    return _positive("workers", workers) if gpus is None else _positive("gpus", gpus)
 
 
 def _positive(name: str, value: int | str | None) -> int | None:

@@ -23,7 +23,8 @@ from dasktc.csr import OrientedCSR
 from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack
 from dasktc.orient import Oriented, total, wedges_of
-from dasktc.plan import Proxies, Sizes
+from dasktc.plan import Proxies
+from dasktc.plan_bytes import Sizes
 from dasktc.planners import Block
 from dasktc.shuffle import exchange, splitters
 from dasktc.tasks import Tasks, tree

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from dasktc.backend import AUTO_CUDA, kernels, scratch_bytes, tasks_a_worker, unusable
+from dasktc.backend import AUTO_CUDA, TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
@@ -17,17 +16,8 @@ from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import (
-    BYTES_PER_EDGE,
-    BYTES_PER_MEMBER,
-    BYTES_PER_ROW,
-    Limits,
-    Plan,
-    Scratch,
-    Sizes,
-    make_plan,
-    size,
-)
+from dasktc.plan import Limits, Plan, make_plan, size
+from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch, Sizes
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
 from dasktc.sources import Ids, Source
@@ -127,7 +117,13 @@ def choose_backend(tasks: Tasks, options: Options) -> Options:
 
 
 def prepare_edges(
-    tasks: Tasks, source: Source, options: Options, progress: Progress = silent, workers: int | None = None
+    tasks: Tasks,
+    source: Source,
+    options: Options,
+    progress: Progress = silent,
+    workers: int | None = None,
+    limits: Limits | None = None,
+    planned_for: str | None = None,
 ) -> Prepared:
     """Run the stages up to the plan: read, canonical, orient, reorder, plan.
 
@@ -139,6 +135,10 @@ def prepare_edges(
     progress : callable, optional
     workers : int, optional
         Tasks at a time that the plan is for; default: those of `tasks`.
+    limits : Limits, optional
+        Of other workers that the plan is for, and with
+    planned_for : str, optional
+        their backend; default: the options'.
     """
     backend, began = options.chosen_backend, time.perf_counter()
     # 1. Read the parts of the source.
@@ -163,7 +163,7 @@ def prepare_edges(
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
     layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
-    limits = Limits(
+    limits = limits or Limits(
         workers=workers or tasks.workers,
         memory=tasks.memory(bytes_of(options.memory), backend),
         partition=options.partition,
@@ -179,8 +179,8 @@ def prepare_edges(
         layouts[partition, parts] = found
         return found[1]
 
-    scratch = scratch_of(options, edges.edges, tasks.room)
-    plan = replace(make_plan(size, edges.edges, sizes, scratch, limits), choice=why)
+    beside = scratch_of(options, edges.edges, None if planned_for else tasks.room, planned_for)
+    plan = replace(make_plan(size, edges.edges, sizes, beside, limits), choice=why)
     layout, found = layouts[plan.partition, plan.parts]
     wedges = graph.wedges
     if isinstance(layout, Parted):
@@ -215,19 +215,22 @@ def _refuse_too_many(vertices: int, ids: Ids, how: str, tasks: Tasks) -> None:
         )
 
 
-def scratch_of(options: Options, edges: int, room: int | None) -> Scratch:
+def scratch_of(options: Options, edges: int, room: int | None, planned_for: str | None = None) -> Scratch:
     """What a task takes beside its blocks.
 
     Out of core (`room` is what one call may take) that is also the block that is read ahead of the next task,
     unless all tasks have the same one; and no less than a slab of the block while it is built.
     """
-    alone = partial(scratch_bytes, options.chosen_backend, options.chosen_kernel)
-    many = options.partition in ("proxy", "vertical")
+    backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
+    graph, many = Whole(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
 
-    def beside_blocks(index_edges: int, block_edges: int, columns: int) -> int:
-        block = BYTES_PER_EDGE * block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (columns + 1)
-        ahead = block if many or block_edges < edges else 0
-        return max(alone(index_edges, block_edges, columns) + ahead, min(block, (room or 0) // 4))
+    def alone(of: TaskSize) -> int:
+        return scratch_bytes(backend, kernel, of, graph)
+
+    def beside_blocks(of: TaskSize) -> int:
+        block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
+        ahead = block if many or of.block_edges < edges else 0
+        return max(alone(of) + ahead, min(block, (room or 0) // 4))
 
     return alone if room is None else beside_blocks
 

@@ -357,7 +357,7 @@ def test_a_prepared_graph_is_counted_by_any_kernel(graph):
 def test_another_kernel_keeps_the_budget_too():
     """The plan's bytes hold for the kernel that it was made for."""
     honest = cpu()
-    hungry = replace(honest, scratch_bytes=lambda kernel, edges, most, columns: 10**6 * (kernel == "merge"))
+    hungry = replace(honest, scratch_bytes=lambda kernel, size, graph: 10**6 * (kernel == "merge"))
     edges = random_edges(40, 200, 2)
     with patched_everywhere(hungry):
         with pytest.raises(InputError):

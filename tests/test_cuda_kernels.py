@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, tasks, triangles_of, turned, wedges_of
 
-from dasktc.backend import launch, launch_edges, launch_trust, nvrtc
+from dasktc.backend import TaskSize, launch, launch_edges, launch_trust, nvrtc
 from dasktc.backend.device import describe
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BlockTask, OrientedCSR
@@ -396,8 +396,8 @@ def test_scratch_is_within_its_bound(variant):
             device, blocks = HostDevice(), (task.index, task.table, task.stream)
             device.array = Allocating()
             launch.count(device, task, kernel, macros)
-            most = max(block.edges for block in blocks), max(block.rows for block in blocks)
-            assert device.array.bytes <= launch.scratch_bytes(kernel, 0, *most)
+            size = TaskSize(*(block.edges for block in blocks), max(block.rows for block in blocks))
+            assert device.array.bytes <= launch.scratch_bytes(kernel, size)
 
 
 # on a GPU

@@ -23,7 +23,7 @@ from test_kernels import tasks, turned
 
 import dasktc
 from dasktc import stages, triangles
-from dasktc.backend import device_visit, kernels, launch, scratch_bytes, support_bytes, unusable, visit
+from dasktc.backend import TaskSize, device_visit, kernels, launch, scratch_bytes, support_bytes, unusable, visit
 from dasktc.csr import on_host
 from dasktc.errors import InputError
 from dasktc.formats import text
@@ -414,7 +414,7 @@ def test_a_kernel_that_the_backend_has_not(monkeypatch):
 def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
     """What the client itself asks of a backend imports no GPU library."""
     assert kernels("cuda") == tuple(launch.KERNELS)
-    assert all(scratch_bytes("cuda", kernel, 1000, 1000, 100) > 0 for kernel in kernels("cuda"))
+    assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in kernels("cuda"))
     from dasktc.planning import plan_size
 
     assert plan_size(10**6, 10**7, backend="cuda", memory="8GB").fits

@@ -28,13 +28,15 @@ from pipeline import (
 import dasktc
 from dasktc import blocks as building
 from dasktc import plan as planners
+from dasktc.backend import TaskSize, Whole
 from dasktc.backend.splits import rows_of
 from dasktc.blocks import Axis, Layout, Shape, build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.csr import BlockTask
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
-from dasktc.plan import Limits, Sizes, make_plan, size
+from dasktc.plan import Limits, make_plan, size
+from dasktc.plan_bytes import Sizes
 from dasktc.planning import plan_size, plan_source
 from dasktc.stages import prepare_edges
 from dasktc.tasks import Direct
@@ -70,7 +72,7 @@ def sizes_of(vertices, edges):
     return sizes
 
 
-def no_scratch(index_edges, block_edges, columns):
+def no_scratch(of):
     return 0
 
 
@@ -148,13 +150,14 @@ def test_m_as_asked():
     assert (found.splits, found.tasks) == (3, 24)
 
 
-def bytes_needed(vertices, grid, parts, splits, scratch):
+def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
     """Bytes of the largest task: int32 columns, int64 offsets, a block counted once whatever its roles."""
     rows = max(1, -(-vertices // parts))
     needed = []
     for i, j, k in product(range(parts), repeat=3):
         blocks = {(i, k), (i, j), (k, j)}
-        beside = scratch(-(-int(grid[i, k]) // splits), int(grid.max()), rows)
+        edges = -(-int(grid[i, k]) // splits), int(grid[i, j]), int(grid[k, j])
+        beside = scratch(TaskSize(*edges, rows, cuts, parts))
         needed.append(sum(4 * int(grid[b]) + 8 * (rows + 1) for b in blocks) + beside)
     return max(needed)
 
@@ -164,8 +167,9 @@ def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
     choices = {"whole": [1], "edges": [1], "hash2d": range(1, most + 1), "auto": range(1, most + 1)}[wanted.partition]
     for n in choices:
         splits = wanted.splits or -(-4 * wanted.workers // n**3)
-        needed = bytes_needed(vertices, grid_of(edges)(n), n, splits, scratch)
-        needed += 16 * (max(1, vertices) + 1) if wanted.partition == "edges" else 0  # offsets of a range, twice
+        cuts = 1 if wanted.partition == "edges" else splits
+        needed = bytes_needed(vertices, grid_of(edges)(n), n, splits, scratch, cuts)
+        needed += 8 * (max(1, vertices) + 1) if wanted.partition == "edges" else 0  # offsets of a range
         if needed <= wanted.memory:
             return "whole" if n == 1 and wanted.partition == "auto" else wanted.partition, n, needed
     return None
@@ -181,7 +185,7 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
     memory=st.integers(1, 1_500),
     splits=st.none() | st.integers(1, 3),
     workers=st.integers(1, 9),
-    scratch=st.sampled_from([no_scratch, lambda e, b, c: c, lambda e, b, c: 8 * e + 2 * b + c]),
+    scratch=st.sampled_from([no_scratch, lambda of: of.columns, lambda of: 8 * of.index_edges + 2 * of.block_edges]),
 )
 @example(edges=ALIKE, memory=600, splits=None, workers=1, scratch=no_scratch)
 @settings(max_examples=150)
@@ -223,13 +227,19 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         assert plan.bytes_total == sum(block.nbytes for block in blocks.values())
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
         largest, (_, rows, columns) = 0, graph.prepared.sizes
-        most, most_edges = max(rows.max(), columns.max()), max(block.edges for block in blocks.values())
         assert {place: block.rows for place, block in blocks.items()} == {p: rows[p] for p in blocks}
         for triple in plan.triples():
             index_edges = -(-blocks[triple.index].edges // plan.splits)
-            scratch = cpu().scratch_bytes(kernel, index_edges, most_edges, most)
-            beside = 2 * blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
-            largest = max(largest, scratch + beside + sum(blocks[place].nbytes for place in set(triple.places)))
+            edges_of = index_edges, blocks[triple.table].edges, blocks[triple.stream].edges
+            widest = max(max(rows[place], columns[place]) for place in triple.places)
+            cuts, dealt = (1 if plan.cut == "edges" else plan.splits), (plan.parts if plan.partition == "hash2d" else 1)
+            lower = plan.partition != "vertical" or all(
+                blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
+            )
+            of = TaskSize(*edges_of, widest, cuts, dealt, lower)
+            beside = cpu().scratch_bytes(kernel, of, Whole(plan.edges, graph.options.chosen_reorder == "degree"))
+            beside += blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
+            largest = max(largest, beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
         held = [blocks[triple.table].edges for triple in plan.triples()]
         assert (plan.block_edges_min, plan.block_edges_max) == (min(held), max(held))
@@ -246,7 +256,8 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     block = dasktc.prepare(
         source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
     ).blocks[0, 0]
-    planned = cpu().scratch_bytes(kernel, -(-block.edges // m), block.edges, block.rows)
+    of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
+    planned = cpu().scratch_bytes(kernel, of, Whole(block.edges, reorder == "degree"))
     for split in range(m):
         task = BlockTask(block, block, block, split, m)
         cpu().count(task, kernel)
@@ -332,7 +343,7 @@ def test_a_small_budget_makes_more_parts_and_the_same_count():
     edges = skewed_edges(400, 8_000, 5)
     source, whole = source_of(edges), dasktc.triangle_count(source_of(edges))
     seen = set()
-    for share in (1, 2, 4, 8):
+    for share in (1, 4, 16, 64):
         result = dasktc.triangle_count(source, memory=whole.plan.bytes_per_task // share)
         assert result.plan.fits
         assert result.plan.bytes_per_task <= whole.plan.bytes_per_task // share
@@ -403,9 +414,19 @@ def test_plan_size_refuses_negative_sizes(vertices, edges, name):
         plan_size(vertices, edges)
 
 
-def test_plan_size_refuses_what_counting_would_refuse():
-    with pytest.raises(InputError, match=f"{MAX_VERTICES:,}"):
-        plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
+def test_no_block_has_more_columns_than_32_bits_name():
+    found = plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
+    assert (found.partition, found.parts, found.fits) == ("hash2d", 2, True)
+    assert plan_size(5 * MAX_VERTICES, 10**10, partition="hash2d", memory="1TB").parts == 5
+    for asked in ({"partition": "whole"}, {"partition": "edges"}, {"parts": 4}):
+        with pytest.raises(InputError, match=f"{MAX_VERTICES:,}.*--parts 5"):
+            plan_size(5 * MAX_VERTICES, 10**10, memory="1TB", **asked)
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(65 * 2**31, 5), (5, 2**60)])
+def test_sizes_that_no_plan_has_blocks_for_are_refused(vertices, edges):
+    with pytest.raises(InputError, match="no plan has blocks"):
+        plan_size(vertices, edges)
 
 
 def test_plan_source_is_the_plan_of_the_count():

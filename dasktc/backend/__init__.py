@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from math import isqrt
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -22,7 +23,9 @@ __all__ = [
     "PARTITION_EDGES",
     "PLACES",
     "Backend",
+    "TaskSize",
     "TextIds",
+    "Whole",
     "get_backend",
     "kernels",
     "scratch_bytes",
@@ -56,6 +59,65 @@ class TextIds(NamedTuple):
     arrow: Callable[[Any], Any]
 
 
+class TaskSize(NamedTuple):
+    """What a kernel's scratch depends on.
+
+    Attributes
+    ----------
+    index_edges : int
+        Of the task's split.
+    table_edges, stream_edges : int
+    columns : int
+        The most columns or rows of a block.
+    splits : int
+        Of the index block, by rows.
+    parts : int
+        n where vertices are dealt out in turn, id % n; 1 where blocks have ranges of them.
+    lower : bool
+        In `degree` order neither the table nor the stream block has a column above its row.
+    """
+
+    index_edges: int
+    table_edges: int
+    stream_edges: int
+    columns: int
+    splits: int = 1
+    parts: int = 1
+    lower: bool = True
+
+    @property
+    def block_edges(self) -> int:
+        """Edges of the largest block."""
+        return max(self.splits * self.index_edges, self.table_edges, self.stream_edges)
+
+
+class Whole(NamedTuple):
+    """What is known of the graph that a task's blocks are cut from.
+
+    Attributes
+    ----------
+    edges : int
+    ordered : bool
+        Ids are in `degree` order.
+    """
+
+    edges: int
+    ordered: bool
+
+    @property
+    def longest(self) -> int:
+        """The most entries of an oriented row: each has at least the row's degree d, so d² <= 2 |E|."""
+        return isqrt(2 * self.edges)
+
+    def rows_above(self, entries: int, of: TaskSize) -> int:
+        """The most rows of a block up to its last one with more than `entries` entries.
+
+        In `degree` order no vertex before that one has a lower degree.
+        """
+        before = 2 * self.edges // (entries + 1) if self.ordered else of.columns * of.parts
+        return min(of.columns, -(-before // of.parts))
+
+
 @dataclass(frozen=True)
 class Backend:
     """What the stages need of a device.
@@ -79,9 +141,8 @@ class Backend:
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
-    scratch_bytes : callable (kernel, index_edges, block_edges, columns) -> int
-        Bytes that the kernel allocates for a task beside its blocks: of the task's share of the index
-        edges, the edges of the largest block, and the most columns or rows of a block.
+    scratch_bytes : callable (kernel, TaskSize, Whole or None) -> int
+        Bytes that the kernel allocates for a task beside its blocks, at most; less where the graph is known.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task) -> (supports, triangles, wedges)
@@ -109,7 +170,7 @@ class Backend:
     lookup: Callable[[Any, Any], Any]
     sort: Callable[[Any, int], Any]
     count: Callable[[BlockTask, str], TaskCount]
-    scratch_bytes: Callable[[str, int, int, int], int]
+    scratch_bytes: Callable[[str, TaskSize, Whole | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask], tuple[list[Any], int, int]]
     listing: Callable[[BlockTask, int], Any]
@@ -173,15 +234,15 @@ def kernels(name: str) -> tuple[str, ...]:
     return tuple(cpu.KERNELS)
 
 
-def scratch_bytes(name: str, kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
+def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
     """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
     if name == "cuda":
         from dasktc.backend import launch
 
-        return launch.scratch_bytes(kernel, index_edges, block_edges, columns)
+        return launch.scratch_bytes(kernel, of, graph)
     from dasktc.backend import cpu
 
-    return cpu.scratch_bytes(kernel, index_edges, block_edges, columns)
+    return cpu.scratch_bytes(kernel, of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

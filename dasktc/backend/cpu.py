@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backend import Backend, TextIds, hub, hub_tables, intersect, probes, radix, text, visit
+from dasktc.backend import Backend, TaskSize, TextIds, Whole, hub, hub_tables, intersect, probes, radix, text, visit
 from dasktc.backend.bisection import lstc, tcstream
 from dasktc.backend.hindex import hindex
 from dasktc.backend.jit import Kernel
@@ -28,15 +28,21 @@ __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scrat
 Counts = tuple[int, int, int, int]
 
 
+def _longest_row(offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+    """In pieces, for no array of a block's length is planned for."""
+    firsts = range(0, len(offsets) - 1, BACKEND.chunk)
+    return max((int(np.diff(offsets[first : first + BACKEND.chunk + 1]).max()) for first in firsts), default=0)
+
+
 def _trust(task: BlockTask) -> Counts:
     t = triple(task)
-    longest = int(np.diff(t.table).max(initial=0))
+    longest = _longest_row(t.table)
     return cast(Counts, intersect.trust(t, intersect.bucket_depth(longest)))
 
 
 def _hindex(task: BlockTask) -> Counts:
     t = triple(task)
-    longest = min(int(np.diff(offsets).max(initial=0)) for offsets in (t.table, t.stream))
+    longest = min(_longest_row(t.table), _longest_row(t.stream))
     return cast(Counts, hindex(t, intersect.bucket_depth(longest)))
 
 
@@ -56,8 +62,9 @@ def _tcstream(task: BlockTask) -> Counts:
     return cast(Counts, tcstream(triple(task)))
 
 
-def _hash_bytes(_: int, __: int, columns: int) -> int:
-    return 4 * intersect.LARGE * (1 + intersect.bucket_depth(columns)) + 8 * columns
+def _hash_bytes(of: TaskSize, graph: Whole | None) -> int:
+    longest = of.columns if graph is None else min(of.columns, graph.longest)
+    return 4 * intersect.LARGE * (1 + intersect.bucket_depth(longest)) + (1 << 17)
 
 
 @dataclass(frozen=True)
@@ -72,14 +79,14 @@ class CpuKernel:
         The probes of index edges, from lengths and positions alone.
     compiled : tuple of Kernel
         What it compiles.
-    scratch : callable (index_edges, block_edges, columns) -> int
+    scratch : callable (TaskSize, Whole or None) -> int
         Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
     """
 
     count: Callable[[BlockTask], Counts]
     probes: Rule
     compiled: tuple[Kernel, ...] = ()
-    scratch: Callable[[int, int, int], int] = lambda *_: 0
+    scratch: Callable[[TaskSize, Whole | None], int] = lambda *_: 0
 
 
 _HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
@@ -126,18 +133,18 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     return TaskCount(triangles, wedges, probed, collision, time.thread_time() - start)
 
 
-def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
+def scratch_bytes(kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
     """Bytes that a kernel allocates next to a task's blocks, at most.
 
     Parameters
     ----------
     kernel : str
         One of KERNELS.
-    index_edges, block_edges, columns : int
-        As in `Backend`.
+    of : TaskSize
+    graph : Whole, optional
     """
-    sample = sample_bytes(block_edges, -(-block_edges // max(1, index_edges)))
-    return max(sample, KERNELS[kernel].scratch(index_edges, block_edges, columns))
+    sample = sample_bytes(of.splits * of.index_edges, of.splits) if of.splits > 1 else 0
+    return max(sample, KERNELS[kernel].scratch(of, graph))
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import hub
+from dasktc.backend import TaskSize, Whole, hub
 from dasktc.backend.intersect import Triple
 from dasktc.backend.splits import triple
 from dasktc.csr import Array, BlockTask
@@ -24,6 +24,11 @@ __all__ = ["MOST", "Tables", "count", "forget", "kept", "scratch_bytes"]
 
 MOST = (1 << 31) - 1
 """Most edges put off at once: groups are numbered in 32 bits."""
+FEW, SHARE = 1 << 13, 16
+"""Put off at once are at most FEW edges or one in SHARE of the block: what is planned for is then nearly used.
+
+The ranges of rows that this makes take 0 to 2 % longer, one after another (Kronecker graph of scale 20).
+"""
 
 
 @dataclass
@@ -96,7 +101,7 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     """
     t, place = triple(task), _thread.place
     tables = _tables(task, t, place)
-    most = min(MOST, -(-task.index.edges // task.splits))  # of which scratch_bytes speaks
+    most = _most(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
     while t.begin < t.end:
         found, walked, tested, following = _chunk(t, tables, most)
@@ -132,6 +137,11 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
 def _empty(place: _Place | None) -> None:
     if place is not None:
         place.tables = None
+
+
+def _most(index_edges: int, block_edges: int) -> int:
+    """The most edges put off at once, but for those of a single row."""
+    return min(MOST, index_edges, max(FEW, block_edges // SHARE))
 
 
 def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
@@ -176,15 +186,20 @@ def _aligned_words(words: int) -> Array:
     return spare[skip : skip + words]
 
 
-def scratch_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+def scratch_bytes(of: TaskSize, graph: Whole | None) -> int:
     """Bytes of a task's tables, at most.
 
     Parameters
     ----------
-    index_edges, block_edges, columns : int
-        As in `Backend`.
+    of : TaskSize
+    graph : Whole or None
     """
-    bitmaps = 8 * hub.bitmap_words(_hubs(block_edges, columns))
-    per_column = 4 * columns + columns + columns // 8  # waiting, marker, bits
-    deferred = min(max(index_edges, columns), block_edges)  # of a chunk, or of a row that is longer
-    return bitmaps + per_column + 8 * (deferred + hub.AHEAD) + (1 << 10)
+    columns, index_edges = of.columns, of.splits * of.index_edges
+    longest = columns if graph is None else min(columns, graph.longest)
+    rows = columns if graph is None else graph.rows_above(hub.SHORT, of)
+    marked = rows if graph is not None and graph.ordered and of.lower else columns
+    hubs = _hubs(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
+    bitmaps = 8 * hub.bitmap_words(hubs)
+    tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
+    deferred = min(max(_most(of.index_edges, index_edges), longest), index_edges)  # of a chunk, or of a longer row
+    return bitmaps + tables + 8 * (deferred + hub.AHEAD) + (1 << 10)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from dasktc.backend import device_probes, launch_edges, launch_hub, launch_lstc, launch_trust, probes
+from dasktc.backend import TaskSize, Whole, device_probes, launch_edges, launch_hub, launch_lstc, launch_trust, probes
 from dasktc.backend.device import Counts, Device, Launch, describe
 from dasktc.backend.device_probes import Rule
 from dasktc.backend.nvrtc import Defines
@@ -137,13 +137,14 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
     return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))
 
 
-def scratch_bytes(kernel: str, index_edges: int, block_edges: int, columns: int) -> int:
+def scratch_bytes(kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
     """Bytes that a kernel allocates next to a task's blocks, at most.
 
     Parameters
     ----------
     kernel : str
-    index_edges, block_edges, columns : int
-        As in `Backend`; the first matters less than the second.
+    of : TaskSize
+    graph : Whole, optional
+        Makes no difference.
     """
-    return KERNELS[kernel].scratch(index_edges, block_edges, columns)
+    return KERNELS[kernel].scratch(of.index_edges, of.block_edges, of.columns)

@@ -1,0 +1,134 @@
+"""The tables of `dasktc bench scaling`: a graph's simulated and real points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dasktc.bench.report import Section
+from dasktc.bench.scaled import Priced, Real, Recipe
+from dasktc.bench.simulate import Simulation, simulate
+
+__all__ = ["Curve", "Point", "figure_15", "notes", "table_6"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of simulated workers.
+
+    Attributes
+    ----------
+    priced : Priced
+        The plan's tasks and what each took.
+    ideal : Simulation
+        Blocks on all workers, no overhead: what TRUST measures.
+    whole : Simulation
+        With the scheduler's overhead and blocks that are fetched.
+    """
+
+    priced: Priced
+    ideal: Simulation
+    whole: Simulation
+
+
+@dataclass
+class Curve:
+    """A graph.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    points : list of Point
+        By number of workers.
+    partitioned : list of Point
+        Of the plan with n parts, as in table 6.
+    real : list of Real
+        At least one, fewest workers first.
+    """
+
+    recipe: Recipe
+    points: list[Point] = field(default_factory=list)
+    partitioned: list[Point] = field(default_factory=list)
+    real: list[Real] = field(default_factory=list)
+
+    def point(self, priced: Priced, rate: float) -> Point:
+        """Simulate, with the scheduler's times of the most real workers and blocks received at a rate."""
+        dask = self.real[-1]
+        whole = simulate(priced.costs, priced.workers, dask.overhead, priced.fetches(rate), dask.latency)
+        return Point(priced, simulate(priced.costs, priced.workers), whole)
+
+
+def figure_15(curve: Curve) -> Section:
+    """The speed-up over one worker: TRUST, fig. 15."""
+    table = Section(
+        f"{curve.recipe}: {curve.points[0].priced.edges:,} edges, {curve.points[0].priced.triangles:,} triangles; "
+        "simulated workers, and real ones",
+        {
+            "workers": "d",
+            "n": "d",
+            "m": "d",
+            "tasks": ",d",
+            "kernel s": ".4f",
+            "speed-up": ".2f",
+            "time imbalance": ".3f",
+            "count s": ".4f",
+            "count speed-up": ".2f",
+            "real kernel s": ".4f",
+            "real speed-up": ".2f",
+            "real imbalance": ".3f",
+            "real count s": ".4f",
+        },
+    )
+    first, real = curve.points[0], {counted.workers: counted for counted in curve.real}
+    for point in curve.points:
+        table.rows.append([*_cells(point, first), *_real_cells(real.get(point.priced.workers), curve.real[0])])
+    return table
+
+
+def _cells(point: Point, first: Point) -> list[Any]:
+    priced, ideal, whole = point.priced, point.ideal, point.whole
+    return [
+        priced.workers,
+        priced.parts,
+        priced.splits,
+        len(priced.costs),
+        ideal.kernel,
+        first.ideal.kernel / ideal.kernel,
+        ideal.time_imbalance,
+        whole.seconds,
+        first.whole.seconds / whole.seconds,
+    ]
+
+
+def _real_cells(real: Real | None, alone: Real) -> list[Any]:
+    if real is None:
+        return [None] * 4
+    return [real.kernel, alone.kernel / real.kernel, real.time_imbalance, real.seconds]
+
+
+def table_6(curve: Curve) -> Section:
+    """Time and space imbalance of the graph in parts: TRUST, table 6."""
+    smaller, larger = curve.partitioned
+    table = Section(
+        f"{curve.recipe} in n² blocks, simulated (TRUST, table 6)",
+        {"workers": "d", "n": "d", "m": "d", "kernel s": ".4f", "time imbalance": ".3f", "space imbalance": ".3f"},
+        notes=[f"speed-up from {smaller.priced.workers} to {larger.priced.workers} workers: "
+               f"{smaller.ideal.kernel / larger.ideal.kernel:.2f}"],
+    )  # fmt: skip
+    for point in curve.partitioned:
+        priced, ideal = point.priced, point.ideal
+        sizes = [priced.workers, priced.parts, priced.splits]
+        table.rows.append([*sizes, ideal.kernel, ideal.time_imbalance, priced.space_imbalance])
+    return table
+
+
+def notes(curves: list[Curve], rate: float) -> list[str]:
+    """How to read the tables."""
+    overheads = ", ".join(f"{1000 * c.real[-1].overhead:.2f} ms" for c in curves)
+    latencies = ", ".join(f"{1000 * c.real[-1].latency:.0f} ms" for c in curves)
+    return [
+        "kernel: counting seconds of the busiest worker, blocks in place, as in TRUST; CPU time here, and in real runs",
+        "count: until the last task has ended, with the scheduler's time a task as measured beside each graph "
+        f"({overheads}), its time for any count ({latencies}) and blocks fetched at {rate / 1e9:.3g} GB/s; real: wall "
+        "time on this machine and under its load",
+    ]

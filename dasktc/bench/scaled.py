@@ -1,0 +1,217 @@
+"""What `dasktc bench scaling` measures, each thing in a process of its own: tasks one by one, and real workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from multiprocessing.pool import ThreadPool
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dasktc.bench.simulate import Fetches, shares
+from dasktc.errors import CountError
+
+if TYPE_CHECKING:
+    from dasktc.count import Job, Record
+    from dasktc.graph import Graph
+    from dasktc.options import Options
+    from dasktc.plan import Plan
+    from dasktc.sources import Source
+
+__all__ = ["Priced", "Real", "Recipe", "price", "real_run"]
+
+PARTS, SPLITS = 4, 4
+"""Of the graph of next to nothing that the scheduler's time is measured with: 256 counting tasks."""
+
+
+class Recipe(NamedTuple):
+    """A graph by its generator's name and first arguments."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+    def source(self) -> Source:
+        """The graph."""
+        from dasktc import generate
+
+        makers = {
+            "kronecker": generate.kronecker,
+            "random": generate.random_graph,
+            "grid3d": generate.grid3d,
+            "theory": generate.theory,
+        }
+        found: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
+        return found
+
+    def __str__(self) -> str:
+        return str(self.source().name)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A plan's tasks and what counting each took.
+
+    Attributes
+    ----------
+    workers, parts, splits : int
+    edges, triangles : int
+    space_imbalance : float or None
+    costs : list of float
+        Seconds of each task, in the order of `count.jobs`.
+    triples : list of tuple of int
+        Numbers of the blocks of each triple.
+    block_bytes : list of int
+    """
+
+    workers: int
+    parts: int
+    splits: int
+    edges: int
+    triangles: int
+    space_imbalance: float | None
+    costs: list[float]
+    triples: list[tuple[int, ...]]
+    block_bytes: list[int]
+
+    def fetches(self, rate: float) -> Fetches:
+        """The blocks of its tasks, received at a rate."""
+        needs = [triple for triple in self.triples for _ in range(self.splits)]
+        return Fetches(needs, self.block_bytes, rate)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A count on real workers of one thread each.
+
+    Attributes
+    ----------
+    workers, triangles : int
+    kernel : float
+        Counting seconds of the busiest worker.
+    time_imbalance : float or None
+    seconds : float
+        Wall time of the count.
+    overhead, latency : float
+        Of a graph of next to nothing: wall seconds a task, and those of a count whatever its tasks.
+    """
+
+    workers: int
+    triangles: int
+    kernel: float
+    time_imbalance: float | None
+    seconds: float
+    overhead: float
+    latency: float
+
+
+def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> list[Priced]:
+    """Count the tasks of the plans for some numbers of workers, one after another in this process.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    options : Options
+    workers : list of int
+    runs : int
+        Times that each is counted; the least time is its price.
+    """
+    from dasktc.tasks import Direct
+    from dasktc.triangles import build
+
+    graph = build(Direct(), recipe.source(), options)
+    backend = graph.options.chosen_backend
+    _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads what was compiled
+    return [_price(graph, plan_for(graph.plan, number, options.splits, backend), runs) for number in workers]
+
+
+def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str = "cpu") -> Plan:
+    """The plan of the same blocks for another number of workers.
+
+    Parameters
+    ----------
+    plan : Plan
+    workers : int
+    splits : int, optional
+        m where the caller set it.
+    backend : str
+    """
+    from dasktc.backend import tasks_a_worker
+    from dasktc.plan import splits_for
+
+    triples = plan.tasks // plan.splits
+    m = splits or splits_for(workers, triples, tasks_a_worker(backend, workers))
+    return replace(plan, workers=workers, splits=m, tasks=m * triples)
+
+
+def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
+    counted = [_count(graph, plan, plan.workers) for _ in range(runs)]
+    if len({triangles for _, triangles in counted}) != 1:
+        raise CountError("two counts of one plan differ: report this with the output of `dasktc info`")
+    costs = [min(seconds) for seconds in zip(*(costs for costs, _ in counted), strict=True)]
+    number = {place: k for k, place in enumerate(graph.blocks)}
+    triples = [tuple(number[place] for place in triple.places) for triple in plan.triples()]
+    return Priced(
+        workers=plan.workers,
+        parts=plan.parts,
+        splits=plan.splits,
+        edges=plan.edges,
+        triangles=counted[0][1],
+        space_imbalance=plan.space_imbalance,
+        costs=costs,
+        triples=triples,
+        block_bytes=[int(block.nbytes) for block in graph.blocks.values()],
+    )
+
+
+def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
+    """Seconds of each task and all triangles; each worker's share in a thread that keeps no tables yet."""
+    from dasktc.count import check, jobs
+
+    work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    records = []
+    for share in shares(len(work), workers):
+        part = work[share.start : share.stop]
+        with ThreadPool(1) as fresh:
+            records += fresh.apply(_one_by_one, (graph, part))
+    check(records, plan, graph.prepared.wedges)
+    return [record.count.seconds for record in records], sum(record.count.triangles for record in records)
+
+
+def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
+    from dasktc.count import count_jobs
+
+    return list(count_jobs(graph.tasks, graph.blocks, part))
+
+
+def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
+    """Count on new worker processes, and measure the scheduler's time a task there.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    options : Options
+    workers, runs : int
+        Of which the least times are taken.
+    """
+    from dasktc.cluster import connect
+    from dasktc.triangles import build
+
+    with connect(workers=workers, backend=options.chosen_backend) as tasks:
+        graph = build(tasks, recipe.source(), options)
+        graph.triangle_count()  # compiles, and brings the blocks to the workers
+        results = [graph.triangle_count() for _ in range(runs)]
+        overhead, latency = _dask_seconds(tasks, options)
+    busy = [float(result.tasks.groupby("worker")["seconds"].sum().max()) for result in results]
+    best = results[busy.index(min(busy))]
+    wall = min(result.seconds["count"] for result in results)
+    return Real(workers, best.triangles, min(busy), best.time_imbalance, wall, overhead, latency)
+
+
+def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
+    """Wall seconds a task, and before and after all tasks, of a graph of next to nothing."""
+    from dasktc.triangles import build
+
+    small = Recipe("kronecker", (4,)).source()
+    empty = build(tasks, small, replace(options, partition="hash2d", parts=PARTS, splits=SPLITS))
+    single = build(tasks, small, replace(options, partition="whole", splits=1))
+    many, one = (min(graph.triangle_count().seconds["count"] for _ in range(4)) for graph in (empty, single))
+    overhead = (many - one) / (empty.plan.tasks - 1)
+    return overhead, max(0.0, one - overhead)

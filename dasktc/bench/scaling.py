@@ -1,0 +1,206 @@
+"""`dasktc bench scaling`: how counting scales with workers, beyond those that are here (TRUST, fig. 15 and table 6).
+
+For every number of workers the planner's own task list is really counted here, task after task and each worker's
+share in a thread of its own, so that every worker makes its own tables. Those seconds are scheduled on simulated
+workers (module `simulate`) with the scheduler's time a task as it was measured in the same run. As many real workers
+as there are cores, or GPUs, count too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dasktc.bench import plot
+from dasktc.bench.curves import Curve, figure_15, notes, table_6
+from dasktc.bench.measure import in_fresh_process
+from dasktc.bench.report import Report, load, machine, versions
+from dasktc.bench.scaled import Recipe, price, real_run
+from dasktc.errors import CountError, InputError
+from dasktc.options import Options, bytes_of
+
+__all__ = ["run"]
+
+RATE_NETWORK = 1.1e9
+"""Bytes a second between two workers, TCP."""
+QUICK: dict[str, Any] = {
+    "scale": 13,
+    "vertices": 1 << 14,
+    "edges": 1 << 17,
+    "side": 24,
+    "stars": "9,16,25",
+    "most": 64,
+    "runs": 1,
+}
+GRAPHS = ("kronecker", "random", "grid3d", "theory")
+
+Say = Callable[[str], None]
+
+
+def run(
+    graphs: str = ",".join(GRAPHS),
+    scale: int = 18,
+    vertices: int = 1 << 20,
+    edges: int = 1 << 23,
+    side: int = 128,
+    stars: str = "25,81,64",
+    most: int = 1024,
+    workers: str | None = None,
+    runs: int = 3,
+    rate_network: int | str | None = None,
+    quick: bool = False,
+    plots: tuple[str, ...] = (),
+    say: Say | None = None,
+    **options: Any,
+) -> Report:
+    """Run the benchmark.
+
+    Parameters
+    ----------
+    graphs : str
+        Of kronecker, random, grid3d and theory, those to count.
+    scale : int
+        Of the Kronecker graph, edge factor 16, seed 1.
+    vertices, edges : int
+        Of the random graph.
+    side : int
+        Of the torus.
+    stars : str
+        Leaves of the theory graph's stars.
+    most : int
+        Most simulated workers; a power of two.
+    workers : str, optional
+        Numbers of real workers, e.g. "1,2,4"; default: powers of two up to the cores, or GPUs, that are here.
+    runs : int
+        Times that every task is counted; the least time is taken.
+    rate_network : int or str, optional
+        Bytes that a simulated worker receives in a second; default 1.1 GB.
+    quick : bool
+        Small graphs, 64 workers, one run.
+    plots : tuple of str
+        Files to draw: .png, .svg, .pdf or .html.
+    say : callable (str), optional
+        Told what is being measured.
+    **options
+        Of a count: backend, kernel, partition, parts, reorder, memory.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        An option makes no sense.
+    CountError
+        Two plans count different triangles.
+    """
+    given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
+    sizes, count = QUICK if quick else given, Options(**options)
+    plot.check(plots)
+    recipes = list(_recipes(graphs, sizes))
+    steps, real = _steps(sizes["most"]), _real_workers(workers, count)
+    if sizes["runs"] < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    rate = float(bytes_of(rate_network, "rate-network") or RATE_NETWORK)
+    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    curves = [_curve(recipe, count, steps, real, sizes["runs"], rate, say or _quiet) for recipe in recipes]
+    report = Report(_command(graphs, given, quick, workers, rate_network, options), facts)
+    report.sections = [section for curve in curves for section in (figure_15(curve), table_6(curve))]
+    report.sections[-1].notes += notes(curves, rate)
+    for out in plots:
+        plot.draw(curves, report, Path(out))
+    return report
+
+
+def _quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
+    try:
+        stars = tuple(int(leaves) for leaves in sizes["stars"].split(","))
+    except ValueError:
+        raise InputError(f"--stars {sizes['stars']!r} is no list of whole numbers: give them as in 25,81") from None
+    made = {
+        "kronecker": (sizes["scale"],),
+        "random": (sizes["vertices"], sizes["edges"]),
+        "grid3d": (sizes["side"],),
+        "theory": (stars,),
+    }
+    for name in graphs.split(","):
+        if name not in made:
+            raise InputError(f"--graphs {name!r} is none: choose of {', '.join(made)}, with commas between them")
+        yield Recipe(name, made[name])
+
+
+def _steps(most: int) -> list[int]:
+    """1, 2, 4, ... simulated workers."""
+    if most < 2 or most & (most - 1):
+        raise InputError(f"--most {most} is no power of two above 1: workers are doubled; give one such as 1024")
+    return [1 << power for power in range(most.bit_length())]
+
+
+def _real_workers(given: str | None, options: Options) -> list[int]:
+    if given is None:
+        here = _devices(options.chosen_backend)
+        return [1 << power for power in range(here.bit_length())]
+    try:
+        wanted = sorted({1, *(int(number) for number in given.split(","))})
+    except ValueError:
+        wanted = [0]
+    if wanted[0] < 1:
+        raise InputError(f"--workers {given!r} is no list of numbers from 1 on: give one such as 1,2,4")
+    return wanted
+
+
+def _devices(backend: str) -> int:
+    """Cores, or GPUs, of this machine."""
+    if backend == "cpu":
+        import psutil
+
+        return int(psutil.cpu_count() or 1)
+    from dasktc.backend import get_backend
+
+    return int(get_backend(backend).array.cuda.runtime.getDeviceCount())
+
+
+def _curve(
+    recipe: Recipe, options: Options, steps: list[int], real: list[int], runs: int, rate: float, say: Say
+) -> Curve:
+    curve = Curve(recipe)
+    for number in real:
+        say(f"{recipe}: {number} real workers")
+        curve.real.append(in_fresh_process(real_run, recipe, options, number, runs))
+    say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
+    priced = in_fresh_process(price, recipe, options, steps, runs)
+    curve.points = [curve.point(found, rate) for found in priced]
+    parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
+    say(f"{recipe}: tasks of {parts} parts")
+    apart = in_fresh_process(price, recipe, replace(options, partition="hash2d", parts=parts), steps[-2:], runs)
+    curve.partitioned = [curve.point(found, rate) for found in apart]
+    _compare(curve)
+    return curve
+
+
+def _compare(curve: Curve) -> None:
+    """Refuse to show what does not count the same triangles everywhere."""
+    found = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
+    found |= {counted.triangles for counted in curve.real}
+    if len(found) != 1:
+        raise CountError(
+            f"plans for different numbers of workers count {sorted(found)} triangles of {curve.recipe}: one of them "
+            "is wrong; report this with the output of `dasktc info`"
+        )
+
+
+def _command(
+    graphs: str, given: dict[str, Any], quick: bool, workers: str | None, rate: Any, options: dict[str, Any]
+) -> str:
+    sizes = {} if quick else given
+    changed = {name: value for name, value in options.items() if value != getattr(Options(), name)}
+    wanted = {"graphs": graphs, **sizes, "workers": workers, "rate_network": rate, **changed}
+    named = [f"--{name.replace('_', '-')} {value}" for name, value in wanted.items() if value is not None]
+    return " ".join(["dasktc bench scaling", *(["--quick"] if quick else []), *named])

@@ -1,0 +1,301 @@
+"""Predictions: against loops over all tasks, and against what real runs hold and send."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import tracemalloc
+from collections import defaultdict
+from multiprocessing.pool import ThreadPool
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import complete
+from pipeline import cpu, source_of
+
+from dasktc.cli import main
+from dasktc.count import jobs, task_of
+from dasktc.csr import BlockTask
+from dasktc.errors import InputError
+from dasktc.generate import grid3d, kronecker, random_graph
+from dasktc.options import Options
+from dasktc.planning import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
+from dasktc.predict import RATES, network, predict
+from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import build
+from dasktc.vertices import MAX_VERTICES
+
+SOURCES = {
+    "kronecker": kronecker(15, parts=2),
+    "random": random_graph(2**16, 2**20, parts=2),
+    "grid3d": grid3d(40, parts=2),
+}
+PLANS = {
+    "whole": {"partition": "whole"},
+    "edges": {"partition": "edges"},
+    "hash2d 2": {"partition": "hash2d", "parts": 2},
+    "hash2d 4": {"partition": "hash2d", "parts": 4},
+    "vertical": {"partition": "vertical", "parts": 3},
+    "proxy": {"partition": "proxy", "parts": 3},
+}
+WITHIN = 0.15
+
+
+def close(predicted, measured):
+    return abs(predicted - measured) <= WITHIN * measured
+
+
+# Bytes of tasks
+
+
+def held_by(job, blocks, kernel):
+    """Bytes of a task's blocks, each once, and the most that counting it allocates in a thread that keeps nothing."""
+
+    def count():
+        return cpu().count(task_of(job, *(blocks[place] for place in job.triple.places)), kernel)
+
+    with ThreadPool(1) as fresh:
+        tracemalloc.start()
+        try:
+            fresh.apply(count)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    return peak + sum(blocks[place].nbytes for place in set(job.triple.places))
+
+
+@pytest.mark.parametrize("kernel", ["hub", "trust", "merge"])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("name", SOURCES)
+def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
+    predicted = predict_source(SOURCES[name], kernel=kernel, **PLANS[plan]).plan
+    graph = build(Direct(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
+    work = jobs(graph.plan, kernel, "cpu")
+    held_by(work[0], graph.blocks, kernel)  # imports and compiles
+    largest = max(held_by(job, graph.blocks, kernel) for job in work)
+    assert close(predicted.bytes_per_task, largest)
+    assert predicted.bytes_total == sum(block.nbytes for block in graph.blocks.values())
+
+
+def resident_growth(options):
+    """What a plan says of its largest task, and by how much counting one task lets a process grow, files read."""
+    from tempfile import TemporaryDirectory
+
+    from dasktc.bench.measure import in_fresh_process
+
+    with TemporaryDirectory() as folder:
+        plan = in_fresh_process(save_blocks, folder, options)
+        return plan.bytes_per_task, in_fresh_process(count_saved, folder, plan)
+
+
+def save_blocks(folder, options):
+    graph = build(Direct(), kronecker(18), Options(**options))
+    for (i, j), block in graph.blocks.items():
+        np.savez(f"{folder}/{i}-{j}.npz", offsets=block.offsets, columns=block.columns)
+    return graph.plan
+
+
+def count_saved(folder, plan):
+    from dasktc.backend.hub_tables import forget
+    from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
+    from dasktc.csr import OrientedCSR
+
+    job = jobs(plan, "hub", "cpu")[0]
+    small = build(Direct(), source_of(complete(9)), Options()).blocks[0, 0]
+    cpu().count(BlockTask(small, small, small), "hub")
+    forget()
+    before, blocks = resident_bytes(), {}
+    forget_peak()
+    for place in set(job.triple.places):
+        with np.load(f"{folder}/{place[0]}-{place[1]}.npz") as file:
+            blocks[place] = OrientedCSR(file["offsets"], file["columns"], plan.parts, *place, True)
+    cpu().count(task_of(job, *(blocks[place] for place in job.triple.places)), "hub")
+    return peak_bytes() - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no peak of a process since some moment")
+@pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "edges"}], ids=["whole", "edges"])
+def test_resident_memory_grows_by_what_was_predicted(options):
+    """Tasks of one size: the first of a `hash2d` plan is none of its largest, two of its blocks are one."""
+    predicted, grown = resident_growth(options)
+    assert close(predicted, grown)
+
+
+@pytest.mark.parametrize("plan", ["whole", "edges", "hash2d 2", "hash2d 4"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_size_alone_predicts_about_the_same_bytes(name, plan):
+    """Blocks are not quite alike; those of a torus not at all, for all its vertices have one degree."""
+    real = predict_source(SOURCES[name], workers=3, **PLANS[plan])
+    sized = predict_size(real.plan.vertices, real.plan.edges, workers=3, **PLANS[plan])
+    assert close(sized.plan.bytes_total, real.plan.bytes_total)
+    if (name, plan) != ("grid3d", "hash2d 4"):
+        assert close(sized.plan.bytes_per_task, real.plan.bytes_per_task)
+        assert close(sized.network.total, real.network.total)
+
+
+# Bytes over the network
+
+
+def received_slowly(triples, sizes, splits, workers):
+    """By a loop over all tasks."""
+    tasks = [triple for triple in triples for _ in range(splits)]
+    needs = defaultdict(set)
+    for t, triple in enumerate(tasks):
+        needs[t * workers // len(tasks)] |= set(triple)
+    return [sum(sizes[block] for block in needs[worker]) * (workers - 1) / workers for worker in range(workers)]
+
+
+@given(st.data(), st.integers(1, 9), st.integers(1, 12), st.integers(1, 6))
+@settings(max_examples=200)
+def test_the_network_is_what_a_loop_over_all_tasks_says(data, blocks, workers, splits):
+    block = st.integers(0, blocks - 1)
+    triples = data.draw(st.lists(st.tuples(block, block, block), min_size=1, max_size=20))
+    sizes = data.draw(st.lists(st.integers(0, 10**9), min_size=blocks, max_size=blocks))
+    found = network(np.array(triples), np.array(sizes, "float64"), splits, workers)
+    slow = received_slowly(triples, sizes, splits, workers)
+    assert found.total == pytest.approx(sum(slow), abs=1)
+    assert found.largest == pytest.approx(max(slow), abs=1)
+
+
+def test_the_network_of_a_plan_is_that_of_its_triples_and_blocks():
+    found = predict_source(SOURCES["kronecker"], partition="hash2d", parts=3, splits=2, workers=5)
+    graph = build(Direct(), SOURCES["kronecker"], Options(partition="hash2d", parts=3, splits=2))
+    sizes = {place: block.nbytes for place, block in graph.blocks.items()}
+    slow = received_slowly([triple.places for triple in graph.plan.triples()], sizes, 2, 5)
+    assert found.network.total == pytest.approx(sum(slow), abs=1)
+
+
+def test_a_whole_graph_goes_to_all_workers_but_one():
+    found = predict_source(SOURCES["random"], partition="whole", workers=7)
+    assert found.network.total == pytest.approx(6 * found.plan.bytes_total, abs=1)
+    assert predict_source(SOURCES["random"], partition="hash2d", parts=3, workers=1).network.total == 0
+
+
+def block_bytes_received(dask_worker):
+    return sum(
+        size for got in dask_worker.transfer_incoming_log for key, size in got["keys"].items() if "blocks" in str(key)
+    )
+
+
+@pytest.mark.parametrize("plan", [plan for plan in PLANS if plan != "proxy"])
+@pytest.mark.parametrize("name", ["kronecker", "grid3d"])
+def test_workers_receive_the_bytes_that_were_predicted(client, name, plan):
+    """Of `proxy` only on average: few blocks, each needed by one worker, which may have built it or not."""
+    tasks = OnCluster(client)
+    graph = build(tasks, SOURCES[name], Options(memory="1GB", **PLANS[plan]))
+    predicted = predict_source(SOURCES[name], workers=tasks.workers, memory="1GB", **PLANS[plan])
+    assert predicted.plan.splits == graph.plan.splits
+    assert predicted.plan.bytes_total == sum(tasks.gather([client.submit(nbytes, b) for b in graph.blocks.values()]))
+    before = client.run(block_bytes_received)
+    graph.triangle_count()
+    received = sum(client.run(block_bytes_received).values()) - sum(before.values())
+    assert close(predicted.network.total, received)
+
+
+def nbytes(block):
+    return block.nbytes
+
+
+# Time
+
+
+def test_seconds_are_arithmetic_on_the_stated_rates():
+    rates = RATES["cpu"].changed(edges=100.0, probes=1000.0, network=10, overhead=0.5)
+    plan = plan_size(1_000, 90_000, partition="hash2d", parts=3, splits=2, workers=4, memory="1GB")
+    found = predict(plan, rates, wedges=10**6)
+    work = 3 * 90_000 / 100 + 0.28 * 10**6 / 1000
+    assert found.seconds["count"] == pytest.approx(14 * work / 54)
+    assert found.seconds["scheduler"] == 27
+    assert found.seconds["network"] == pytest.approx(found.network.largest / 10)
+    assert found.seconds["predicted"] == pytest.approx(found.seconds["count"] + found.seconds["network"])
+    assert "edges, probes, network, overhead as given" in found.rates.source
+
+
+def test_more_workers_count_faster_as_long_as_there_are_tasks():
+    seconds = [predict_size(10**6, 10**8, workers=w, splits=8).seconds["count"] for w in (1, 2, 4, 8, 16)]
+    assert seconds == pytest.approx([seconds[0] / w for w in (1, 2, 4, 8, 8)])
+
+
+def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
+    wedges = build(Direct(), source_of(complete(30)), Options()).prepared.graph.wedges
+    assert predict_source(source_of(complete(30))).probes == int(0.28 * wedges)
+    assert predict_size(30, 435, means=Means(wedges=10**6)).probes == 280_000
+    assert "as in a Kronecker graph" in predict_size(30, 435).estimate
+    assert predict_size(30, 15_702_423).probes == 78 * 15_702_423
+
+
+@pytest.mark.parametrize("given", [{"rate_edges": 0.0}, {"rate_probes": -1.0}, {"overhead": -0.1}])
+def test_rates_that_make_no_sense_are_refused(given):
+    (name,) = given
+    with pytest.raises(InputError, match="--" + name.replace("_", "-")):
+        predict_size(10, 10, means=Means(**given))
+
+
+# Sizes that no machine here holds
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges", "gpus", "memory"),
+    [(955_000_000, 37_400_000_000, 8, None), (788_000_000, 42_500_000_000, 1_024, "16GB"),
+     (4 * 10**9, 10**12, 10_000, None), (4 * 10**9, 10**12, 10_000, "16GB")],
+)  # fmt: skip
+def test_large_graphs_are_planned_at_once(vertices, edges, gpus, memory):
+    began = time.process_time()
+    found = predict_size(vertices, edges, means=Means(gpus=gpus), memory=memory)
+    assert time.process_time() - began < 30
+    plan = found.plan
+    assert plan.fits
+    assert plan.tasks >= 4 * gpus
+    assert plan.bytes_per_task <= (16 * 10**9 if memory else GPU_MEMORY)
+    assert -(-vertices // plan.parts) <= MAX_VERTICES
+    assert 0 < found.network.largest <= plan.bytes_total < found.network.total
+    assert any("counting refuses" in note for note in found.notes) == (vertices > MAX_VERTICES)
+
+
+def test_planning_takes_no_memory_by_the_edge():
+    tracemalloc.start()
+    predict_size(955_000_000, 37_400_000_000, means=Means(gpus=8))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**7
+
+
+def test_gpus_are_planned_with_their_own_memory_and_scratch():
+    kron = SOURCES["kronecker"]
+    found, here = predict_source(kron, means=Means(gpus=3)), plan_source(kron, workers=3)
+    assert (found.plan.workers, found.plan.memory, found.plan.splits) == (3, GPU_MEMORY, 12)
+    assert found.plan.bytes_per_task != here.bytes_per_task
+    assert found.plan.bytes_total == here.bytes_total
+    small = predict_source(kron, means=Means(gpus=3), memory="4MB")
+    assert (small.plan.partition, small.plan.fits, small.plan.memory) == ("hash2d", True, 4 * 10**6)
+    with pytest.raises(InputError, match="--workers and --gpus"):
+        predict_size(10, 10, workers=2, means=Means(gpus=2))
+    with pytest.raises(InputError, match="--gpus 0"):
+        predict_size(10, 10, means=Means(gpus=0))
+
+
+# The command line
+
+
+def test_plan_prints_the_prediction(capsys):
+    arguments = ["plan", "--vertices", "955000000", "--edges", "37400000000", "--gpus", "8", "--rate-network", "45GB"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"parts", "splits", "tasks", "bytes_per_task", "bytes_total", "fits"} <= set(found)
+    assert found["rates"]["network"] == 45e9
+    assert found["seconds_predicted"] > found["seconds_network"] == found["bytes_network_worker"] / 45e9
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    assert f"{found['bytes_network']:,} bytes" in text
+    assert "one H200" in text
+    assert "80 % of an H200's" in text
+
+
+def test_plan_of_a_file_prints_the_prediction(capsys, data):
+    assert main(["plan", str(data / "karate.csv.gz"), "--workers", "3", "--json", "--wedges", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bytes_network"] == 2 * found["bytes_total"]
+    assert found["probes"] > 1

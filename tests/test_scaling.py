@@ -1,0 +1,176 @@
+"""`dasktc bench scaling`: real task lists, real counts, tables and a picture."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from typing import Any
+
+import pytest
+
+from dasktc.bench import plot, scaling
+from dasktc.bench.curves import Curve, figure_15, notes, table_6
+from dasktc.bench.report import Report
+from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
+from dasktc.cli import main
+from dasktc.count import jobs
+from dasktc.errors import CountError
+from dasktc.options import Options
+from dasktc.planning import plan_source
+from dasktc.tasks import Direct
+from dasktc.triangles import build
+
+SMALL = Recipe("kronecker", (9,))
+
+
+def priced(workers: int, each: float = 1.0, triangles: int = 7) -> Priced:
+    """4 tasks a worker that take equally long."""
+    return Priced(workers, 1, 4 * workers, 100, triangles, 1.0, [each / workers] * (4 * workers), [(0, 0, 0)], [1000])
+
+
+def curve() -> Curve:
+    found = Curve(SMALL)
+    found.real = [Real(workers, 7, 4.0 / workers, 1.0, 4.5 / workers, 0.001, 0.01) for workers in (1, 2)]
+    found.points = [found.point(priced(workers), 1e9) for workers in (1, 2, 4)]
+    found.partitioned = [found.point(priced(workers), 1e9) for workers in (2, 4)]
+    return found
+
+
+# What is measured
+
+
+@pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])
+def test_every_number_of_workers_has_the_plan_that_the_planner_chooses(asked: dict[str, Any]) -> None:
+    plan = plan_source(SMALL.source(), memory="1GB", **asked)
+    for workers in (1, 2, 7, 40):
+        found = plan_for(plan, workers)
+        assert found == replace(
+            plan_source(SMALL.source(), memory="1GB", workers=workers, **asked),
+            bytes_per_task=plan.bytes_per_task,
+            why=plan.why,
+        )
+
+
+def test_every_task_is_counted_and_has_its_own_price() -> None:
+    options = Options(partition="hash2d", parts=3)
+    alone, many = price(SMALL, options, [1, 20], runs=2)
+    graph = build(Direct(), SMALL.source(), options)
+    assert (len(alone.costs), alone.splits, len(many.costs), many.splits) == (27, 1, 81, 3)
+    assert all(seconds >= 0 for seconds in many.costs)
+    assert sum(many.costs) > 0
+    assert alone.triangles == many.triangles == int(graph.triangle_count())
+    assert many.space_imbalance == graph.plan.space_imbalance
+    places = list(graph.blocks)
+    assert many.block_bytes == [graph.blocks[place].nbytes for place in places]
+    work = jobs(plan_for(graph.plan, 20), "hub", "cpu")
+    needs = many.fetches(1.0).needs
+    assert [tuple(places[block] for block in blocks) for blocks in needs] == [job.triple.places for job in work]
+
+
+def test_splits_stay_as_they_were_asked_for() -> None:
+    assert [found.splits for found in price(SMALL, Options(splits=6), [1, 8], runs=1)] == [6, 6]
+
+
+# What is shown
+
+
+def test_speed_up_is_over_one_worker() -> None:
+    rows = figure_15(curve()).to_dict()["rows"]
+    assert [row["workers"] for row in rows] == [1, 2, 4]
+    assert [row["speed-up"] for row in rows] == pytest.approx([1, 2, 4])
+    assert [row["real speed-up"] for row in rows] == [1.0, 2.0, None]
+    assert [row["time imbalance"] for row in rows] == pytest.approx([1, 1, 1])
+    counts = [row["count s"] for row in rows]
+    assert counts[0] == pytest.approx(0.01 + 4 * (0.001 + 1))
+    assert all(row["count s"] > row["kernel s"] for row in rows)
+    assert rows[2]["count speed-up"] == pytest.approx(counts[0] / counts[2])
+
+
+def test_the_table_of_parts_says_what_twice_the_workers_gain() -> None:
+    table = table_6(curve())
+    assert [row["workers"] for row in table.to_dict()["rows"]] == [2, 4]
+    assert table.notes == ["speed-up from 2 to 4 workers: 2.00"]
+    assert any("1.00 ms" in note and "10 ms" in note for note in notes([curve()], 1e9))
+
+
+def test_plans_that_count_differently_are_not_shown() -> None:
+    found = curve()
+    found.points.append(found.point(priced(8, triangles=8), 1e9))
+    with pytest.raises(CountError, match=r"\[7, 8\] triangles of kronecker scale 9"):
+        scaling._compare(found)
+
+
+def test_without_matplotlib_a_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(plot, "find_spec", lambda name: None)
+    report = Report("dasktc bench scaling", {"machine": "M"}, [figure_15(curve())])
+    for name in ("a.png", "b.html"):
+        plot.draw([curve()], report, tmp_path / name)
+    assert str(report).count("matplotlib is not installed") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf", "a.html"])
+def test_pictures_are_drawn(name: str, tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib")
+    report = Report("dasktc bench <scaling>", {"machine": "a machine"}, [figure_15(curve())])
+    plot.draw([curve()], report, tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    assert len(data) > 5_000
+    if name == "a.html":
+        assert b"bench &lt;scaling&gt;" in data
+        assert b"speed-up" in data
+        assert b"a machine" in data
+    if name == "a.svg":
+        assert b"<svg" in data
+
+
+# The command
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """All in one fresh process: starting one for each takes long."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        monkeypatch.setattr(scaling, "in_fresh_process", lambda *args: pool.submit(*args).result())
+        yield
+
+
+def test_the_command_from_end_to_end(one_process: None, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "scaling.html"
+    sizes = ["--graphs", "kronecker,theory", "--scale", "8", "--stars", "3,4", "--most", "16", "--runs", "1"]
+    arguments = ["bench", "scaling", *sizes, "--workers", "2", "--memory", "1GB", "--plot", str(out), "--json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["sections"]) == 4
+    rows = found["sections"][0]["rows"]
+    assert [(row["workers"], row["m"], row["tasks"]) for row in rows] == [(w, 4 * w, 4 * w) for w in (1, 2, 4, 8, 16)]
+    assert all(row["real kernel s"] is not None for row in rows[:2])
+    assert all(row["real kernel s"] is None for row in rows[2:])
+    assert [(row["workers"], row["n"], row["m"]) for row in found["sections"][1]["rows"]] == [(8, 2, 4), (16, 2, 8)]
+    assert "--scale 8" in found["command"]
+    assert found["command"].endswith("--memory 1GB")
+    assert found["command"] in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--graphs", "kronecker,lattice"), "--graphs 'lattice'"),
+        (("--stars", "3,x"), "--stars '3,x'"),
+        (("--most", "12"), "--most 12"),
+        (("--most", "1"), "--most 1"),
+        (("--runs", "0"), "--runs 0"),
+        (("--workers", "0"), "--workers '0'"),
+        (("--workers", "two"), "--workers 'two'"),
+        (("--plot", "a.txt"), "--plot a.txt"),
+        (("--plot", "nowhere/a.png"), "its folder is not there"),
+        (("--rate-network", "fast"), "--rate-network 'fast'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    arguments: tuple[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "scaling", *arguments]) == 2
+    assert message in capsys.readouterr().err

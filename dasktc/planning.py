@@ -161,7 +161,7 @@ def plan_size(
         vertices,
         edges,
         lambda partition, n: _even(partition, n, vertices, edges),
-        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, gpus and "cuda"),
+        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, None if gpus is None else "cuda"),
         limits,
     )
 

@@ -1,6 +1,6 @@
 """The command line: options in, one number (or one JSON object) out.
 
-Exit 0 done, 2 bad usage or bad input, 1 anything else. An error is one line on stderr.
+Exit 0 done, 2 bad usage or bad input, 130 Ctrl-C, 1 anything else. An error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from typing import Any
 
 import click
 
+from dasktc.clusters import SAMPLES, sample
 from dasktc.errors import DasktcError, InputError
+from dasktc.interrupts import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
 from dasktc.options import ASSIGNMENTS, BACKENDS, KERNELS, PARTITIONS, REORDERS
-from dasktc.tasks import RETRIES
+from dasktc.tasks import RETRIES, WORKER_SECONDS
 
 __all__ = ["cli", "main"]
 
 Command = Callable[..., Any]
+RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security")
+"""Keywords of `connect` that the options of running become."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
+    with dask_hushed(given), one_at_a_time():
+        return _run(given)
+
+
+def _run(given: list[str]) -> int:
     try:
         cli.main(args=given, prog_name="dasktc", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -44,10 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", 1)
+        return _interrupted()
     except BrokenPipeError:
         return 1
     except Exception as error:
+        if was_pressed():
+            return _interrupted()
         if "--debug" in given:
             raise
         if isinstance(error, DasktcError):
@@ -59,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _terminated(number: int, frame: Any) -> None:
     """End as after Ctrl-C, so that hidden files go and workers end."""
     raise SystemExit(128 + number)
+
+
+def _interrupted() -> int:
+    return _fail("interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept", INTERRUPTED)
 
 
 def _fail(text: str, code: int) -> int:
@@ -100,6 +115,18 @@ running = _options(
     click.option("--workers", callback=_workers, metavar="N", help="Start N workers, or all. Default: this process."),
     click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
     click.option("--scheduler-file", metavar="FILE", help="Use the Dask cluster that wrote FILE."),
+    click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under."),
+    click.option(
+        "--worker-timeout",
+        type=float,
+        default=WORKER_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="Give up after so long without any worker.",
+    ),
+    click.option("--tls-ca-file", metavar="PEM", help="Authority that signs the cluster's certificates."),
+    click.option("--tls-cert", metavar="PEM", help="Our certificate."),
+    click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
 )
 printing = _options(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
@@ -108,7 +135,20 @@ printing = _options(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class OneLine(click.Group):
+    """Commands that Ctrl-C ends without the empty line that click prints first, which only a terminal needs."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt as error:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # the terminal has written ^C
+            raise click.Abort from error
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="dasktc")
 def cli() -> None:
     """Exact triangle counting of graphs of any size, with Dask."""
@@ -119,7 +159,6 @@ def cli() -> None:
 @counting
 @reading
 @running
-@click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under.")
 @click.option(
     "--verify",
     type=click.FloatRange(0, 1),
@@ -139,6 +178,7 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
     from dasktc.triangles import triangle_count
 
+    options = _secured(options)
     options["columns"] = _columns(options["columns"])
     with _progress(quiet) as progress:
         result = triangle_count(list(source), progress=progress, **options)
@@ -167,6 +207,7 @@ def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **opt
     from dasktc.planning import Means, predict_size, predict_source
 
     means = Means(**{name: options.pop(name) for name in Means.__dataclass_fields__})
+    options = _secured(options)
     options["columns"] = _columns(options["columns"])
     vertices, edges = options.pop("vertices"), options.pop("edges")
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
@@ -188,6 +229,13 @@ def info(as_json: bool, debug: bool) -> None:
 
     found = collect()
     click.echo(json.dumps(found) if as_json else describe(found))
+
+
+@cli.command()
+@click.argument("kind", type=click.Choice(list(SAMPLES)))
+def cluster(kind: str) -> None:
+    """Print a sample that starts a Dask cluster and counts on it, or (tls) makes certificates for one."""
+    click.echo(sample(kind), nl=False)
 
 
 @cli.group()
@@ -300,16 +348,14 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             force: bool,
             as_json: bool,
             debug: bool,
-            workers: Any,
-            scheduler: Any,
-            scheduler_file: Any,
-            **recipe: Any,
+            **options: Any,
         ) -> None:
             from dasktc.cluster import connect
             from dasktc.write import write_edges
 
-            source = make(**recipe)
-            with connect(workers=workers, scheduler=scheduler, scheduler_file=scheduler_file) as tasks:
+            options = _secured(options)
+            source = make(**{name: value for name, value in options.items() if name not in RUNNING})
+            with connect(**{name: options[name] for name in RUNNING}) as tasks:
                 edges = write_edges(source, out, tasks, force)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
             known = "" if source.triangles is None else f", {source.triangles:,} triangles"
@@ -384,6 +430,14 @@ def theory(stars: str, kind: Any) -> Any:
     except ValueError:
         raise InputError(f"--stars {stars!r} is not a list of whole numbers: give leaves a star, as in 25,81") from None
     return generate.theory(leaves, kind)
+
+
+def _secured(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with `security` instead of three names of files."""
+    from dasktc.security import security_of
+
+    files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]
+    return options | {"security": security_of(*files)}
 
 
 def _columns(text: str | None) -> list[str] | None:

@@ -6,7 +6,6 @@ client of any of them can be passed in.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -15,21 +14,21 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from dasktc.backend import AUTO_CUDA, get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.gpus import devices
-from dasktc.tasks import RETRIES, Direct, OnCluster, Tasks
+from dasktc.interrupts import held, loop_without_interrupts
+from dasktc.security import checked, greet, with_scheme
+from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, OnCluster, Tasks
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
-WORKER_SECONDS = 60
 
 
 @contextmanager
@@ -41,6 +40,8 @@ def connect(
     scheduler_file: str | None = None,
     backend: str = "cpu",
     retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
 ) -> Iterator[Tasks]:
     """Yield the executor that the options name, and close what was started for it.
 
@@ -60,30 +61,37 @@ def connect(
         they find compiled code; that of CUDA by the workers alone.
     retries : int
         Times that a task is submitted again whose worker died more often than Dask forgives.
+    worker_timeout : float
+        Seconds without any worker, at the start or later, after which it gives up.
+    security : distributed.Security, optional
+        Certificates for `scheduler`, `scheduler_file` and `workers`. Default: those of Dask's configuration.
 
     Raises
     ------
     InputError
-        More than one of the options, fewer than one worker, or fewer than no retries.
+        More than one of the options, fewer than one worker, or fewer than no retries; no usable certificates.
     ClusterError
         The scheduler does not answer, or no worker came.
     """
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise InputError(f"--retries {retries!r} is no number from 0 on: give how often to submit a task again")
+    if not isinstance(worker_timeout, (int, float)) or not 0 < worker_timeout < float("inf"):
+        raise InputError(f"--worker-timeout {worker_timeout!r} is no number of seconds above 0: give how long to wait")
     named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} were both given: each names a place to run; keep one")
     if scheduler is not None or scheduler_file is not None:
-        with _remote(scheduler, scheduler_file) as found:
-            yield _on(found, retries)
+        with _remote(scheduler, scheduler_file, checked(security)) as found:
+            yield _on(found, retries, worker_timeout)
     elif workers is not None:
-        with _on_gpus(workers) if _wants_gpus(backend) else _local(workers) as found:
-            yield _on(found, retries)
+        there = checked(security)
+        with _on_gpus(workers, there) if _wants_gpus(backend) else _local(workers, there) as found:
+            yield _on(found, retries, worker_timeout)
     else:
         _step_aside()
         found = client if client is not None else active_client()
-        yield Direct() if found is None else _on(found, retries)
+        yield Direct() if found is None else _on(found, retries, worker_timeout)
 
 
 def active_client() -> Any:
@@ -98,10 +106,10 @@ def active_client() -> Any:
         return None
 
 
-def _on(client: Any, retries: int) -> OnCluster:
+def _on(client: Any, retries: int, worker_timeout: float) -> OnCluster:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
-    tasks = OnCluster(client, WORKER_SECONDS, retries)
+    tasks = OnCluster(client, worker_timeout, retries)
     tasks.wait_for_workers()
     return tasks
 
@@ -120,37 +128,22 @@ def _step_aside() -> None:
 
 
 @contextmanager
-def _remote(address: str | None, file: str | None) -> Iterator[Any]:
+def _remote(address: str | None, file: str | None, security: Any) -> Iterator[Any]:
     from distributed import Client
 
     where = address or file
     try:
-        address = address or _address(file)
-        _greet(address)
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        address = with_scheme(address or _address(file), security)
+        greet(address, security, CONNECT_SECONDS)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, or "
-            "the address is wrong; start one with `dask scheduler` and give the address that it prints"
+            f"no scheduler answered at {where} in {CONNECT_SECONDS} s ({type(error).__name__}): it is not running, the "
+            "address is wrong, or it uses TLS and the address does not say tls://; start one with `dask scheduler` and "
+            "give the address that it prints"
         ) from None
     with client:
         yield client
-
-
-def _greet(address: str) -> None:
-    """Exchange greetings with a scheduler, in time: Client would wait for ever for one that says nothing."""
-    from distributed.comm import connect
-    from distributed.security import Security
-
-    async def greet() -> None:
-        comm = await connect(address, timeout=CONNECT_SECONDS, **Security().get_connection_args("client"))
-        await comm.close()
-
-    async def in_time() -> None:
-        await asyncio.wait_for(greet(), CONNECT_SECONDS)
-
-    with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has an event loop already
-        thread.submit(asyncio.run, in_time()).result()
 
 
 def _address(file: str | None) -> str:
@@ -182,7 +175,7 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
 
 
 @contextmanager
-def _on_gpus(workers: int | str) -> Iterator[Any]:
+def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
     """A worker a GPU, whose cuDF and CuPy share an RMM pool. Nothing here touches a GPU."""
     number = _number(workers, None)
     try:
@@ -203,6 +196,7 @@ def _on_gpus(workers: int | str) -> Iterator[Any]:
             rmm_allocator_external_lib_list=["cupy"],
             dashboard_address=f"127.0.0.1:{_free_port(8787)}",
             silence_logs=logging.CRITICAL,
+            security=security,
         )
     except Exception as error:  # of NVML, of dask-cuda, of the workers
         raise InputError(
@@ -220,25 +214,32 @@ def _protocol() -> str:
 
 
 @contextmanager
-def _local(workers: int | str) -> Iterator[Any]:
+def _local(workers: int | str, security: Any) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
     import dask
     from distributed import Client, LocalCluster
 
     get_backend("cpu")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
-        cluster = LocalCluster(
-            n_workers=number,
-            threads_per_worker=1,
-            dashboard_address=f"127.0.0.1:{_free_port(8787)}",
-            silence_logs=logging.CRITICAL,
-        )
     # A worker that is down for longer than this after a death would not be started again.
     patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
-    with patient, cluster, Client(cluster, set_as_default=False) as client:
-        log.info("dashboard: %s", client.dashboard_link)
-        yield client
+    with patient, loop_without_interrupts() as loop, ExitStack() as opened:
+        try:
+            with held(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
+                cluster = LocalCluster(
+                    n_workers=number,
+                    threads_per_worker=1,
+                    dashboard_address=f"127.0.0.1:{_free_port(8787)}",
+                    silence_logs=logging.CRITICAL,
+                    security=security,
+                    loop=loop,
+                )
+                client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=False))
+            log.info("dashboard: %s", client.dashboard_link)
+            yield client
+        finally:
+            with held():
+                opened.close()
 
 
 def _free_port(wanted: int) -> int:

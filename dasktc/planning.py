@@ -20,7 +20,7 @@ from dasktc.plan_bytes import Sizes, block_bytes
 from dasktc.planners import PLANNERS, Block
 from dasktc.predict import RATES, Prediction, predict
 from dasktc.stages import Progress, choose_backend, prepare_edges, scratch_of, silent
-from dasktc.tasks import Direct, Tasks
+from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
 from dasktc.vertices import MAX_VERTICES
 
@@ -68,6 +68,9 @@ def plan_source(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     work_dir: str | os.PathLike[str] | None = None,
+    retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
@@ -77,9 +80,17 @@ def plan_source(
     """
     chosen = Options(**options)
     found = as_source(source, format, columns, ids, skip, chosen.memory)
+    connected = connect(
+        client,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        retries=retries,
+        worker_timeout=worker_timeout,
+        security=security,
+    )
     with (
-        connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as connected,
-        within_memory(connected, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
+        connected as anywhere,
+        within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
     ):
         chosen = choose_backend(tasks, chosen)
         return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
@@ -98,6 +109,9 @@ def predict_source(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     work_dir: str | os.PathLike[str] | None = None,
+    retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Prediction:
@@ -110,9 +124,17 @@ def predict_source(
     """
     chosen, wanted = Options(**options), means or Means()
     found = as_source(source, format, columns, ids, skip, chosen.memory)
+    connected = connect(
+        client,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        retries=retries,
+        worker_timeout=worker_timeout,
+        security=security,
+    )
     with (
-        connect(client, scheduler=scheduler, scheduler_file=scheduler_file) as connected,
-        within_memory(connected, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
+        connected as anywhere,
+        within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
     ):
         chosen = choose_backend(tasks, chosen)
         limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
@@ -136,7 +158,7 @@ def plan_size(
     gpus : int, optional
         The same, each on a GPU; without `memory` one like an H200.
     **options
-        As for `triangle_count`; options of reading are ignored.
+        As for `triangle_count`; options of reading and of running are ignored.
     """
     chosen = _without_reading(options)
     if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
@@ -192,7 +214,8 @@ def predict_size(
 
 
 def _without_reading(options: dict[str, Any]) -> Options:
-    reading = {"format", "columns", "ids", "skip", "scheduler", "scheduler_file", "work_dir", "progress"}
+    running = {"scheduler", "scheduler_file", "work_dir", "retries", "worker_timeout", "security", "progress"}
+    reading = {"format", "columns", "ids", "skip"} | running
     return Options(**{name: value for name, value in options.items() if name not in reading})
 
 

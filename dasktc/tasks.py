@@ -18,10 +18,12 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from dasktc.errors import ClusterError
+from dasktc.scheduler import free_stranded, retry_erred
 
-__all__ = ["RETRIES", "Direct", "OnCluster", "Tasks", "available", "tree"]
+__all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "OnCluster", "Tasks", "available", "tree"]
 
 RETRIES = 10
+WORKER_SECONDS = 60
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
@@ -168,7 +170,7 @@ class OnCluster:
     def reserve(self, needed: int) -> None:
         """Nothing: workers move to disk what does not fit."""
 
-    def __init__(self, client: Any, patience: float = 60, retries: int = RETRIES) -> None:
+    def __init__(self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES) -> None:
         self.client = client
         self._patience, self._retries = patience, retries
         self._deaths: Counter[Any] = Counter()
@@ -179,7 +181,7 @@ class OnCluster:
     @property
     def workers(self) -> int:
         """Threads over all workers now, at least 1."""
-        cores: list[int] = list(self.client.ncores().values())
+        cores: list[int] = list(self._ask(self.client.ncores).values())
         return max(1, sum(cores))
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
@@ -187,9 +189,13 @@ class OnCluster:
 
         Without one, in what Dask lets it fill, or in what its GPU has available now.
         """
-        self.wait_for_workers()
-        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        there: dict[str, int] = self.client.run(available, backend) if backend != "cpu" and not budget else {}
+        found: dict[str, Any] = {}
+        while not found:  # the client's own poll, which asks for no worker, may take the answer's place
+            self.wait_for_workers()
+            found = self._ask(self.client.scheduler_info, n_workers=-1)["workers"]
+        there: dict[str, int] = (
+            self._ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
+        )
         shares: list[int] = [
             (budget or there.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
             for address, worker in found.items()
@@ -209,14 +215,29 @@ class OnCluster:
         ClusterError
             None came in time.
         """
+        if not self._have_workers():
+            raise ClusterError(
+                f"no worker joined {self._address} in {self._patience:g} s: none was started, they died, or they "
+                "cannot reach it; start one with `dask worker ADDRESS`, or wait longer with --worker-timeout"
+            )
+
+    def _have_workers(self) -> bool:
+        """Whether there is a worker, or one comes in time."""
         began = time.monotonic()
-        while not self.client.ncores():
-            if time.monotonic() - began > self._patience:
-                raise ClusterError(
-                    f"no worker joined {self.client.scheduler.address} in {self._patience} s: none was started, they "
-                    "died, or they cannot reach it; start one with `dask worker ADDRESS`"
-                )
+        while not (found := bool(self._ask(self.client.ncores))) and time.monotonic() - began < self._patience:
             time.sleep(0.1)
+        return found
+
+    def _ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Ask the scheduler something; not to reach it is an error of the cluster."""
+        try:
+            return question(*args, **options)
+        except OSError as error:
+            raise _lost(error) from error
+
+    @property
+    def _address(self) -> str:
+        return str(self.client.scheduler.address)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute them on the cluster; their values stay there."""
@@ -269,7 +290,7 @@ class OnCluster:
         their input is. A preference is not a demand: the calls of a worker that dies go to others.
         """
         work = list(calls)
-        slots = sorted(address for address, threads in self.client.ncores().items() for _ in range(threads))
+        slots = sorted(address for address, threads in self._ask(self.client.ncores).items() for _ in range(threads))
         futures = [
             self.submit(stage, function, *call, prefer=slots[i * len(slots) // len(work)] if slots else None)
             for i, call in enumerate(work)
@@ -310,10 +331,20 @@ class OnCluster:
             if any(_was_killed(future) for future, _ in batch):
                 return
             if not batch and time.monotonic() - checked > 1:
-                self.wait_for_workers()
+                self._see_to_workers()
                 checked = time.monotonic()
             if not batch:
                 time.sleep(pause)
+
+    def _see_to_workers(self) -> None:
+        """Give up when all workers are lost for good; let tasks go on whose preferred worker is."""
+        if not self._have_workers():
+            raise ClusterError(
+                f"all workers of {self._address} were lost, and none came back in {self._patience:g} s: they died or "
+                "were stopped; start some with `dask worker ADDRESS` and run again, or wait longer with "
+                "--worker-timeout"
+            )
+        self._ask(free_stranded, self.client, self._token)
 
     def _again(self, futures: list[Any]) -> None:
         """Have those tasks run again that Dask gave up because workers died under them, or under what they need.
@@ -327,11 +358,7 @@ class OnCluster:
             if self._deaths[error.task] > self._retries:
                 raise self._deadly(error) from error
 
-        def retry(keys: list[Any], dask_scheduler: Any) -> None:
-            tasks = dask_scheduler.tasks  # here and now: to retry a task that already runs again may hang it
-            dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
-
-        self.client.run_on_scheduler(retry, [future.key for future in killed])
+        self._ask(retry_erred, self.client, [future.key for future in killed])
         told = time.monotonic() + 5
         while any(future.status == "error" for future in killed) and time.monotonic() < told:
             time.sleep(0.001)  # the scheduler's message is on its way
@@ -377,10 +404,19 @@ def _one_line() -> Iterator[None]:
     try:
         yield
     except CancelledError as error:
+        if "scheduler-connection-lost" in str(error):
+            raise _lost(error) from error
         why = " ".join(str(error).split())
         raise ClusterError(
             f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
         ) from error
+
+
+def _lost(error: Exception) -> ClusterError:
+    return ClusterError(
+        f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
+        "cluster and run again (a count with --checkpoint goes on where it was)"
+    )
 
 
 def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int = 8) -> Any:

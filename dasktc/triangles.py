@@ -18,7 +18,7 @@ from dasktc.outputs import Outputs
 from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
-from dasktc.tasks import RETRIES, Tasks
+from dasktc.tasks import RETRIES, WORKER_SECONDS, Tasks
 from dasktc.workdir import check_place
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
@@ -44,6 +44,8 @@ def triangle_count(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
     verify: float = 0.0,
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -91,6 +93,11 @@ def triangle_count(
         Count on the cluster of a running scheduler.
     retries : int
         Times that a task is submitted again whose worker died more often than Dask forgives (3 times).
+    worker_timeout : float
+        Seconds without any worker, at the start or later, after which the count ends with an error.
+    security : distributed.Security, optional
+        TLS certificates for `scheduler`, `scheduler_file` or `workers`. Default: those of Dask's configuration.
+        A client that is passed has its own.
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
@@ -149,6 +156,8 @@ def triangle_count(
         scheduler_file=scheduler_file,
         backend=options.backend,
         retries=retries,
+        worker_timeout=worker_timeout,
+        security=security,
     )
     with (
         connected as anywhere,
@@ -178,6 +187,7 @@ def prepare(
     ids: str = "auto",
     skip: int | None = None,
     retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
     seed: int = 0,
     work_dir: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
@@ -200,7 +210,7 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     found = as_source(source, format, columns, ids, skip, memory)
-    with connect(client, retries=retries) as tasks:
+    with connect(client, retries=retries, worker_timeout=worker_timeout) as tasks:
         return build(
             limited(tasks, memory, work_dir, backend=options.chosen_backend), found, options, progress or silent
         )

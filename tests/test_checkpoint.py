@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,12 +13,15 @@ from unittest import mock
 import pytest
 from oracle import triangles
 from pipeline import random_edges, skewed_edges, source_of
+from processes import cluster_of, until
 
 import dasktc
 from dasktc import checkpoint, generate
 from dasktc import graph as graphs
 from dasktc.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
+from dasktc.tasks import Direct
+from dasktc.write import write_edges
 
 EDGES = skewed_edges(80, 600, 3)
 EXPECTED = triangles(EDGES)
@@ -211,7 +215,7 @@ def test_an_empty_graph(tmp_path):
 def test_the_whole_program_is_killed_again_and_again(tmp_path):
     """SIGKILL as soon as some tasks are on disk; each run goes on from what the last one left."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
-    dasktc.write.write_edges(generate.kronecker(14), graph, dasktc.tasks.Direct())
+    write_edges(generate.kronecker(14), graph, Direct())
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
     command += ["--parts", "4", "--splits", "4", "--reorder", "degree", "--checkpoint", str(kept), "--quiet"]
     held = 1
@@ -228,6 +232,48 @@ def test_the_whole_program_is_killed_again_and_again(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.stdout.strip(), done.stderr) == ("2843668", "")
     assert lines(kept / FILE) == 4**3 * 4 + 1
+
+
+IMPATIENT = """
+import sys
+from dasktc import cli, cluster
+
+cluster.CONNECT_SECONDS = 2
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_the_scheduler_and_the_client_are_killed(tmp_path):
+    """Each time the same command, on another cluster, goes on from what was finished."""
+    graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
+    write_edges(generate.kronecker(14), graph, Direct())
+    command = [sys.executable, "-c", IMPATIENT, "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
+    command += ["--parts", "4", "--splits", "4", "--scheduler-file", str(tmp_path / "scheduler.json")]
+    command += ["--checkpoint", str(kept)]
+    held = 1
+
+    def begun():
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until(lambda: lines(kept / FILE) >= held + 20 or running.poll() is not None)
+        return running
+
+    with cluster_of(tmp_path, ("127.0.0.1", "127.0.0.1")) as found:
+        running = begun()
+        running.kill()
+        running.communicate()
+        held = lines(kept / FILE)
+        running = begun()
+        found.scheduler.kill()
+        out, err = running.communicate(timeout=PATIENCE)
+    assert (out, running.returncode, err.count("\n")) == ("", 1, 1)
+    assert err.startswith("dasktc: error: the scheduler does not answer any more (")
+    held = lines(kept / FILE)
+    assert 1 + 2 * 20 <= held < 4**3 * 4
+    with cluster_of(tmp_path, ("127.0.0.1",), within=((),)):
+        done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=PATIENCE)
+    found = json.loads(done.stdout)
+    assert (found["triangles"], found["resumed"], done.stderr) == (2_843_668, held - 1, "")
 
 
 def lines(file):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import LocalCluster
 
 from dasktc.cli import main
 from dasktc.errors import CountError
@@ -149,6 +151,12 @@ def refused(code: int, out: str, err: str, wanted: int, *named: str) -> None:
         (("count", "{triangle}", "--splits", "0"), "--splits 0"),
         (("count", "{triangle}", "--splits", "-1"), "--splits -1"),
         (("count", "{triangle}", "--retries", "-1"), "--retries -1"),
+        (("count", "{triangle}", "--worker-timeout", "0"), "--worker-timeout 0"),
+        (("count", "{triangle}", "--tls-cert", "{tmp}/none.pem"), "--tls-cert"),
+        (("plan", "{triangle}", "--retries", "-1"), "--retries -1"),
+        (("generate", "random", "{tmp}/out.txt", "--retries", "-1"), "--retries -1"),
+        (("generate", "random", "{tmp}/out.txt", "--tls-key", "{tmp}/none.pem"), "--tls-key"),
+        (("cluster", "nonsense"), "kubernetes"),
         (("count", "{triangle}", "--parts", "two"), "two"),
         (("count", "{triangle}", "--memory", "plenty"), "plenty"),
         (("count", "{triangle}", "--memory", "0"), "--memory 0"),
@@ -219,6 +227,28 @@ def test_plan_of_a_size(run: Any) -> None:
     assert code == 0
     assert found["fits"]
     assert (found["partition"], found["tasks"]) == ("hash2d", found["parts"] ** 3 * found["splits"])
+
+
+def test_options_of_running_are_those_of_every_command(run: Any, triangle: Path, tmp_path: Path) -> None:
+    running = ("--retries", 3, "--worker-timeout", 5)
+    for arguments in (
+        ("count", triangle),
+        ("plan", triangle),
+        ("plan", "--vertices", 10, "--edges", 20),
+        ("generate", "kronecker", tmp_path / "out.txt", "--scale", 5),
+    ):
+        assert run(*arguments, *running)[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("count", "{triangle}"), ("plan", "{triangle}"), ("generate", "grid3d", "{out}")]
+)
+def test_a_cluster_without_workers(run: Any, triangle: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    filled = [a.format(triangle=triangle, out=tmp_path / "out.parquet") for a in arguments]
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as empty:
+        found = run(*filled, "--scheduler", empty.scheduler_address, "--worker-timeout", 0.3)
+    refused(*found, 1, "no worker joined", "in 0.3 s", "--worker-timeout")
+    assert not (tmp_path / "out.parquet").exists()
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from dasktc import generate
 from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.objects import from_object
+from dasktc.planning import plan_source
 from dasktc.sources import ReadOptions, Source
 from dasktc.tasks import Direct, OnCluster
 
@@ -304,7 +305,6 @@ def test_what_is_no_client_is_refused():
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(places, "CONNECT_SECONDS", 1)
-    monkeypatch.setattr(places, "WORKER_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -361,13 +361,20 @@ def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
 
 
 @pytest.mark.timeout(PATIENCE)
-def test_a_cluster_without_workers_is_refused(short):
+@pytest.mark.parametrize("door", [dasktc.triangle_count, dasktc.prepare, plan_source])
+def test_a_cluster_without_workers_is_refused(door):
     with (
         local_cluster(n_workers=0, processes=False) as empty,
         Client(empty, set_as_default=False) as client,
-        pytest.raises(ClusterError, match="no worker joined"),
+        pytest.raises(ClusterError, match=r"no worker joined inproc://\S+ in 0\.5 s: .*--worker-timeout$"),
     ):
-        dasktc.triangle_count(TRIANGLE, client)
+        door(TRIANGLE, client, worker_timeout=0.5)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "60"])
+def test_a_time_out_that_is_no_time_is_refused(seconds):
+    with pytest.raises(InputError, match=r"--worker-timeout .* is no number of seconds above 0"):
+        dasktc.triangle_count(TRIANGLE, worker_timeout=seconds)
 
 
 @pytest.mark.timeout(2 * PATIENCE)
@@ -381,7 +388,7 @@ def test_workers_may_come_late():
 
 @pytest.mark.timeout(2 * PATIENCE)
 @pytest.mark.parametrize("stage", ["orient", "count"])
-def test_a_cluster_whose_workers_go_for_good_is_refused(short, threads, inner, stage):
+def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage):
     """Dask itself would wait for ever."""
 
     def leave(now, done, total):
@@ -389,8 +396,9 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(short, threads, inner, s
             threads.scale(0)
             until(lambda: not threads.scheduler.workers)
 
-    with pytest.raises(ClusterError, match="worker"):
-        dasktc.triangle_count(source_of(random_edges(50, 400, 5), parts=3), inner, progress=leave, memory="1GB")
+    source = source_of(random_edges(50, 400, 5), parts=3)
+    with pytest.raises(ClusterError, match=r"all workers of inproc://\S+ were lost, and none came back in 0\.5 s: "):
+        dasktc.triangle_count(source, inner, progress=leave, memory="1GB", worker_timeout=0.5)
 
 
 @pytest.mark.timeout(2 * PATIENCE)
@@ -593,6 +601,19 @@ def test_without_any_worker_left_memory_is_an_error_of_the_cluster():
     """All of them may have died just now."""
     with pytest.raises(ClusterError):
         OnCluster(FakeClient(), patience=0.2).memory()
+
+
+def test_an_answer_that_was_overwritten_is_asked_for_again():
+    """Dask's client polls its scheduler, for everything but the workers, into the same place."""
+    client, asked = FakeClient((10**10, 1)), []
+    answer = client.scheduler_info
+
+    def overwritten(n_workers):
+        asked.append(n_workers)
+        return answer(n_workers) if len(asked) > 2 else {"workers": {}}
+
+    client.scheduler_info = overwritten
+    assert OnCluster(client).memory() == 6 * 10**9
 
 
 def test_keys_are_unique_in_several_threads():

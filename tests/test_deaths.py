@@ -96,15 +96,76 @@ def killing(mortal, seed, kills):
 
 
 @pytest.mark.timeout(4 * PATIENCE)
-@pytest.mark.parametrize("seed", range(4))
-def test_the_count_is_exact_while_workers_die(mortal, seed):
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        *((seed, {"partition": "hash2d", "parts": 3, "splits": 1}) for seed in range(3)),
+        *((seed, {"partition": "whole", "splits": 27}) for seed in range(3, 5)),
+    ],
+    ids=str,
+)
+def test_the_count_is_exact_while_workers_die(mortal, seed, options):
     """More often than Dask forgives a task."""
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
-    options = {"partition": "hash2d", "parts": 3, "splits": 1, "memory": "1GB", "verify": 0.1, "seed": seed}
     with killing(mortal, seed, kills=6) as killed:
-        result = dasktc.triangle_count(GRAPH, mortal.client, **options)
+        result = dasktc.triangle_count(GRAPH, mortal.client, memory="1GB", verify=0.1, seed=seed, **options)
     assert killed
     assert (int(result), result.edges, result.plan.tasks) == (TRIANGLES, EDGES, 27)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [(1, {"partition": "hash2d", "parts": 3, "splits": 1}), (2, {"partition": "whole", "splits": 27})],
+    ids=str,
+)
+def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
+    """Every task says where it runs: all its runs but the last were on workers that were killed meanwhile."""
+    mortal.client.wait_for_workers(2, timeout=PATIENCE)
+    graph = dasktc.prepare(GRAPH, mortal.client, memory="1GB", **options)
+    rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
+    strikes = rng.sample(range(1, 24), 3)
+    calls = [(job, log, *(graph.blocks[p] for p in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
+    for record in graph.tasks.each("count", counted_and_logged, calls):
+        taken[str(record.job)] = record
+        if len(taken) in strikes:
+            killed.append(rng.choice(pids(mortal)))
+            kill(killed[-1])
+    assert sum(record.count.triangles for record in taken.values()) == TRIANGLES
+    runs: dict[str, list[int]] = {}
+    for line in log.read_text().splitlines():
+        job, _, pid = line.rpartition(" ")
+        runs.setdefault(job, []).append(int(pid))
+    again = [job for job, where in runs.items() if len(where) > 1]
+    assert runs.keys() == taken.keys()
+    assert killed
+    assert all(set(where[:-1]) <= set(killed) for where in runs.values())
+    assert all(taken[job].worker.endswith(f":{where[-1]}") for job, where in runs.items())
+    assert len(again) <= 4 * len(killed)
+
+
+def counted_and_logged(job, log, *blocks):
+    with open(log, "a") as file:
+        file.write(f"{job} {os.getpid()}\n")
+    time.sleep(0.05)
+    return counting._count(job, *blocks)
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_tasks_without_blocks_go_on_when_all_workers_die(mortal):
+    """They were to run on workers that are gone for good: those that come have other addresses."""
+    mortal.client.wait_for_workers(2, timeout=PATIENCE)
+    done = []
+    for number in OnCluster(mortal.client, PATIENCE / 2).each("alone", numbered, [(i,) for i in range(20)]):
+        done.append(number)
+        if len(done) in (2, 5, 9):
+            kill_all(mortal)
+    assert sorted(done) == list(range(20))
+
+
+def numbered(number):
+    time.sleep(0.1)
+    return number
 
 
 @pytest.mark.timeout(4 * PATIENCE)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Count inside one Slurm job: a task is the scheduler, one the client, all others are workers.
+#
+#   pip install dask-jobqueue
+#   sbatch slurm-runner.sh /shared/graph.parquet
+#
+#SBATCH --job-name=dasktc
+#SBATCH --ntasks=18
+#SBATCH --cpus-per-task=1
+#SBATCH --mem-per-cpu=4G
+#SBATCH --time=01:00:00
+#SBATCH --output=dasktc-%j.out
+#
+# GPUs: #SBATCH --gpus-per-task=1, and worker_class="dask_cuda.CUDAWorker" below.
+#
+# TLS: SLURMRunner (dask-jobqueue 0.9) cannot end a scheduler that uses it. `dasktc cluster scheduler-file` can,
+# in a batch script as well.
+set -euo pipefail
+: "${1:?give a graph}"
+
+folder=${SHARED:-$PWD} # every node sees it
+script=$folder/dasktc-$SLURM_JOB_ID.py
+trap 'rm -f "$script" "$folder/scheduler-$SLURM_JOB_ID.json"' EXIT
+
+cat >"$script" <<'PYTHON'
+import os
+import sys
+
+from dask.distributed import Client
+from dask_jobqueue.slurm import SLURMRunner
+
+import dasktc
+
+file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scheduler-{job_id}.json")
+workers = {"nthreads": 1, "local_directory": os.environ.get("TMPDIR", "/tmp")}
+with SLURMRunner(scheduler_file=file, worker_options=workers) as runner, Client(runner) as client:
+    # Only the client comes here.
+    client.wait_for_workers(runner.n_workers)
+    print(dasktc.triangle_count(sys.argv[1], client), flush=True)
+PYTHON
+
+srun python "$script" "$@"

@@ -1,0 +1,131 @@
+"""Real processes for tests: a Dask cluster started by its own commands, and certificates for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 60
+"""Seconds after which something that should have happened did not."""
+
+DASK = [sys.executable, "-m", "dask"]
+DASKTC = [sys.executable, "-m", "dasktc"]
+
+
+def until(condition, patience=PATIENCE):
+    """Wait for something that other processes do in their own time."""
+    end = time.monotonic() + patience
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+@dataclass
+class Processes:
+    """A scheduler and its workers, by their commands."""
+
+    file: Path
+    running: list[subprocess.Popen] = field(default_factory=list)
+
+    @property
+    def scheduler(self) -> subprocess.Popen:
+        return self.running[0]
+
+    def start(self, what: str, *arguments: str, within: Sequence[str] = ()) -> None:
+        log = open(self.file.with_suffix(f".{len(self.running)}.log"), "w")
+        command = [*within, *DASK, what, "--no-dashboard", "--scheduler-file", str(self.file), *arguments]
+        with log:
+            self.running.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+
+    def _log(self, number: int) -> Path:
+        return self.file.with_suffix(f".{number}.log")
+
+    def log(self, number: int) -> str:
+        """What a process has logged; the scheduler is number 0."""
+        return self._log(number).read_text()
+
+    def end(self) -> None:
+        for process in reversed(self.running):
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def cluster_of(folder: Path, hosts: Sequence[str], tls=(), within=((), ())) -> Iterator[Processes]:
+    """`dask scheduler` on the first host and a `dask worker` on each; `within` is what runs a host's commands."""
+    found = Processes(folder / "scheduler.json")
+    found.file.unlink(missing_ok=True)
+    scheme = "tls" if tls else "tcp"
+    try:
+        found.start("scheduler", "--host", f"{scheme}://{hosts[0]}", "--port", "0", *tls, within=within[0])
+        until(found.file.exists)
+        for host, where in zip(hosts, within, strict=True):
+            arguments = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60", "--local-directory", str(folder))
+            found.start("worker", "--host", f"{scheme}://{host}", *arguments, *tls, within=where)
+        until(lambda: all("Registered to" in found.log(number) for number in range(1, len(hosts) + 1)))
+        yield found
+    finally:
+        found.end()
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority and what it signed: files in PEM format."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> str:
+        return str(self.folder / "ca.pem")
+
+    @property
+    def cert(self) -> str:
+        return str(self.folder / "cert.pem")
+
+    @property
+    def key(self) -> str:
+        return str(self.folder / "key.pem")
+
+    @property
+    def options(self) -> list[str]:
+        return ["--tls-ca-file", self.ca, "--tls-cert", self.cert, "--tls-key", self.key]
+
+    @classmethod
+    def new(cls, folder: Path) -> Authority:
+        """Make an authority and one certificate with the openssl command."""
+        if shutil.which("openssl") is None:
+            pytest.skip("no openssl here to make certificates with")
+        folder.mkdir()
+
+        def openssl(*arguments: str) -> None:
+            subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+        new = ("req", "-newkey", "rsa:2048", "-nodes")
+        openssl(
+            *new, "-x509", "-days", "2", "-subj", f"/CN={folder.name} authority", "-keyout", "ca.key", "-out", "ca.pem"
+        )
+        openssl(*new, "-subj", f"/CN={folder.name}", "-keyout", "key.pem", "-out", "request.pem")
+        sign = ("x509", "-req", "-days", "2", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
+        openssl(*sign, "-in", "request.pem", "-out", "cert.pem")
+        return cls(folder)
+
+
+def dasktc(*arguments: str, within: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a dasktc command to its end."""
+    return subprocess.run(
+        [*within, *DASKTC, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=os.environ | environment,
+    )

@@ -1,0 +1,286 @@
+"""The samples of `dasktc cluster` are run as they stand, on this host, with stand-ins for what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from processes import DASK, DASKTC, PATIENCE, until
+
+from dasktc import cli
+from dasktc.clusters import SAMPLES, sample
+
+GRAPH = str(Path(__file__).parent / "data" / "email-Eu-core.csv.gz")
+TRIANGLES = "105,461"
+
+pytestmark = pytest.mark.timeout(4 * PATIENCE)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_every_sample_is_printed_and_well_formed(kind, capsys):
+    assert cli.main(["cluster", kind]) == 0
+    text = capsys.readouterr().out
+    assert text == sample(kind)
+    assert "TLS" in text
+    if SAMPLES[kind].endswith(".py"):
+        compile(text, kind, "exec")
+    elif SAMPLES[kind].endswith(".sh"):
+        subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    else:
+        assert [document["kind"] for document in yaml.safe_load_all(text)] == ["DaskCluster", "Job"]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """What the sample for TLS makes."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make certificates with")
+    folder = tmp_path_factory.mktemp("samples") / "tls"
+    subprocess.run(["bash", "-s", str(folder)], input=sample("tls"), text=True, check=True, capture_output=True)
+    assert {path.name for path in folder.iterdir()} >= {"ca.pem", "cert.pem", "key.pem"}
+    assert not [path for path in folder.iterdir() if path.stat().st_mode & stat.S_IRWXO]
+    return str(folder)
+
+
+def written(kind, folder):
+    path = folder / SAMPLES[kind]
+    path.write_text(sample(kind))
+    return str(path)
+
+
+def environment(folder, **more):
+    """One where `python` is this one and nothing is read from or left in a home."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    python = programs / "python"
+    if not python.exists():
+        executable(python, f'exec {sys.executable} "$@"')
+    return os.environ | {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "DASK": " ".join(DASK),
+        "DASKTC": " ".join(DASKTC),
+        **more,
+    }
+
+
+def executable(path, script):
+    path.write_text("#!/usr/bin/env bash\n" + textwrap.dedent(script))
+    path.chmod(0o755)
+
+
+@contextmanager
+def background(*command, log, env):
+    with open(log, "a") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=env, start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def run(*command, env):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_scheduler_file(tmp_path, certificates, tls):
+    file, script = tmp_path / "scheduler.json", written("scheduler-file", tmp_path)
+    env = environment(tmp_path, SCHEDULER_FILE=str(file), CORES="2", **({"TLS": certificates} if tls else {}))
+    with ExitStack() as stack:
+        for what, port in (("scheduler", ("--port", "0", "--no-dashboard")), ("worker", ("--no-dashboard",))):
+            stack.enter_context(background("bash", script, what, *port, log=tmp_path / "log", env=env))
+        out = run("bash", script, "count", GRAPH, env=env)
+        assert json.loads(file.read_text())["address"].startswith("tls://" if tls else "tcp://")
+    assert f"triangles  {TRIANGLES}" in out
+
+
+def test_scheduler_file_says_what_it_needs(tmp_path):
+    script = written("scheduler-file", tmp_path)
+    for arguments, why in (([], "every host sees"), (["nobody"], "none of")):
+        env = environment(tmp_path, **({"SCHEDULER_FILE": "x"} if arguments else {}))
+        done = subprocess.run(["bash", script, *arguments], capture_output=True, text=True, env=env)
+        assert done.returncode
+        assert why in done.stderr
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Stand-ins for Slurm's commands: a job is a process here."""
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue starts Slurm's jobs")
+    env = environment(tmp_path, SLURM_JOBS=str(tmp_path / "jobs"))
+    (tmp_path / "jobs").mkdir()
+    programs = tmp_path / "programs"
+    sbatch = """
+        cp "${!#}" "$SLURM_JOBS/script.$$"
+        setsid bash "$SLURM_JOBS/script.$$" >"$SLURM_JOBS/$$.out" 2>&1 &
+        echo $! >"$SLURM_JOBS/$$"
+        echo "Submitted batch job $$"
+    """
+    scancel = 'for job; do kill -- "-$(cat "$SLURM_JOBS/$job")"; done'
+    srun = """
+        for ((SLURM_PROCID = 0; SLURM_PROCID < SLURM_NTASKS; SLURM_PROCID++)); do
+            export SLURM_PROCID
+            "$@" &
+        done
+        wait
+    """
+    for name, script in (("sbatch", sbatch), ("scancel", scancel), ("srun", srun)):
+        executable(programs / name, script)
+    return env
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_slurm_cluster(tmp_path, slurm, certificates, tls):
+    """The jobs that dask-jobqueue writes are submitted, run, count and are cancelled."""
+    text = sample("slurm").replace("CORES = 8", "CORES = 1").replace("32GB", "1GB")
+    script = tmp_path / "slurm.py"
+    script.write_text(text)
+    slurm |= {"JOBS": "2", **({"TLS": certificates} if tls else {})}
+    assert f"triangles  {TRIANGLES}" in run("python", str(script), GRAPH, env=slurm)
+    jobs = [path.read_text() for path in (tmp_path / "jobs").glob("script.*")]
+    assert len(jobs) == 2
+    for job in jobs:
+        assert "#SBATCH --cpus-per-task=1" in job
+        assert ("--tls-ca-file" in job) == tls
+    sessions = [int(path.read_text()) for path in (tmp_path / "jobs").iterdir() if path.name.isdigit()]
+    until(lambda: not any(alive(session) for session in sessions), patience=20)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_slurm_runner(tmp_path, slurm):
+    script = written("slurm-runner", tmp_path)
+    slurm |= {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SHARED": str(tmp_path)}
+    out = run("bash", script, GRAPH, env=slurm)
+    assert f"triangles  {TRIANGLES}" in out
+    assert ", 2 at a time" in out
+    assert not list(tmp_path.glob("*-7.*"))
+
+
+def test_slurm_runner_needs_a_graph(tmp_path, slurm):
+    done = subprocess.run(["bash", written("slurm-runner", tmp_path)], capture_output=True, text=True, env=slurm)
+    assert done.returncode
+    assert "give a graph" in done.stderr
+
+
+SSH_SERVER = """
+import asyncio, os, signal, sys
+import asyncssh
+
+async def handle(process):
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_shell(
+        process.command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+    )
+    await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+    ends = [asyncio.ensure_future(child.wait()), asyncio.ensure_future(process.channel.wait_closed())]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if child.returncode is None:
+        os.killpg(child.pid, signal.SIGTERM)  # the connection is gone
+        await child.wait()
+    process.exit(child.returncode)
+
+async def serve(folder):
+    host, user = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
+    user.write_private_key(f"{folder}/id_ed25519")
+    user.write_public_key(f"{folder}/authorized")
+    keys = {"server_host_keys": [host], "authorized_client_keys": f"{folder}/authorized"}
+    server = await asyncssh.listen("127.0.0.1", 0, process_factory=handle, encoding=None, **keys)
+    port = server.sockets[0].getsockname()[1]
+    with open(f"{folder}/known", "w") as known:
+        known.write(f"[127.0.0.1]:{port} {host.export_public_key().decode().strip()}\\n")
+    os.rename(f"{folder}/known", f"{folder}/known_hosts")
+    await server.wait_closed()
+
+asyncio.run(serve(sys.argv[1]))
+"""
+
+
+@contextmanager
+def ssh_server(home):
+    """A server of this user's own: it runs what it is told, for a client with the one key. Yields its port."""
+    pytest.importorskip("asyncssh", reason="asyncssh is what SSHCluster uses, and the server here")
+    folder = home / ".ssh"
+    folder.mkdir()
+    with background(sys.executable, "-c", SSH_SERVER, str(folder), log=home / "sshd.log", env=os.environ):
+        known = folder / "known_hosts"
+        until(known.exists)
+        yield known.read_text().partition("]:")[2].partition(" ")[0]
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_ssh(tmp_path, certificates, tls):
+    env = environment(tmp_path, WORKERS="2", **({"TLS": certificates} if tls else {}))
+    with ssh_server(tmp_path) as port:
+        text = sample("ssh").replace('":8787"', '":0"')
+        script = tmp_path / "ssh.py"
+        script.write_text(text)
+        out = run("python", str(script), GRAPH, "127.0.0.1", env=env | {"SSH_PORT": port})
+    assert f"triangles  {TRIANGLES}" in out
+    assert ", 2 at a time" in out
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_kubernetes(tmp_path, certificates, tls):
+    """What the pods of the manifest would run finds each other and counts."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    text = without_comments(sample("kubernetes")) if tls else sample("kubernetes")
+    for name, here in (
+        ("dasktc-scheduler:8786", f"127.0.0.1:{port}"),
+        ("/tls/", f"{certificates}/"),
+        ("/graphs/graph.parquet", GRAPH),
+        ("$(DASK_WORKER_NAME)", "worker-0"),
+        ('"8788"', '"0"'),
+    ):
+        text = text.replace(name, here)
+    cluster, job = yaml.safe_load_all(text)
+    scheduler, worker = (cluster["spec"][part]["spec"]["containers"][0] for part in ("scheduler", "worker"))
+    assert cluster["spec"]["scheduler"]["service"]["ports"][0]["port"] == 8786
+    scheduler["args"] += ["--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+    worker.setdefault("env", [{"name": "DASK_SCHEDULER_ADDRESS", "value": f"tcp://127.0.0.1:{port}"}])  # the operator's
+    worker["args"] += ["--host", "127.0.0.1"]
+    with ExitStack() as stack:
+        for pod in (scheduler, worker):
+            stack.enter_context(background(*command(pod), log=tmp_path / "log", env=variables(tmp_path, pod)))
+        pod = job["spec"]["template"]["spec"]["containers"][0]
+        found = json.loads(run(*command(pod), env=variables(tmp_path, pod)))
+    assert f"{found['triangles']:,}" == TRIANGLES
+
+
+def command(pod):
+    first, *others = pod["args"]
+    return [*{"dask": DASK, "dasktc": DASKTC}[first], *others]
+
+
+def variables(folder, pod):
+    return environment(folder, **{item["name"]: item["value"] for item in pod.get("env", [])})
+
+
+def without_comments(text):
+    """The manifest as it is when its lines for TLS are taken in."""
+    lines = text.splitlines()
+    return "\n".join(line.replace("# ", "", 1) if line.endswith("# TLS") else line for line in lines)

@@ -1,0 +1,226 @@
+"""Ctrl-C at any moment: one line, exit code 130, and nothing left but the checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from distributed import Client
+from processes import DASKTC, PATIENCE, cluster_of, until
+
+from dasktc import cli, generate, interrupts
+from dasktc.__main__ import main as start
+from dasktc.checkpoint import FILE
+from dasktc.interrupts import INTERRUPTED
+from dasktc.tasks import Direct
+from dasktc.write import write_edges
+
+LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept\n"
+SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits", "4", "--verify", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """One that takes longer to count than a test waits."""
+    path = tmp_path_factory.mktemp("graph") / "graph.parquet"
+    write_edges(generate.kronecker(17), path, Direct())
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A cluster that lives on."""
+    folder = tmp_path_factory.mktemp("shared")
+    with (
+        cluster_of(folder, ("127.0.0.1", "127.0.0.1")) as found,
+        Client(json.loads(found.file.read_text())["address"], set_as_default=False) as client,
+    ):
+        yield found, client
+
+
+class Pressed:
+    """A count in a session of its own, as a terminal starts it, that is sent SIGINT with all its processes."""
+
+    def __init__(self, folder, graph, *options):
+        self.kept, self.temporary = folder / "kept", folder / "temporary"
+        self.temporary.mkdir()
+        arguments = ["count", graph, *SLOW, "--checkpoint", str(self.kept), "--per-edge", str(folder / "out.parquet")]
+        self.process = subprocess.Popen(
+            [*DASKTC, *arguments, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | {"TMPDIR": str(self.temporary)},
+        )
+
+    def begun(self):
+        """Whether Python is past its own start: dasktc, unlike Python, catches SIGTERM."""
+        with open(f"/proc/{self.process.pid}/status") as status:
+            caught = next(line for line in status if line.startswith("SigCgt"))
+        return int(caught.split()[1], 16) >> signal.SIGTERM - 1 & 1
+
+    def press(self, after):
+        """Press when it has run for some seconds."""
+        until(self.begun)
+        time.sleep(after)
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def check(self):
+        """One line, 130 as a shell sees it, no process, no file."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        assert (out, err) == ("", LINE)
+        assert self.process.returncode in (INTERRUPTED, -signal.SIGINT)  # Python ends itself by SIGINT now and then
+        until(lambda: not living(self.process.pid), patience=5)
+        assert {path.name for path in self.kept.parent.iterdir()} <= {"kept", "temporary"}
+        assert not self.kept.exists() or [path.name for path in self.kept.iterdir()] == [FILE]
+        assert not [path for path in self.temporary.rglob("*") if path.suffix != ".lock" and path.is_file()]
+
+
+def living(session):
+    """Processes of a session that have not ended; the state of one is the field after its name."""
+    found = subprocess.run(["ps", "-s", str(session), "-o", "stat=,args="], capture_output=True, text=True).stdout
+    return [line for line in found.splitlines() if not line.startswith("Z")]
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.parametrize("seed", range(2))
+def test_with_local_workers(tmp_path, graph, seed):
+    running = Pressed(tmp_path, graph, "--workers", "2")
+    running.press(after=random.Random(seed).uniform(0, 6))
+    running.press(after=0.2)  # of two the second changes nothing
+    running.check()
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+def test_with_local_workers_while_they_count(tmp_path, graph):
+    """And what was counted until then is in the checkpoint."""
+    running = Pressed(tmp_path, graph, "--workers", "2")
+    until(lambda: (running.kept / FILE).exists() and (running.kept / FILE).read_bytes().count(b"\n") > 10)
+    running.press(after=0)
+    running.check()
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_cluster_that_lives_on(tmp_path, graph, shared, seed):
+    """Its tasks vanish from the scheduler, and its workers work."""
+    found, client = shared
+    running = Pressed(tmp_path, graph, "--scheduler-file", str(found.file))
+    if seed:
+        until(lambda: tasks_on(client))
+    running.press(after=random.Random(seed).uniform(0, 3))
+    running.check()
+    until(lambda: not tasks_on(client), patience=5)
+    assert client.submit(sum, [1, 2], pure=False).result(timeout=PATIENCE) == 3
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+def test_a_client_that_is_killed_leaves_no_tasks_either(tmp_path, graph, shared):
+    """SIGKILL: the scheduler notices by itself. The same command goes on from the checkpoint."""
+    found, client = shared
+    running = Pressed(tmp_path, graph, "--scheduler-file", str(found.file))
+    until(lambda: (running.kept / FILE).exists() and (running.kept / FILE).read_bytes().count(b"\n") > 10)
+    running.process.kill()
+    running.process.communicate()
+    until(lambda: not tasks_on(client), patience=20)
+
+
+def tasks_on(client):
+    return client.run_on_scheduler(lambda dask_scheduler: sum(str(k).startswith("('") for k in dask_scheduler.tasks))
+
+
+def test_in_this_process():
+    """The handler is there while a command runs, and gone afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts.one_at_a_time():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # the same press again
+        assert interrupts.was_pressed()
+    signal.signal(signal.SIGINT, before)
+    with interrupts.one_at_a_time():
+        assert not interrupts.was_pressed()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_starts_or_ends_workers_is_not_broken_off():
+    before, reached = signal.getsignal(signal.SIGINT), []
+    with interrupts.one_at_a_time():
+        with pytest.raises(KeyboardInterrupt), interrupts.held():
+            reached.append(signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGINT, before)
+    assert reached == [None]
+
+
+LOST = """
+import signal, sys, time
+from dasktc.interrupts import one_at_a_time
+
+class Deaf:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+with one_at_a_time():
+    try:
+        deaf = Deaf()
+        del deaf
+        time.sleep(20)
+    except KeyboardInterrupt:
+        print("heard")
+"""
+
+
+def test_an_interrupt_that_python_drops_comes_again():
+    """Inside a finalizer, Python prints it and goes on."""
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=15)
+    assert (done.stdout, done.stderr) == ("heard\n", "")
+
+
+def test_an_error_that_came_of_it_is_not_reported(monkeypatch, capsys):
+    """A library may turn the interrupt into an error of its own."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def collect():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("half of it was loaded") from None
+
+    monkeypatch.setattr("dasktc.info.collect", collect)
+    try:
+        assert cli.main(["info"]) == INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == LINE
+
+
+def test_only_the_main_thread_has_handlers():
+    before = signal.getsignal(signal.SIGINT)
+
+    def run():
+        with interrupts.one_at_a_time():
+            assert signal.getsignal(signal.SIGINT) is before
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+def test_while_the_command_line_is_loaded(monkeypatch, capsys):
+    class Pressed:
+        def find_spec(self, name, path=None, target=None):
+            if name == "dasktc.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "dasktc.cli")
+    monkeypatch.setattr(sys, "meta_path", [Pressed(), *sys.meta_path])
+    assert start() == INTERRUPTED
+    assert capsys.readouterr().err == "dasktc: error: interrupted: nothing was begun; run it again\n"

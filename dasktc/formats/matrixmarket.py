@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -217,7 +218,8 @@ def _read_entries(stream: io.BytesIO) -> tuple[Array, Array]:
     except ImportError:
         from scipy.io import mmread
 
-        matrix = mmread(stream)
+        sparse = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # asked for from 1.18 on
+        matrix = mmread(stream, **sparse)
         return matrix.row, matrix.col
     _, (rows, columns) = read_coo(stream, parallelism=1)[0]
     return rows, columns

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from dasktc.backend import AUTO_CUDA, get_backend
+from dasktc.backend import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.gpus import devices
 from dasktc.interrupts import held, loop_without_interrupts
@@ -161,7 +161,7 @@ def _address(file: str | None) -> str:
 
 
 def _wants_gpus(backend: str) -> bool:
-    there = backend == "auto" and AUTO_CUDA and find_spec("dask_cuda") is not None and bool(devices())
+    there = backend == "auto" and find_spec("dask_cuda") is not None and bool(devices())
     return backend == "cuda" or there
 
 

@@ -96,8 +96,11 @@ def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
 
 def _without_loops(frame: Frame) -> tuple[Frame, tuple[int, int]]:
+    rows = len(frame)
+    if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
+        return frame, (rows, 0)  # as arrays, which cost little
     proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
-    rows, kept = len(frame), int(proper.sum())
+    kept = int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 
 

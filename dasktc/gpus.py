@@ -7,8 +7,6 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dasktc.backend import AUTO_CUDA
-
 __all__ = ["collect", "describe", "devices", "install"]
 
 PACKAGES = {
@@ -71,7 +69,7 @@ def collect() -> dict[str, Any]:
     -------
     dict
         `devices`; `packages`, version or None by name; `missing`, by name what it is for and how to
-        get it; `auto`, whether `--backend auto` takes a GPU; `state`, a sentence.
+        get it; `state`, a sentence.
     """
     found = devices()
     packages = {name: _version(candidates) for name, candidates in PACKAGES.items()}
@@ -81,7 +79,6 @@ def collect() -> dict[str, Any]:
         "devices": found,
         "packages": packages,
         "missing": missing if found else {},
-        "auto": AUTO_CUDA,
         "state": _state(found, [name for name in lacking if name not in OPTIONAL]),
     }
 
@@ -91,8 +88,7 @@ def _state(found: list[dict[str, Any]], lacking: list[str]) -> str:
         return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
     if lacking:
         return f"not installed, {', '.join(lacking)} missing: {install(found)}"
-    auto = "auto takes it" if AUTO_CUDA else "auto stays on the CPU for now, use --backend cuda"
-    return f"installed for {len(found)} GPU{'s' if len(found) > 1 else ''}; {auto}"
+    return f"ready for {len(found)} GPU{'s' if len(found) > 1 else ''}: --backend auto takes it"
 
 
 def describe(found: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dasktc.backend import AUTO_CUDA, TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
+from dasktc.backend import TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
@@ -102,7 +102,7 @@ def choose_backend(tasks: Tasks, options: Options) -> Options:
     InputError
         A worker cannot use the wanted backend, or it has no such kernel.
     """
-    wanted = "cuda" if options.backend == "auto" and AUTO_CUDA else options.chosen_backend
+    wanted = "cuda" if options.backend == "auto" else options.backend
     reasons = [reason for reason in tasks.everywhere(unusable, wanted) if reason] if wanted != "cpu" else []
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])

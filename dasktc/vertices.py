@@ -172,9 +172,8 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
 def _range(frame: Frame) -> _Range:
     if not len(frame):
         return _Range(0, -1, 0)
-    low = min(int(frame["src"].min()), int(frame["dst"].min()))
-    high = max(int(frame["src"].max()), int(frame["dst"].max()))
-    return _Range(low, high, len(frame))
+    ends = [frame[name].values for name in ("src", "dst")]  # arrays: cuDF's own reductions take ten times as long
+    return _Range(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
 
 
 def _offsets(ids: Any, low: int) -> Array:

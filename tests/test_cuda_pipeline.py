@@ -376,9 +376,7 @@ def test_bytes_an_edge(emulated, monkeypatch, recipe):
 # the choice
 
 
-def test_auto_stays_on_the_cpu_until_it_is_told(emulated, monkeypatch):
-    assert dasktc.triangle_count(source_of(EDGES)).backend == "cpu"
-    monkeypatch.setattr(stages, "AUTO_CUDA", True)
+def test_auto_takes_a_gpu(emulated):
     assert dasktc.triangle_count(source_of(EDGES)).backend == "cuda"
     assert dasktc.triangle_count(source_of(EDGES), backend="cpu").backend == "cpu"
 
@@ -394,8 +392,7 @@ class Workers(Direct):
         return list(self.reasons)
 
 
-def test_workers_choose_the_backend(monkeypatch):
-    monkeypatch.setattr(stages, "AUTO_CUDA", True)
+def test_workers_choose_the_backend():
     able, lacking = Workers(None, None), Workers(None, "CUDA reports 0 GPUs")
     assert stages.choose_backend(able, Options()).backend == "cuda"
     assert stages.choose_backend(able, Options(backend="cuda", kernel="trust")).backend == "cuda"

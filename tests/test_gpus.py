@@ -63,7 +63,7 @@ def test_devices_and_packages(machine):
         "capability": "9.0",
     }
     assert (len(found["devices"]), found["missing"]) == (2, {})
-    assert found["state"] == "installed for 2 GPUs; auto stays on the CPU for now, use --backend cuda"
+    assert found["state"] == "ready for 2 GPUs: --backend auto takes it"
     assert "GPU 1               NVIDIA L4, 24.2 GB, driver 580.95.05" in gpus.describe(found)
 
 
@@ -143,8 +143,6 @@ def test_all_workers_of_the_cpu(monkeypatch):
 def test_auto_looks_for_gpus_only_where_it_may(monkeypatch):
     monkeypatch.setattr(cluster, "find_spec", lambda name: object())
     monkeypatch.setattr(cluster, "devices", lambda: [{}])
-    assert not cluster._wants_gpus("auto")
-    monkeypatch.setattr(cluster, "AUTO_CUDA", True)
     assert cluster._wants_gpus("auto")
     assert not cluster._wants_gpus("cpu")
     monkeypatch.setattr(cluster, "devices", list)

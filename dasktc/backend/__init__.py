@@ -18,7 +18,6 @@ from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
 __all__ = [
-    "AUTO_CUDA",
     "BACKENDS",
     "PARTITION_EDGES",
     "PLACES",
@@ -35,8 +34,6 @@ __all__ = [
 ]
 
 BACKENDS = ("cpu", "cuda")
-AUTO_CUDA = False
-"""Whether `auto` takes a usable GPU. Not before the tests marked `gpu` have passed on one."""
 PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
 """Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
 

@@ -366,7 +366,7 @@ class ufunc:
         self._function, self._takes = getattr(np, name), SCATTERED.get(name, "").split()
 
     def __call__(self, a, b, out=None):
-        found = self._function(_value(a), _value(b), *([] if out is None else [out._held]))
+        found = self._function(_value(a), _value(b), out=None if out is None else out._held)
         return _device(found)
 
     def at(self, a, indices, b=None):

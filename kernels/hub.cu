@@ -38,9 +38,14 @@
 //     near hubs cost a third of that a probe: more of them; an empty sort costs the torus 0.7
 //   3 predicted                          -     -    65        -      -   half the instructions a list
 //     NEAR 16384, lists decoded by lanes 2.4  11.1  63      5.0    1.4   K24: edges 8, near 11.5, lists 8.3, tables 32
+//   4 predicted, records                 -     -     -      2.7    1.0   1.0 to 1.5 sectors an edge, 38 G/s; RA 36
+//     measured                           2.6  10.5    61      3.2    1.2   RA 121 to 46, RM 190 to 75 to 80
+//     learnt: short rows never were for tables; 64 bytes cost little more than 32 (RA 56 with narrow ones);
+//     RM, up to 61 entries a row: lanes that wait for the longest list, not memory
 //
-// Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle; edges and
-// lists: random reads of offsets. Uniform: L2 79 % busy with random sectors, torus: instructions.
+// RA, RM: the TRUST paper's graphs of 10^9 edges.
+// Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle; edges and lists: random
+// reads of offsets. Uniform: L2 79 % busy with random sectors, torus: instructions.
 // Tried without gain: 1 or 4 warps a table, 2 or 8 lists ahead, SMALL 8 or 32, 32K or 64K near hubs.
 
 #ifndef SMALL

@@ -7,10 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-from dasktc.planners import Triple
 from dasktc.spill import Stored, load
 
-__all__ = ["Ahead", "neighbours", "with_next"]
+__all__ = ["Ahead", "with_next"]
 
 
 class Ahead:
@@ -72,26 +71,6 @@ class Ahead:
 
     def _idle(self) -> int:
         return sum(place.nbytes for place in self._held if place not in self._current)
-
-
-TURNS = ((0, 1, 2), (0, 2, 1), (1, 2, 0), (1, 0, 2), (2, 0, 1), (2, 1, 0))
-"""Orders of three parts i < j < k, each next to those with which it shares two blocks of three."""
-
-
-def neighbours(triples: Iterable[Triple]) -> list[Triple]:
-    """Triples in an order in which most share two of their three blocks with the one before.
-
-    (P[i][k], P[i][j], P[k][j]) of `hash2d` over the six orders of three parts uses six blocks: one after the
-    other as in `TURNS`, each needs one more. Then come the parts with another k, which share P[i][j].
-    """
-    return sorted(triples, key=_place)
-
-
-def _place(triple: Triple) -> tuple[list[int], int]:
-    parts = triple.table[0], triple.table[1], triple.index[1]
-    ascending = sorted(parts)
-    turn = next(t for t, order in enumerate(TURNS) if tuple(ascending[o] for o in order) == parts)
-    return ascending, turn
 
 
 def with_next(calls: Iterable[Any]) -> Iterator[tuple[Any, Any]]:

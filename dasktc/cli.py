@@ -109,7 +109,6 @@ counting = _options(
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
     click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),
-    click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while."),
 )
 running = _options(
     click.option("--workers", callback=_workers, metavar="N", help="Start N workers, or all. Default: this process."),
@@ -128,6 +127,7 @@ running = _options(
     click.option("--tls-cert", metavar="PEM", help="Our certificate."),
     click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
 )
+spilling = click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while.")
 printing = _options(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress; only the number."),
@@ -157,6 +157,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("source", nargs=-1, required=True)
 @counting
+@spilling
 @reading
 @running
 @click.option(
@@ -199,6 +200,7 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 @click.option("--rate-network", metavar="BYTES", help="What a worker receives in a second, e.g. 45GB.")
 @click.option("--overhead", type=float, metavar="SECONDS", help="The scheduler's time for a task.")
 @counting
+@spilling
 @reading
 @running
 @printing

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dasktc.ahead import neighbours
 from dasktc.backend import get_backend
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
@@ -76,8 +75,7 @@ class Record:
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
     """The plan's counting tasks, those that one worker should do next to each other."""
     splits = sorted(range(plan.splits), key=lambda split: (_seat(split, plan.workers), split))
-    triples = neighbours(plan.triples())
-    return [Job(t, split, plan.splits, kernel, backend, plan.cut) for t in triples for split in splits]
+    return [Job(t, split, plan.splits, kernel, backend, plan.cut) for t in plan.triples() for split in splits]
 
 
 def _seat(split: int, workers: int) -> int:

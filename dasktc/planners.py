@@ -82,15 +82,33 @@ def whole(parts: int) -> Places:
     return np.zeros((1, 3), dtype="int64")
 
 
+TURNS = ((0, 1, 2), (0, 2, 1), (1, 2, 0), (1, 0, 2), (2, 0, 1), (2, 1, 0))
+"""Orders of three parts, each next to those with which it shares two blocks of three."""
+
+
+def _neighbours(parts: Numbers) -> Numbers:
+    """Sort triples of parts (i, j, k), shape (3, triples): most share two of their three blocks with the one before.
+
+    (P[i][k], P[i][j], P[k][j]) over the six orders of three parts uses six blocks: one after the other as in TURNS,
+    each needs one more. Then come the parts with another last one, which share a block.
+    """
+    ascending, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
+    for number in reversed(range(len(TURNS))):
+        turn[(ascending[list(TURNS[number])] == parts).all(axis=0)] = number
+    found: Numbers = parts[:, np.lexsort((turn, *ascending[::-1]))]
+    return found
+
+
 def hash2d(parts: int) -> Places:
-    """Emit TRUST's n³ triples."""
-    i, j, k = np.indices((parts,) * 3).reshape(3, -1)
+    """Emit TRUST's n³ triples, neighbours together."""
+    i, j, k = _neighbours(np.indices((parts,) * 3).reshape(3, -1))
     return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
 
 
 def vertical(parts: int) -> Places:
-    """Emit TC-Stream's P1·P1·P2 triples, those of one base block next to each other."""
-    i, j, k = np.indices((parts,) * 3).reshape(3, -1)
+    """Emit TC-Stream's P1·P1·P2 triples, those of the same lists next to each other."""
+    i, k, j = _neighbours(np.indices((parts,) * 3).reshape(3, -1) + np.array([[0], [parts], [0]]))
+    k = k - parts
     width = 2 * parts
     return np.stack([i * width + j, i * width + parts + k, j * width + parts + k], axis=1)
 

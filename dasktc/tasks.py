@@ -204,8 +204,11 @@ class OnCluster:
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks."""
-        self.wait_for_workers()
-        return list(self.client.run(function, *args).values())
+        found: dict[str, Any] = {}
+        while not found:  # nobody answers where all die at the moment
+            self.wait_for_workers()
+            found = self._ask(self.client.run, function, *args, on_error="ignore")
+        return list(found.values())
 
     def wait_for_workers(self) -> None:
         """Return once there is a worker.

@@ -84,6 +84,9 @@
 #ifndef SHORT
 #define SHORT 64  // longest row of tasks that are counted with records alone
 #endif
+#ifndef WIDE
+#define WIDE 6  // mean entries of a row above which records have 16 words, not 8: the launch's choice
+#endif
 #ifndef EDGES
 #define EDGES 2  // records that a thread has under way
 #endif
@@ -280,8 +283,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(Task t, const uin
   count_short<8>(t, records, totals);
 }
 
+// The edges of 32 lanes: lane after lane takes entries of A, one after the other, whichever edge they are of, so
+// that no lane waits for another's longer list. Lanes of one edge read the same record.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(Task t, const uint4* records, Totals* totals) {
-  count_short<16>(t, records, totals);
+  Sums sums;
+  auto all = [](int64, int64, int64) { return true; };
+  each_edge_together(t, all, [&](bool edge, int64, int64 p, int64 first, int64 last) {
+    uint32 v = edge ? uint32(t.index.columns[p]) : 0, b = edge ? __ldg(records + 4 * int64(v)).x : 0;
+    sums.wedges += b;
+    uint32 mine = first == last || b == 0 ? 0 : uint32(before(t, p, first, last, v)), ends = mine;
+    sums.probes += mine;
+    for (int delta = 1; delta < 32; delta <<= 1) {
+      uint32 left = __shfl_up_sync(ALL, ends, delta);
+      ends += threadIdx.x % 32 >= delta ? left : 0;
+    }
+    uint32 entries = __shfl_sync(ALL, ends, 31);
+    for (uint32 e = threadIdx.x % 32; e - threadIdx.x % 32 < entries; e += 32) {
+      uint32 lane = owner_of(ends, e);
+      uint32 of = __shfl_sync(ALL, v, lane), place = e - __shfl_sync(ALL, ends - mine, lane);
+      const int32* x = t.table.columns + __shfl_sync(ALL, first, lane) + place;
+      if (e < entries) { sums.triangles += in_record<16>(t, x, 1, record_of<16>(records, of)); }
+    }
+  });
+  sums.add_up(totals);
 }
 
 // Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table

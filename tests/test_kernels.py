@@ -565,4 +565,4 @@ def test_one_more_kernel_is_one_line(monkeypatch):
     result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)
     assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
     assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
-    assert cpu.scratch_bytes("toy", TaskSize(4, 4, 4, 4)) > 0
+    assert cpu.scratch_bytes("toy", TaskSize(4, 4, 4, 4, splits=2)) > 0

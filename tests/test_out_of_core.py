@@ -211,7 +211,7 @@ def test_a_count_keeps_a_quarter_and_a_seventh_of_the_memory_it_would_take(krone
     [{"partition": "hash2d", "parts": 2}, {"reorder": "collective"}, {"partition": "edges", "memory": 40_000_000},
      {"partition": "vertical", "parts": 13, "memory": 40_000_000},
      {"partition": "proxy", "parts": 16, "memory": 40_000_000},
-     {"ask": "per_vertex"}, {"ask": "per_edge"}, {"ask": "list"}],
+     {"ask": "per_vertex", "memory": 48_000_000}, {"ask": "per_edge", "memory": 48_000_000}, {"ask": "list"}],
     ids=str,
 )  # fmt: skip
 def test_every_way_keeps_the_budget(kronecker, tmp_path, options):
@@ -296,7 +296,7 @@ def test_workers_that_die_lose_no_file_that_counts(tmp_path):
 
 @pytest.mark.parametrize("partition", ["whole", "edges"])
 def test_what_must_be_whole_is_refused_with_figures(kronecker, tmp_path, partition):
-    with pytest.raises(InputError, match=rf"{partition} at n = 1 needs 3\d.* MB .*, more than the 15.8 MB") as error:
+    with pytest.raises(InputError, match=rf"{partition} at n = 1 needs 2\d.* MB .*, more than the 15.8 MB") as error:
         dasktc.triangle_count(kronecker[0], memory="20MB", partition=partition, work_dir=tmp_path)
     assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == []

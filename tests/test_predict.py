@@ -183,7 +183,10 @@ def block_bytes_received(dask_worker):
 @pytest.mark.parametrize("plan", [plan for plan in PLANS if plan != "proxy"])
 @pytest.mark.parametrize("name", ["kronecker", "grid3d"])
 def test_workers_receive_the_bytes_that_were_predicted(client, name, plan):
-    """Of `proxy` only on average: few blocks, each needed by one worker, which may have built it or not."""
+    """Of `proxy` only on average: few blocks, each needed by one worker, which may have built it or not.
+
+    So it is of two parts: each of two workers needs three of the four blocks, and has built none to two of them.
+    """
     tasks = OnCluster(client)
     graph = build(tasks, SOURCES[name], Options(memory="1GB", **PLANS[plan]))
     predicted = predict_source(SOURCES[name], workers=tasks.workers, memory="1GB", **PLANS[plan])
@@ -192,7 +195,10 @@ def test_workers_receive_the_bytes_that_were_predicted(client, name, plan):
     before = client.run(block_bytes_received)
     graph.triangle_count()
     received = sum(client.run(block_bytes_received).values()) - sum(before.values())
-    assert close(predicted.network.total, received)
+    if plan == "hash2d 2":
+        assert predicted.network.total / 2 <= received <= 1.5 * predicted.network.total
+    else:
+        assert close(predicted.network.total, received)
 
 
 def nbytes(block):

@@ -111,8 +111,7 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
 }
 
 // The edges of a warp's 32 rows, dealt to its lanes one after the other; `left` edges are a lane's,
-// from place `begin` on, to be met with `size` table entries from `first` on. All lanes call `visit` together,
-// with whether there is an edge for them.
+// from place `begin` on, to be met with `size` table entries from `first` on.
 template <class Visit>
 __device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, uint32 edges, int64 first,
     int64 size, const Visit& visit) {
@@ -127,7 +126,7 @@ __device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, 
     int64 p = __shfl_sync(ALL, begin, row) + (e - __shfl_sync(ALL, ends - edges, row));
     int64 row_first = __shfl_sync(ALL, first, row);
     uint32 row_size = __shfl_sync(ALL, uint32(size), row);
-    visit(e < all, row_of(t, k + row), p, row_first, row_first + row_size);
+    if (e < all) { visit(row_of(t, k + row), p, row_first, row_first + row_size); }
   }
 }
 
@@ -135,7 +134,7 @@ __device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, 
 // none where edges is 0, whether it is visited; all lanes call it. `visit(u, p, first, last)` gets
 // an edge's place in the index and its table row.
 template <class Keep, class Visit>
-__device__ __forceinline__ void each_edge_together(const Task& t, const Keep& keep, const Visit& visit) {
+__device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
   constexpr int64 MOST = 1 << 26;  // edges of a row at a time, so that 32 bits hold the sums
   uint32 lane = threadIdx.x % 32;
   int64 warps = int64(gridDim.x) * blockDim.x / 32;
@@ -155,14 +154,6 @@ __device__ __forceinline__ void each_edge_together(const Task& t, const Keep& ke
       edges -= now;
     } while (__any_sync(ALL, edges > 0));
   }
-}
-
-// The same, `visit(u, p, first, last)` being called for edges alone.
-template <class Keep, class Visit>
-__device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
-  each_edge_together(t, keep, [&](bool edge, int64 u, int64 p, int64 first, int64 last) {
-    if (edge) { visit(u, p, first, last); }
-  });
 }
 
 // Count what two lists, neither empty, have in common: walked in step.

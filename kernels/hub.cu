@@ -41,7 +41,7 @@
 //   4 predicted, records                 -     -     -      2.7    1.0   1.0 to 1.5 sectors an edge, 38 G/s; RA 36
 //     measured                           2.6  10.5    61      3.2    1.2   RA 121 to 46, RM 190 to 75 to 80
 //     learnt: short rows never were for tables; 64 bytes cost little more than 32 (RA 56 with narrow ones);
-//     RM, up to 61 entries a row: lanes that wait for the longest list, not memory
+//     RM: not lanes that wait for longer lists: dealt an entry of A each, RM took 75 and RA 53
 //
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
 // Bounds of version 3: tables: 2.5-way bank conflicts and 2.4 instructions a cycle; edges and lists: random
@@ -283,29 +283,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(Task t, const uin
   count_short<8>(t, records, totals);
 }
 
-// The edges of 32 lanes: lane after lane takes entries of A, one after the other, whichever edge they are of, so
-// that no lane waits for another's longer list. Lanes of one edge read the same record.
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(Task t, const uint4* records, Totals* totals) {
-  Sums sums;
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge_together(t, all, [&](bool edge, int64, int64 p, int64 first, int64 last) {
-    uint32 v = edge ? uint32(t.index.columns[p]) : 0, b = edge ? __ldg(records + 4 * int64(v)).x : 0;
-    sums.wedges += b;
-    uint32 mine = first == last || b == 0 ? 0 : uint32(before(t, p, first, last, v)), ends = mine;
-    sums.probes += mine;
-    for (int delta = 1; delta < 32; delta <<= 1) {
-      uint32 left = __shfl_up_sync(ALL, ends, delta);
-      ends += threadIdx.x % 32 >= delta ? left : 0;
-    }
-    uint32 entries = __shfl_sync(ALL, ends, 31);
-    for (uint32 e = threadIdx.x % 32; e - threadIdx.x % 32 < entries; e += 32) {
-      uint32 lane = owner_of(ends, e);
-      uint32 of = __shfl_sync(ALL, v, lane), place = e - __shfl_sync(ALL, ends - mine, lane);
-      const int32* x = t.table.columns + __shfl_sync(ALL, first, lane) + place;
-      if (e < entries) { sums.triangles += in_record<16>(t, x, 1, record_of<16>(records, of)); }
-    }
-  });
-  sums.add_up(totals);
+  count_short<16>(t, records, totals);
 }
 
 // Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table

@@ -16,7 +16,7 @@ import pytest
 import dasktc
 from dasktc.options import KERNELS, REORDERS
 
-LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5))]
+LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5)), ("vertical", 3), ("proxy", 4)]
 SPLITS = (1, 3)
 
 # Files that are refused as they stand, what the error has to name, and the option that it names.

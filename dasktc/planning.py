@@ -56,44 +56,9 @@ class Means:
     overhead: float | None = None
 
 
-def plan_source(
-    source: Any,
-    client: Any = None,
-    *,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    ids: str = "auto",
-    skip: int | None = None,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    work_dir: str | os.PathLike[str] | None = None,
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Plan:
-    """Read a source, once, and plan its count; parameters as for `triangle_count`.
-
-    `workers` is how many tasks to plan for: the source is prepared in this process.
-    """
-    chosen = Options(**options)
-    found = as_source(source, format, columns, ids, skip, chosen.memory)
-    connected = connect(
-        client,
-        scheduler=scheduler,
-        scheduler_file=scheduler_file,
-        retries=retries,
-        worker_timeout=worker_timeout,
-        security=security,
-    )
-    with (
-        connected as anywhere,
-        within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
-    ):
-        chosen = choose_backend(tasks, chosen)
-        return prepare_edges(tasks, found, chosen, progress or silent, _positive("workers", workers)).plan
+def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
+    """Read a source, once, and plan its count; parameters as for `predict_source`."""
+    return predict_source(source, client, **options).plan
 
 
 def predict_source(
@@ -115,7 +80,9 @@ def predict_source(
     progress: Progress | None = None,
     **options: Any,
 ) -> Prediction:
-    """Read a source, once, plan its count, and predict what that takes; parameters as for `plan_source`.
+    """Read a source, once, plan its count, and predict what that takes; parameters as for `triangle_count`.
+
+    `workers` is how many tasks to plan for: the source is prepared in this process.
 
     Parameters
     ----------

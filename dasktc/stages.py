@@ -121,7 +121,6 @@ def prepare_edges(
     source: Source,
     options: Options,
     progress: Progress = silent,
-    workers: int | None = None,
     limits: Limits | None = None,
     planned_for: str | None = None,
 ) -> Prepared:
@@ -133,8 +132,6 @@ def prepare_edges(
     source : Source
     options : Options
     progress : callable, optional
-    workers : int, optional
-        Tasks at a time that the plan is for; default: those of `tasks`.
     limits : Limits, optional
         Of other workers that the plan is for, and with
     planned_for : str, optional
@@ -164,12 +161,12 @@ def prepare_edges(
     progress("plan", 0, 1)
     layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
     limits = limits or Limits(
-        workers=workers or tasks.workers,
+        workers=tasks.workers,
         memory=tasks.memory(bytes_of(options.memory), backend),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
-        tasks_a_worker=tasks_a_worker(backend, workers or tasks.workers),
+        tasks_a_worker=tasks_a_worker(backend, tasks.workers),
     )
 
     def sizes(partition: str, parts: int) -> Sizes:

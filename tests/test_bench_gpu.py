@@ -13,7 +13,7 @@ from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
 from emulation.host import compiler
 
-from dasktc.bench import gpu
+from dasktc.bench import gpu, gpu_scaling
 from dasktc.cli import main
 from dasktc.errors import CountError, InputError
 from dasktc.tasks import Direct
@@ -81,16 +81,19 @@ def test_several_gpus(monkeypatch):
     def connect(workers, backend):
         assert backend == "cuda"
         tasks = Direct()
-        tasks.workers = {1: 1, "all": 2}[workers]
+        tasks.workers = workers
         yield tasks
 
-    monkeypatch.setattr(gpu, "connect", connect)
-    rows = gpu._several([gpu.QUICK[-1]], "hub", 1, "all", lambda text: None).rows
-    assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2]]
+    monkeypatch.setattr(gpu_scaling, "connect", connect)
+    monkeypatch.setattr(gpu_scaling, "_warm", lambda: None)
+    rows = gpu_scaling.several([gpu.QUICK[-1]], "hub", 1, 3, lambda text: None).rows
+    assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2], ["3D torus 3^3", 3]]
     assert rows[0][-1] == 1.0
+    assert rows[0][-2] == 1.0
+    assert rows[1][-2] == float("inf"), "one worker, which alone has tasks"
     wrong = replace(gpu.QUICK[-1], triangles=28)
     with pytest.raises(CountError, match="has 28 triangles, the cluster counted 27"):
-        gpu._several([wrong], "hub", 1, 1, lambda text: None)
+        gpu_scaling.several([wrong], "hub", 1, 1, lambda text: None)
 
 
 def test_a_wrong_count_ends_it():

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from dataclasses import replace
 from importlib import import_module
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, tasks, triangles_of, turned, wedges_of
 
-from dasktc.backend import TaskSize, launch, launch_edges, launch_trust, nvrtc
+from dasktc.backend import TaskSize, kept, launch, launch_edges, launch_trust, nvrtc
 from dasktc.backend.device import describe
 from dasktc.backend.splits import rows_of
 from dasktc.csr import BlockTask, OrientedCSR
@@ -398,6 +399,60 @@ def test_scratch_is_within_its_bound(variant):
             launch.count(device, task, kernel, macros)
             size = TaskSize(*(block.edges for block in blocks), max(block.rows for block in blocks))
             assert device.array.bytes <= launch.scratch_bytes(kernel, size)
+
+
+class Noting(HostDevice):
+    """Notes the entry points that are run."""
+
+    def __init__(self):
+        super().__init__()
+        self.entries = Counter()
+
+    def launch(self, kernel, entry, *how, **more):
+        self.entries[entry] += 1
+        super().launch(kernel, entry, *how, **more)
+
+
+@emulated
+@pytest.mark.parametrize(
+    ("variant", "entries"),
+    [
+        ("hub tiny", {"hub_longest": 1, "hub_bitmaps": 1, "hub_narrow": 1}),
+        ("bitmap tiny", {"hub_bitmaps": 1}),
+        ("hub with short rows", {"hub_longest": 1, "hub_records8": 1, "hub_records16": 1}),
+    ],
+)
+def test_what_is_made_of_blocks_alone_is_made_once_for_all_splits(variant, entries):
+    kernel, macros = VARIANTS[variant]
+    vertices, edges = GRAPHS["hubs"]
+    for rounds in (1, 2):
+        device, found = Noting(), list(tasks(edges, vertices, 1, 5))
+        for _ in range(rounds):
+            counts = [launch.count(device, task, kernel, macros) for task in found]
+            assert sum(c[0] for c in counts) == triangles_of(edges)
+        made = {entry: device.entries[entry] for entry in entries if device.entries[entry]}
+        assert made
+        assert made.items() <= entries.items()
+        launch.count(device, found[0], "plain")
+        launch.count(device, found[0], kernel, macros)
+        assert all(device.entries[entry] == 2 for entry in made)
+
+
+def test_what_is_kept_goes_with_its_blocks():
+    vertices, edges = GRAPHS["hubs"]
+    one, other = next(tasks(edges, vertices, 2, 1)), next(tasks(edges, vertices, 1, 1))
+    made = [np.zeros(1) for _ in range(4)]
+    alive = [weakref.ref(array) for array in made]
+    assert kept.once(one, "name", 1, lambda: made[0]) is kept.once(one, "name", 1, lambda: made[1]) is made[0]
+    assert kept.once(one, "name", 2, lambda: made[1]) is made[1]
+    assert kept.once(other, "name", 2, lambda: made[2]) is made[2]
+    assert kept.once(one, "name", 2, lambda: made[3]) is made[3]
+    made.clear()
+    assert [array() is None for array in alive] == [True, True, True, False]
+    del one
+    assert alive[3]() is None
+    assert kept.once(other, "name", 2, lambda: np.zeros(2)).shape == (2,)
+    kept.forget()
 
 
 # on a GPU

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backend import kept
 from dasktc.backend.device import Device, describe, spread
 from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
 
@@ -27,6 +28,7 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
     task : BlockTask
         On the device.
     """
+    kept.forget()
     blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
     for block in blocks:
         if id(block) not in shared:
@@ -57,6 +59,7 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
         On the device.
     limit : int
     """
+    kept.forget()
     given, xp = describe(device, task), device.array
     first, last = (int(task.index.offsets[int(given[end][0])]) for end in ("begin", "end"))
     counts = xp.zeros(last - first, dtype="uint32")

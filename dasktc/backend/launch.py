@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from dasktc.backend import TaskSize, Whole, device_probes, launch_edges, launch_hub, launch_lstc, launch_trust, probes
+from dasktc.backend import (
+    TaskSize,
+    Whole,
+    device_probes,
+    kept,
+    launch_edges,
+    launch_hub,
+    launch_lstc,
+    launch_trust,
+    probes,
+)
 from dasktc.backend.device import Counts, Device, Launch, describe
 from dasktc.backend.device_probes import Rule
 from dasktc.backend.nvrtc import Defines
@@ -104,8 +114,10 @@ def count(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] |
     """
     totals = device.array.zeros(4, dtype="uint64")
     given = describe(device, task)
+    known = KERNELS[kernel]
+    if known.launch is not launch_hub.hub:
+        kept.forget()
     if int(given["rows"][0]) > 0 and task.index.edges > 0:
-        known = KERNELS[kernel]
         known.launch(Launch(device, task, given, totals, defines(kernel, macros), known.file))
     triangles, wedges, probes, collision = (int(total) for total in totals.tolist())
     return triangles, wedges, probes, collision

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
+from dasktc.backend import kept
 from dasktc.backend.device import Launch
 from dasktc.csr import Array, BlockTask, OrientedCSR
 from dasktc.errors import InputError
@@ -67,10 +68,14 @@ def _distinct(task: BlockTask) -> list[OrientedCSR]:
 
 def _longest(hub: Launch) -> int:
     """The same by a kernel, which needs no memory."""
-    found = hub.device.array.zeros(1, dtype="uint32")
-    for block in _distinct(hub.task):
-        hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), found)
-    return int(found[0])
+
+    def find() -> int:
+        found = hub.device.array.zeros(1, dtype="uint32")
+        for block in _distinct(hub.task):
+            hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), found)
+        return int(found[0])
+
+    return int(kept.once(hub.task, "longest row", None, find))
 
 
 def _bitmap_words(hubs: int) -> int:
@@ -118,19 +123,22 @@ def _by_records(hub: Launch) -> None:
     """Count a task of short rows alone."""
     stream = hub.task.stream
     words = 16 if stream.edges > hub.shape["WIDE"] * stream.rows else 8
-    records = hub.device.array.empty((stream.rows, words), dtype="uint32")
-    hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records)
+
+    def make() -> Array:
+        records = hub.device.array.empty((stream.rows, words), dtype="uint32")
+        hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records)
+        return records
+
+    records = kept.once(hub.task, "records", words, make)
     hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, hub.totals)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
     """Count short rows and near hubs; count the lists of each table, and all of them."""
     device, xp, shape = hub.device, hub.device.array, hub.shape
-    bitmaps = xp.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
+    bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
     state, found = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
-    if hubs:
-        hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
     values = (bitmaps, items, state[:1], lists, found, np.uint32(plain), hub.totals)
     hub.spread("hub_edges", int(hub.given["rows"][0]), *values)
     if long_rows and (hubs or plain):
@@ -138,6 +146,13 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
         grid = min(32 * device.processors, len(items))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals)
     return int(found[0]) if long_rows else 0
+
+
+def _bitmaps(hub: Launch, hubs: int) -> Array:
+    bitmaps = hub.device.array.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
+    if hubs:
+        hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
+    return bitmaps
 
 
 def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
@@ -149,11 +164,17 @@ def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
     items = xp.empty((min(keys, total) + total // shape["ITEM_LISTS"] + 1, 2), dtype="uint32")
     state = xp.zeros(2, dtype="uint32")
     hub.spread("hub_items", keys, ends, np.int64(keys), items, state[:1])
-    table = _narrow(hub, task.table.columns)
-    stream = table if task.table is task.stream else _narrow(hub, task.stream.columns)
+    table, stream = kept.once(task, "narrow columns", None, lambda: _narrows(hub))
     grid = min(32 * device.processors, len(items))
     values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals)
     hub.run("hub_tables", grid, 32 * shape["TABLE_WARPS"], *values)
+
+
+def _narrows(hub: Launch) -> tuple[Array, Array]:
+    """Of the table block and of the stream block."""
+    task = hub.task
+    table = _narrow(hub, task.table.columns)
+    return table, table if task.table is task.stream else _narrow(hub, task.stream.columns)
 
 
 def _narrow(hub: Launch, columns: Array) -> Array:

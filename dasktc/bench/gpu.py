@@ -10,75 +10,27 @@ compared with a known one, or with another kernel's where none is known.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc import gpus
+from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
+from dasktc.bench.gpu_scaling import several
 from dasktc.bench.report import Report, Section, load, machine, versions
-from dasktc.cluster import connect
 from dasktc.errors import CountError, InputError
-from dasktc.generate import grid3d, kronecker, random_graph, rmat
 from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.sources import Source
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source, build, triangle_count
 
-__all__ = ["CASES", "QUICK", "SMALL", "Case", "run"]
+__all__ = ["run"]
 
 Say = Callable[[str], None]
 RAW_BYTES, PEAK_BYTES = 8, 24
 """An edge: two 32-bit ids; and the most that preparation may take, these included."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A graph of the table.
-
-    Attributes
-    ----------
-    name : str
-    source : callable () -> Source
-    rows : int
-        Raw edges.
-    triangles : int or None
-    published : float or None
-        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, its input in CSR.
-    reach : tuple of two float or None
-        Milliseconds of kernel and preparation that are aimed at, on one H200.
-    """
-
-    name: str
-    source: Callable[[], Source]
-    rows: int
-    triangles: int | None
-    published: float | None = None
-    reach: tuple[float, float] | None = None
-
-
-CASES = (
-    Case("Kronecker 20", lambda: kronecker(20), 16 << 20, 424_270_360, None, (3, 12)),
-    Case("Kronecker 22", lambda: kronecker(22), 16 << 22, 2_111_176_581, 57, (12, 40)),
-    Case("Kronecker 24", lambda: kronecker(24), 16 << 24, 10_284_939_290, 348, (60, 140)),
-    Case("uniform, 20 M vertices", lambda: random_graph(2 * 10**7, 10**8), 10**8, None, 4.3, (3, 60)),
-    Case("3D torus 300^3", lambda: grid3d(300), 3 * 300**3, 0, 2.3, (0.7, 45)),
-    Case("RA", lambda: random_graph(), 10**9, 1_221, 55, (20, 500)),
-    Case("RM", lambda: rmat(), 10**9, 4_114_617, 69, (30, 500)),
-    Case("3D, 464^3", lambda: grid3d(464), 3 * 464**3, 0, 8.4, (2, 160)),
-)
-QUICK = (
-    Case("Kronecker 12", lambda: kronecker(12), 16 << 12, 486_234),
-    Case("uniform, 2,000 vertices", lambda: random_graph(2000, 10_000), 10_000, None),
-    Case("3D torus 3^3", lambda: grid3d(3), 81, 27),
-)
-SMALL = {
-    "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 3),
-    "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
-}
-"""File, triangles, and milliseconds aimed at from a device array to the answer."""
 
 
 class Raw(NamedTuple):
@@ -149,7 +101,8 @@ def run(
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
     get_backend("cuda")
-    chosen = [case for case in (QUICK if quick else CASES) if not only or case.name.startswith(only)]
+    cases = QUICK if quick else CASES + LARGE if only else CASES
+    chosen = [case for case in cases if not only or case.name.startswith(only)]
     if not chosen:
         raise InputError(f"--only {' --only '.join(only)} begins no graph's name: see the names without it")
     tell, times = say or _quiet, 1 if quick else runs
@@ -157,7 +110,7 @@ def run(
     if graphs is not None:
         sections.append(_small(Path(graphs), kernel, times, tell))
     if workers is not None:
-        sections.append(_several(chosen, kernel, times, workers, tell))
+        sections.append(several(chosen, kernel, times, workers, tell))
     return Report(_command(graphs, runs, quick, kernel, only, workers), _facts(), sections)
 
 
@@ -287,41 +240,3 @@ def _small(folder: Path, kernel: str, runs: int, say: Say) -> Section:
                 raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
         section.rows.append([name, triangles, median(walls[1:]), median(kernels[1:]), reach])
     return section
-
-
-# several GPUs
-
-
-def _several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: Say) -> Section:
-    columns = {"graph": "", "GPUs": ",", "count": ",.1f", "kernel, busiest": ",.1f", "times one GPU": ".2f"}
-    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
-    for case in cases:
-        alone: float | None = None
-        for number, count, busiest in _clusters(case, kernel, runs, workers, say):
-            alone = alone or count
-            section.rows.append([case.name, number, count, busiest, alone / count])
-    section.notes.append("count: wall time of the count phase; times one GPU: how many times as fast as on one")
-    return section
-
-
-def _clusters(case: Case, kernel: str, runs: int, workers: int | str, say: Say) -> Iterator[tuple[int, float, float]]:
-    """Count on one GPU and on all that are wanted: their number, and milliseconds."""
-    for number in dict.fromkeys((1, workers)):
-        with connect(workers=number, backend="cuda") as tasks:
-            say(f"{case.name} on {tasks.workers} GPUs")
-            graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
-            results = [graph.triangle_count() for _ in range(runs + 1)][1:]
-            if case.triangles is not None and any(int(result) != case.triangles for result in results):
-                raise CountError(
-                    f"{case.name} has {case.triangles:,} triangles, the cluster counted {int(results[0]):,}"
-                )
-            count = median(1e3 * result.seconds["count"] for result in results)
-            yield tasks.workers, count, median(1e3 * _busiest(result.records) for result in results)
-
-
-def _busiest(records: list[Any]) -> float:
-    """Kernel seconds of the worker that had most of them."""
-    seconds: dict[str, float] = {}
-    for record in records:
-        seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
-    return max(seconds.values(), default=0.0)

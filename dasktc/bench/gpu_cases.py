@@ -1,0 +1,63 @@
+"""The graphs of `dasktc bench gpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dasktc.generate import grid3d, kronecker, random_graph, rmat
+from dasktc.sources import Source
+
+__all__ = ["CASES", "LARGE", "QUICK", "SMALL", "Case"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph of the table.
+
+    Attributes
+    ----------
+    name : str
+    source : callable () -> Source
+    rows : int
+        Raw edges.
+    triangles : int or None
+    published : float or None
+        Milliseconds of the fastest published kernel (GroupTC-BS) on one H200, its input in CSR.
+    reach : tuple of two float or None
+        Milliseconds of kernel and preparation that are aimed at, on one H200.
+    """
+
+    name: str
+    source: Callable[[], Source]
+    rows: int
+    triangles: int | None
+    published: float | None = None
+    reach: tuple[float, float] | None = None
+
+
+CASES = (
+    Case("Kronecker 20", lambda: kronecker(20), 16 << 20, 424_270_360, None, (3, 12)),
+    Case("Kronecker 22", lambda: kronecker(22), 16 << 22, 2_111_176_581, 57, (12, 40)),
+    Case("Kronecker 24", lambda: kronecker(24), 16 << 24, 10_284_939_290, 348, (60, 140)),
+    Case("uniform, 20 M vertices", lambda: random_graph(2 * 10**7, 10**8), 10**8, None, 4.3, (3, 60)),
+    Case("3D torus 300^3", lambda: grid3d(300), 3 * 300**3, 0, 2.3, (0.7, 45)),
+    Case("RA", lambda: random_graph(), 10**9, 1_221, 55, (20, 500)),
+    Case("RM", lambda: rmat(), 10**9, 4_114_617, 69, (30, 500)),
+    Case("3D, 464^3", lambda: grid3d(464), 3 * 464**3, 0, 8.4, (2, 160)),
+)
+LARGE = (
+    Case("Kronecker 26", lambda: kronecker(26), 16 << 26, None),
+    Case("Kronecker 28", lambda: kronecker(28), 16 << 28, None),
+)
+"""Measured where --only names them."""
+QUICK = (
+    Case("Kronecker 12", lambda: kronecker(12), 16 << 12, 486_234),
+    Case("uniform, 2,000 vertices", lambda: random_graph(2000, 10_000), 10_000, None),
+    Case("3D torus 3^3", lambda: grid3d(3), 81, 27),
+)
+SMALL = {
+    "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 3),
+    "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
+}
+"""File, triangles, and milliseconds aimed at from a device array to the answer."""

@@ -1,0 +1,115 @@
+"""The part of `dasktc bench gpu` that counts on clusters of one GPU and more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any, NamedTuple
+
+from dasktc import gpus
+from dasktc.backend import kept
+from dasktc.bench.gpu_cases import Case
+from dasktc.bench.report import Section
+from dasktc.cluster import connect
+from dasktc.errors import CountError
+from dasktc.graph import Graph
+from dasktc.options import Options
+from dasktc.result import TriangleCount
+from dasktc.tasks import Tasks
+from dasktc.triangles import build
+
+__all__ = ["several"]
+
+Say = Callable[[str], None]
+
+
+class Counted(NamedTuple):
+    """A graph on a cluster: GPUs, and milliseconds."""
+
+    gpus: int
+    prepare: float
+    first: float
+    warm: float
+    busiest: float
+    balance: float
+
+
+def several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: Say) -> Section:
+    """Count each graph on 1, 2, 4, ... GPUs, up to `workers`.
+
+    Parameters
+    ----------
+    cases : list of Case
+    kernel : str
+    runs : int
+    workers : int or "all"
+    say : callable (str)
+
+    Raises
+    ------
+    CountError
+        A count is wrong.
+    """
+    columns = {"graph": "", "GPUs": ",", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
+    columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
+    section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
+    for case in cases:
+        alone: Counted | None = None
+        for found in _clusters(case, kernel, runs, workers, say):
+            alone = alone or found
+            section.rows.append([case.name, *found, alone.busiest / found.busiest])
+    section.notes += [
+        "prepare: wall time from the generator to ready blocks, once; first count: of the warm-up, when blocks "
+        "travel; count: wall time of the count phase",
+        "kernel, busiest: the counting kernels of the worker that had most of them, and of one GPU, how many times as "
+        "long; most/least: over workers",
+    ]
+    return section
+
+
+def _clusters(case: Case, kernel: str, runs: int, workers: int | str, say: Say) -> Iterator[Counted]:
+    """Count on 1, 2, 4, ... GPUs, up to all that are wanted."""
+    most = len(gpus.devices()) if workers == "all" else int(workers)
+    for number in dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)):
+        with connect(workers=number, backend="cuda") as tasks:
+            say(f"{case.name} on {tasks.workers} GPUs")
+            tasks.everywhere(_warm)
+            began = time.perf_counter()
+            graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
+            prepare = 1e3 * (time.perf_counter() - began)
+            first, *results = [_afresh(tasks, graph) for _ in range(runs + 1)]
+            if case.triangles is not None and any(int(result) != case.triangles for result in results):
+                raise CountError(
+                    f"{case.name} has {case.triangles:,} triangles, the cluster counted {int(results[0]):,}"
+                )
+            loads = [_loads(result.records, tasks.workers) for result in results]
+            yield Counted(
+                tasks.workers,
+                prepare,
+                1e3 * first.seconds["count"],
+                median(1e3 * result.seconds["count"] for result in results),
+                median(1e3 * load[-1] for load in loads),
+                median(load[-1] / load[0] if load[0] else float("inf") for load in loads),
+            )
+
+
+def _warm() -> None:
+    from dasktc.backend import cuda
+
+    cuda.backend()
+    cuda.warm()
+
+
+def _afresh(tasks: Tasks, graph: Graph) -> TriangleCount:
+    """Count, the kernels' tables made anew: the first tasks of a worker make what its others share."""
+    tasks.everywhere(kept.forget)
+    return graph.triangle_count()
+
+
+def _loads(records: list[Any], workers: int) -> list[float]:
+    """Kernel seconds of each worker, ascending; of one without a task, 0."""
+    seconds: dict[str, float] = {}
+    for record in records:
+        seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
+    return [0.0] * (workers - len(seconds)) + sorted(seconds.values())

@@ -103,9 +103,13 @@ def bitmap_words(hubs: int) -> int:
 
 @inlined
 def _set(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
+    """Set bits of ascending columns; no word is read again, which would wait for its last store."""
+    place, word = U(0), U(0)
     for p in range(U(first), U(last)):
         w = U(columns[p])
-        bits[base + (w >> U(6))] |= U(1) << (w & U(63))
+        word = (word if w >> U(6) == place else U(0)) | U(1) << (w & U(63))
+        place = w >> U(6)
+        bits[base + place] = word
 
 
 @inlined

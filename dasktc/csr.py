@@ -151,7 +151,7 @@ class BlockTask:
         Which share of the index rows is counted. The backend cuts them, by the blocks alone: every row
         is in one split, and in the same one wherever and however often a task runs.
     cut_for : str
-        The kernel whose work the splits share evenly, whichever counts.
+        The kernel whose work the splits share evenly, whichever counts; and its backend, if it is another there.
     """
 
     index: OrientedCSR

@@ -84,11 +84,14 @@
 #ifndef SHORT
 #define SHORT 64  // longest row of tasks that are counted with records alone
 #endif
-#ifndef WIDE
-#define WIDE 6  // mean entries of a row above which records have 16 words, not 8: the launch's choice
+#ifndef WORDS4
+#define WORDS4 7  // longest row up to which records have 4 words: the launch's choice
+#endif
+#ifndef WORDS8
+#define WORDS8 22  // likewise 8 words; else 16
 #endif
 #ifndef EDGES
-#define EDGES 2  // records that a thread has under way
+#define EDGES 2  // records that a thread has under way; of 4 words twice as many
 #endif
 #ifndef BITMAP
 #define BITMAP 65536  // ids in a row's own bitmap, and most hubs
@@ -152,21 +155,26 @@ __device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps,
   }
 }
 
-// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, one or two sectors: its
-// length, and up to INLINE entries themselves or, of a longer row, where it begins and which of MARKS marks
-// its entries leave. What would take three random reads or more takes one, but for a row whose marks are hit.
-constexpr uint32 NONE = 0xffffffffu;
-
+// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, half a sector to two: its
+// length and up to FEW fingerprints of 16 bits or, of a longer row, where it begins and which of MARKS marks its
+// entries leave. What would take three random reads or more takes one, but for what is found, which is looked up in
+// the row itself unless ids of 16 bits are their own fingerprints.
 template <uint32 WORDS> struct Record {
-  static constexpr uint32 INLINE = WORDS - 1, MARKS = 32 * (WORDS - 3);
+  static constexpr uint32 FEW = 2 * WORDS - 1, MARKS = 32 * (WORDS - 3), LONGER = 0xffff;
 
   uint32 word[WORDS];
 
-  __device__ __forceinline__ uint32 length() const { return word[0]; }
+  __device__ __forceinline__ bool fits() const { return (word[0] & 0xffff) != LONGER; }
+  __device__ __forceinline__ uint32 length() const { return fits() ? word[0] & 0xffff : word[1]; }
+  __device__ __forceinline__ int64 begin() const { return int64(word[0] >> 16) << 32 | word[2]; }  // of a longer row
   __device__ __forceinline__ static uint32 mark_of(uint32 x) {
     return uint32(uint64(x * 2654435769u) * MARKS >> 32);
   }
 };
+
+__device__ __forceinline__ uint32 fingerprint(uint32 x, bool narrow) {
+  return narrow ? x & 0xffff : (x * 2654435769u) >> 16;
+}
 
 template <uint32 WORDS> __device__ __forceinline__ Record<WORDS> record_of(const uint4* records, int64 v) {
   Record<WORDS> record;
@@ -192,26 +200,44 @@ extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, u
   if (threadIdx.x % 32 == 0 && mine) { atomicMax(longest, mine); }
 }
 
-template <uint32 WORDS> __device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* records) {
+// A row's fingerprints; the first one again where there are no more, so that none is found that is not there.
+template <uint32 WORDS>
+__device__ __forceinline__ void note_few(Record<WORDS>& record, const int32* row, uint32 size, bool narrow) {
+  uint32 first = size ? fingerprint(row[0], narrow) : 0;
+  record.word[0] = size | first << 16;
+#pragma unroll
+  for (uint32 k = 1; k < WORDS; k++) {
+    uint32 low = 2 * k - 1 < size ? fingerprint(row[2 * k - 1], narrow) : first;
+    uint32 high = 2 * k < size ? fingerprint(row[2 * k], narrow) : first;
+    record.word[k] = low | high << 16;
+  }
+}
+
+template <uint32 WORDS>
+__device__ __forceinline__ void note_marks(Record<WORDS>& record, const int32* row, uint32 size, int64 begin) {
+  record.word[0] = record.LONGER | uint32(begin >> 32) << 16;
+  record.word[1] = size;
+  record.word[2] = uint32(begin);
+#pragma unroll
+  for (uint32 k = 3; k < WORDS; k++) { record.word[k] = 0; }
+  for (uint32 i = 0; i < size; i++) {
+    uint32 mark = record.mark_of(row[i]);
+#pragma unroll
+    for (uint32 k = 3; k < WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
+  }
+}
+
+template <uint32 WORDS>
+__device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* records, bool narrow) {
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
     int64 begin = t.stream.offsets[v];
-    uint32 b = uint32(t.stream.offsets[v + 1] - begin);
+    uint32 size = uint32(t.stream.offsets[v + 1] - begin);
     Record<WORDS> record;
-    record.word[0] = b;
-    if (b <= record.INLINE) {
-#pragma unroll
-      for (uint32 i = 0; i < record.INLINE; i++) { record.word[1 + i] = i < b ? uint32(t.stream.columns[begin + i]) : NONE; }
+    if (size <= record.FEW) {
+      note_few(record, t.stream.columns + begin, size, narrow);
     } else {
-      record.word[1] = uint32(begin);
-      record.word[2] = uint32(begin >> 32);
-#pragma unroll
-      for (uint32 k = 3; k < WORDS; k++) { record.word[k] = 0; }
-      for (uint32 i = 0; i < b; i++) {
-        uint32 mark = record.mark_of(t.stream.columns[begin + i]);
-#pragma unroll
-        for (uint32 k = 3; k < WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
-      }
+      note_marks(record, t.stream.columns + begin, size, begin);
     }
 #pragma unroll
     for (uint32 i = 0; i < WORDS; i += 4) {
@@ -220,71 +246,96 @@ template <uint32 WORDS> __device__ __forceinline__ void make_records(const Task&
   }
 }
 
-// Entries of A that are in a record, or in the row behind it.
-template <uint32 WORDS>
-__device__ __forceinline__ uint32 in_record(const Task& t, const int32* a, int64 size, const Record<WORDS>& record) {
-  uint32 found = 0, b = record.length();
-  if (b <= record.INLINE) {
-    for (int64 i = 0; i < size; i++) {
-      uint32 x = a[i], same = 0;
+// Whether a record has a fingerprint: a half of some word that is zero after the exclusive or.
+template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>& record, uint32 print) {
+  uint32 both = print << 16 | print, other = (record.word[0] ^ both) | 0xffff;  // its low half is the length
+  uint32 zeros = (other - 0x10001u) & ~other;
 #pragma unroll
-      for (uint32 k = 1; k < WORDS; k++) { same |= x == record.word[k]; }
-      found += same;
+  for (uint32 k = 1; k < WORDS; k++) {
+    other = record.word[k] ^ both;
+    zeros |= (other - 0x10001u) & ~other;
+  }
+  return zeros & 0x80008000u;
+}
+
+// Entries of A that are in a record of row v, or in the row itself.
+template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(const Task& t, int64 v, const int32* a, int64 size,
+    const Record<WORDS>& record, bool narrow) {
+  uint32 found = 0;
+  if (record.fits()) {
+    for (int64 i = 0; i < size; i++) {
+      if (!has(record, fingerprint(a[i], narrow))) { continue; }
+      found += narrow || contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], a[i]);
     }
     return found;
   }
-  const int32* row = t.stream.columns + (uint64(record.word[2]) << 32 | record.word[1]);
+  const int32* row = t.stream.columns + record.begin();
   for (int64 i = 0; i < size; i++) {
     uint32 mark = record.mark_of(a[i]), word = 0;
 #pragma unroll
     for (uint32 k = 3; k < WORDS; k++) { word = mark >> 5 == k - 3 ? record.word[k] : word; }
-    if (word >> (mark & 31) & 1) { found += contains(row, 0, b, a[i]); }
+    if (word >> (mark & 31) & 1) { found += contains(row, 0, record.length(), a[i]); }
   }
   return found;
 }
 
-// A thread a row u; the records of EDGES edges are under way together.
+// A thread a row u; the records of EDGES edges, of 4 words twice as many, are under way together.
 template <uint32 WORDS> __device__ __forceinline__ void count_short(const Task& t, const uint4* records,
-    Totals* totals) {
+    bool narrow, Totals* totals) {
+  constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
   Sums sums;
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
     int64 u = row_of(t, k), first = t.table.offsets[u], last = t.table.offsets[u + 1];
     int64 end = t.same ? last : t.index.offsets[u + 1];
-    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += EDGES) {
-      Record<WORDS> record[EDGES];
+    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += AT_ONCE) {
+      Record<WORDS> record[AT_ONCE];
 #pragma unroll
-      for (uint32 i = 0; i < EDGES; i++) {
+      for (uint32 i = 0; i < AT_ONCE; i++) {
         if (p + i < end) { record[i] = record_of<WORDS>(records, t.index.columns[p + i]); }
       }
 #pragma unroll
-      for (uint32 i = 0; i < EDGES; i++) {
+      for (uint32 i = 0; i < AT_ONCE; i++) {
         if (p + i >= end) { break; }
         sums.wedges += record[i].length();
         if (first == last || record[i].length() == 0) { continue; }
-        int64 a = before(t, p + i, first, last, t.index.columns[p + i]);
+        int64 v = t.index.columns[p + i], a = before(t, p + i, first, last, v);
         sums.probes += a;
-        sums.triangles += in_record(t, t.table.columns + first, a, record[i]);
+        sums.triangles += in_record(t, v, t.table.columns + first, a, record[i], narrow);
       }
     }
   }
   sums.add_up(totals);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records8(Task t, int64 rows, uint4* records) {
-  make_records<8>(t, rows, records);
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_records4(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<4>(t, rows, records, narrow);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 rows, uint4* records) {
-  make_records<16>(t, rows, records);
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_records8(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<8>(t, rows, records, narrow);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(Task t, const uint4* records, Totals* totals) {
-  count_short<8>(t, records, totals);
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_records16(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<16>(t, rows, records, narrow);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(Task t, const uint4* records, Totals* totals) {
-  count_short<16>(t, records, totals);
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_short4(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+  count_short<4>(t, records, narrow, totals);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_short8(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+  count_short<8>(t, records, narrow, totals);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_short16(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+  count_short<16>(t, records, narrow, totals);
 }
 
 // Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table

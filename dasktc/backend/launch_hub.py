@@ -27,12 +27,15 @@ HUB = {
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
     "SHORT": 64,
-    "WIDE": 6,
+    "WORDS4": 7,
+    "WORDS8": 22,
     "EDGES": 2,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
 HUB_BYTES = 4
 """Bytes an index edge that the hubs' bitmaps may take."""
+NARROW = 1 << 16
+"""Rows of a lower triangle whose columns are their own fingerprints."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
 
@@ -103,8 +106,8 @@ def hub(launch: Launch) -> None:
             f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
         )
-    if not plain and _longest(launch) <= shape["SHORT"]:
-        _by_records(launch)
+    if not plain and (longest := _longest(launch)) <= shape["SHORT"]:
+        _by_records(launch, 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16)
         return
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
@@ -119,18 +122,18 @@ def hub(launch: Launch) -> None:
         _by_tables(launch, lists, keys, records)
 
 
-def _by_records(hub: Launch) -> None:
-    """Count a task of short rows alone."""
+def _by_records(hub: Launch, words: int) -> None:
+    """Count a task of short rows alone, with records of so many words."""
     stream = hub.task.stream
-    words = 16 if stream.edges > hub.shape["WIDE"] * stream.rows else 8
+    narrow = np.uint32(stream.lower and stream.rows <= NARROW)
 
     def make() -> Array:
         records = hub.device.array.empty((stream.rows, words), dtype="uint32")
-        hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records)
+        hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records, narrow)
         return records
 
     records = kept.once(hub.task, "records", words, make)
-    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, hub.totals)
+    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, narrow, hub.totals)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:

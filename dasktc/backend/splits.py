@@ -37,13 +37,15 @@ SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
 SAMPLED_BYTES = 100
 """Of each while that is done, at most."""
 
+SMALL, NEAR = 16, 1 << 14
+"""Of the `hub` kernel on CUDA."""
 ROW = 230
 """Cost of a row, whatever its edges."""
 
 _thread = threading.local()
 
-Cost = Callable[[Array, Array, Array], Array]
-"""Of |A|, |B| and v, as `probes` has them, in tenths of a nanosecond.
+Cost = Callable[[Array, Array, Array, Array], Array]
+"""Of |A|, |B|, v and |table.row(u)|, as `probes` has them, in tenths of a nanosecond.
 
 That of `hub` is fitted to fourths and eighths of two Kronecker graphs, ego-Twitter and amazon0601: most
 are then within 6 % of their share.
@@ -152,35 +154,54 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     place = xp.arange(size, dtype="int64") * index.edges // size
     u = index.offsets.searchsorted(place, side="right") - 1
     v = index.columns[place].astype("int64")
-    a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
-    first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
+    size, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
+    first, degree, a = index.offsets[u], index.offsets[u + 1] - index.offsets[u], size
     if task.shift != BEHIND:
-        a = a * (place - first) // degree  # entries before v, as if they were spread evenly
-    u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
-    return u, 1 + ROW // degree + COSTS.get(task.cut_for, _walk)(a, b, v)
+        a = size * (place - first) // degree  # entries before v, as if they were spread evenly
+    u, v, a, b, size, degree = (on_host(array) for array in (u, v, a, b, size, degree))
+    return u, 1 + ROW // degree + _cost(task.cut_for)(a, b, v, size)
 
 
-def _hub(a: Array, b: Array, v: Array) -> Array:
+def _cost(cut_for: str) -> Cost:
+    """Of a kernel on a backend, else of the kernel."""
+    return COSTS.get(cut_for) or COSTS.get(cut_for.partition(" ")[0], _walk)
+
+
+def _hub(a: Array, b: Array, v: Array, _: Array) -> Array:
     anded = (v < HUBS) & (np.minimum(a, b) > SPARSE * ((v >> BLOCK) + 1))
     put_off = np.where(v < HUBS, 90, 500 + 5 * a // 2)
     streamed = np.where((b <= SHORT) | (b <= a), 70 + 13 * b, put_off)
     return np.where(a == 0, 0, np.where(anded, 55 + 16 * (v >> BLOCK), streamed))
 
 
-def _search(a: Array, b: Array, _: Array) -> Array:
+HUB_CUDA = (50, 5, 50, 5, 150, 3)
+"""Picoseconds of an edge, an entry of a short row, a near hub and a word of it, a list and an entry of it."""
+
+
+def _hub_cuda(a: Array, b: Array, v: Array, size: Array) -> Array:
+    """Of its classes of edges (kernels/hub.cu): fitted to 64 splits each of Kronecker graphs."""
+    edge, entry, hub, word, a_list, streamed = HUB_CUDA
+    near = hub + word * np.minimum(a, (v >> 5) + 1)
+    lists = a_list + streamed * np.minimum(a, b)
+    cost = np.where(size <= SMALL, entry * a, np.where(v < NEAR, near, lists))
+    return 10 * (edge + np.where((a == 0) | (b == 0), 0, cost))
+
+
+def _search(a: Array, b: Array, _: Array, __: Array) -> Array:
     return 50 + 100 * np.minimum(a, b)
 
 
-def _walk(a: Array, b: Array, _: Array) -> Array:
+def _walk(a: Array, b: Array, _: Array, __: Array) -> Array:
     return 50 + 20 * (a + b)
 
 
-def _stream(_: Array, b: Array, __: Array) -> Array:
+def _stream(_: Array, b: Array, __: Array, ___: Array) -> Array:
     return 50 + 20 * b
 
 
 COSTS: dict[str, Cost] = {
     "hub": _hub,
+    "hub cuda": _hub_cuda,
     "bitmap": _hub,
     "trust": _stream,
     "hindex": _walk,

@@ -266,13 +266,11 @@ def tasks_a_worker(name: str, workers: int) -> int:
     """Tasks for each worker, at least, that a plan cuts the work into.
 
     Several let one that is done early take from the others. On a device each has tables of its own to
-    fill: one device takes all in one, several two each.
+    fill, so that splits cost more than they even out: one a device, TRUST's m (section 6.5).
 
     Parameters
     ----------
     name : {"cpu", "cuda"}
     workers : int
     """
-    if name == "cuda":
-        return 1 if workers == 1 else 2
-    return 4
+    return 1 if name == "cuda" else 4

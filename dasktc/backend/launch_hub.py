@@ -27,7 +27,7 @@ HUB = {
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
     "SHORT": 64,
-    "WORDS4": 7,
+    "WORDS4": 11,
     "WORDS8": 22,
     "EDGES": 2,
 }

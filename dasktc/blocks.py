@@ -129,10 +129,17 @@ class Layout(NamedTuple):
         return np.repeat(rows, self.shape[1]).reshape(self.shape), np.tile(columns, (self.shape[0], 1))
 
     @property
+    def widths(self) -> list[int]:
+        """Keys of a row of every block: room for its columns. One block has the keys that its edges have anyway."""
+        if self.shape == (1, 1):
+            return [1 << self.shift]
+        return [max(1, columns) for columns in self.sizes[1].ravel().tolist()]
+
+    @property
     def first_keys(self) -> list[int]:
         """The first key of every block, and the one behind the last."""
-        rows, columns = (found.ravel().tolist() for found in self.sizes)
-        return [0, *accumulate(r * max(1, c) for r, c in zip(rows, columns, strict=True))]
+        rows = self.sizes[0].ravel().tolist()
+        return [0, *accumulate(r * width for r, width in zip(rows, self.widths, strict=True))]
 
     def numbering(self, side: int) -> tuple[int, int]:
         """First id and stride of the vertices of a column of the grid, or of the row of that number."""
@@ -170,7 +177,7 @@ def _ranges(degree: Array, parts: int, backend: str) -> list[int]:
 def _cuts(degree: Array, count: int, backend: str) -> list[int]:
     """Places that cut a vector before each of `count` ranges of about equal sums."""
     xp = get_backend(backend).array
-    edges = xp.cumsum(degree)
+    edges = xp.cumsum(degree, dtype="int64")
     wanted = xp.arange(1, count) * (int(edges[-1]) if len(edges) else 0) // count
     return [0, *edges.searchsorted(wanted).tolist()]
 
@@ -218,25 +225,34 @@ def build_blocks(
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
-    places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
+    places, firsts, widths = layout.places, layout.first_keys, layout.widths
     edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
     slabs = -(-partition_count(edges, tasks, backend) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
-    widths = [max(1, int(columns[place])) for place in places]
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = []
     for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-        keys += tasks.map("blocks", _block_keys, partitions, layout, family, backend)
+        keys += _by_block(tasks, partitions, layout, family, backend)
     ranges = exchange(tasks, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k, pieces in enumerate(ranges):
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
         built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend))
+    stacks = [built[at : at + slabs] for at in range(0, len(built), slabs)]
+    built.clear()  # so that stacking, which empties its list, frees what it has copied
     return {
-        place: tasks.submit("blocks", _stack, built[b * slabs : (b + 1) * slabs], place, layout, backend)
-        for b, place in enumerate(places)
+        place: tasks.submit("blocks", _stack, stack, place, layout, backend)
+        for place, stack in zip(places, stacks, strict=True)
     }
+
+
+def _by_block(tasks: Tasks, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
+    """Partitions of the keys by block of a family; empties the list."""
+    if layout.shape != (1, 1):
+        return tasks.map("blocks", _block_keys, partitions, layout, family, backend)
+    keys, partitions[:] = list(partitions), []
+    return keys
 
 
 def _slab_rows(out_degree: Array, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
@@ -257,8 +273,6 @@ def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array
 def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
     """Keys of edges in the blocks of a family, whose first keys and numbers of columns are given."""
     source, target = unpack(keys, layout.shift)
-    if layout.shape == (1, 1):
-        return source * axis.sizes[0] + target
     (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
@@ -272,8 +286,14 @@ def _slab(
     offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
     found = xp.empty(len(keys), dtype="int32")
     for at in range(0, len(keys), chunk):
-        found[at : at + chunk] = (keys[at : at + chunk] - first) % columns
+        found[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
     return offsets, found
+
+
+def _column_of(keys: Array, first: int, columns: int) -> Array:
+    if first == 0 and columns & (columns - 1) == 0:
+        return keys & (columns - 1)
+    return (keys - first) % columns
 
 
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
@@ -287,16 +307,21 @@ def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
 
     The list, which is the task's own, is emptied: what was copied can go.
     """
-    xp, (offsets, columns) = get_backend(backend).array, slabs[0]
+    xp = get_backend(backend).array
     if len(slabs) == 1:
+        offsets, columns = slabs[0]
         return offsets, columns
-    columns = xp.empty(sum(len(c) for _, c in slabs), dtype="int32")
     offsets = xp.zeros(1 + sum(len(o) - 1 for o, _ in slabs), dtype="int64")
     row = edge = 0
     for number, (o, c) in enumerate(slabs):
-        slabs[number] = ()
+        slabs[number] = c
         offsets[row + 1 : row + len(o)] = o[1:]
         offsets[row + 1 : row + len(o)] += edge
-        columns[edge : edge + len(c)] = c
         row, edge = row + len(o) - 1, edge + len(c)
+    del o, c
+    columns, edge = xp.empty(edge, dtype="int32"), 0
+    for number in range(len(slabs)):
+        c, slabs[number] = slabs[number], None
+        columns[edge : edge + len(c)] = c
+        edge += len(c)
     return offsets, columns

@@ -94,10 +94,10 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
 
 
 def _kernel(backend: str, facts: Facts | None) -> tuple[str, str]:
-    if facts is None:
-        return "hub", "kernel hub: a size tells nothing of the rows"
     if backend == "cuda":
         return "hub", "kernel hub: it takes edges, bitmaps or tables row by row"
+    if facts is None:
+        return "hub", "kernel hub: a size tells nothing of the rows"
     rows = f"99 % of the rows have at most {facts.usual:,} entries, the longest {facts.longest:,}"
     if facts.usual <= WALKED:
         return "merge", f"kernel merge: {rows}, and walking two costs less than any table"

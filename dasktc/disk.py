@@ -22,7 +22,7 @@ from typing import Any
 from dasktc.ahead import Ahead, with_next
 from dasktc.options import bytes_of
 from dasktc.spill import Flat, Stored, flatten, load, store
-from dasktc.tasks import Direct
+from dasktc.tasks import Direct, Fold
 from dasktc.workdir import WorkDir
 
 __all__ = [
@@ -141,6 +141,14 @@ class OnDisk(Direct):
         while inputs:
             results.append(self._keep(function(self._resolve(inputs.pop()), *loaded)))
         return results
+
+    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+        """Add one input after another, dropping it afterwards; the result stays in memory meanwhile."""
+        inputs.reverse()
+        result = fold.start()
+        while inputs:
+            result = fold.add(result, self._resolve(inputs.pop()))
+        return self._keep(result)
 
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces; they stay where they are."""

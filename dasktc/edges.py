@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backend import PARTITION_EDGES, Backend, get_backend
+from dasktc.backend import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
+from dasktc.backend.device_edges import RankedIds
 from dasktc.keys import distinct, pack, shift_of
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
@@ -26,8 +27,9 @@ EDGE_BYTES = 40
 """Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
-ROWS = 1 << 26
-"""Rows relabelled at a time: their intermediates are a tenth of the largest frame of a device."""
+PIECES, PIECE_EDGES = 8, 1 << 22
+"""A device holds its edges in so many pieces, of so many edges at least: what is made of a piece, and what sorting
+it takes, is then small beside all of them."""
 
 
 class Canonical(NamedTuple):
@@ -50,7 +52,9 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
 
     Returns
     -------
-    frames : list of handles of edge frames, loops removed; at least one
+    frames : list of handles of edge frames; at least one
+        Loops removed. Of integers, where the backend has its own way with edges: pairs of arrays, src and dst,
+        loops among them.
     rows, loops : int
         Rows read, and how many of them were loops.
     """
@@ -65,6 +69,8 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
         found = tasks.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
         frames, counts = found[::2], found[1::2]
     totals = tasks.gather(counts)
+    if source.ids == "int" and backend in ON_DEVICE:
+        frames = _in_pieces(tasks, frames, [rows for rows, _ in totals])
     return frames, sum(rows for rows, _ in totals), sum(loops for _, loops in totals)
 
 
@@ -81,7 +87,21 @@ class _NoPart:
 
 
 def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
-    return _without_loops(get_backend(backend).read(part, upstream))
+    return _without_loops(get_backend(backend).read(part, upstream), backend)
+
+
+def _in_pieces(tasks: Tasks, frames: list[Any], rows: list[int]) -> list[Any]:
+    """Cut frames that are much larger than the others will be; the pieces are views of them."""
+    found, most = [], max(PIECE_EDGES, -(-sum(rows) // (PIECES * tasks.workers)))
+    while frames:
+        frame, size = frames.pop(), rows.pop()
+        found += [frame] if size <= most else tasks.stream("read", _pieces_of, [(frame, most)])
+    return found
+
+
+def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
+    for first in range(0, len(ends[0]), most):
+        yield _ends(ends, first, first + most)
 
 
 def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
@@ -92,11 +112,14 @@ def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator
     chosen, by_piece = get_backend(backend), getattr(part, "pieces", None)
     for frame in by_piece(chosen, most) if by_piece else [chosen.read(part, upstream)]:
         for first in range(0, max(1, len(frame)), most):
-            yield from _without_loops(frame.iloc[first : first + most])
+            yield from _without_loops(frame.iloc[first : first + most], backend)
 
 
-def _without_loops(frame: Frame) -> tuple[Frame, tuple[int, int]]:
-    rows = len(frame)
+def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
+    rows, own = len(frame), get_backend(backend).edges
+    if own is not None and frame["src"].dtype.kind in "iu":
+        ends = frame["src"].values, frame["dst"].values
+        return ends, (rows, own.facts(*ends).loops)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
         return frame, (rows, 0)  # as arrays, which cost little
     proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
@@ -110,10 +133,10 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     Parameters
     ----------
     tasks : Tasks
-    frames : list of handles of edge frames, loops removed
+    frames : list of handles of edge frames, as `read` gives them
         Emptied, so that each is freed once it is relabelled.
     rows : int
-        Rows of all frames.
+        Rows of all frames that are no loops.
     vertices : handle of VertexMap
     size : int
         Number of vertices.
@@ -128,18 +151,33 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
 
 
 def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
-    xp = get_backend(backend).array
-
-    def packed(rows: Frame) -> Array:
-        a, b = vertices.dense(rows["src"]), vertices.dense(rows["dst"])
-        return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
-
-    if len(frame) <= ROWS:
-        return packed(frame)
-    keys = xp.empty(len(frame), dtype="int64")
-    for start in range(0, len(frame), ROWS):
-        keys[start : start + ROWS] = packed(frame.iloc[start : start + ROWS])
+    own = get_backend(backend).edges
+    if own is None:
+        return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
+    if isinstance(vertices, RankedIds):
+        return own.keys(frame[0], frame[1], vertices, shift)
+    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), get_backend(backend).chunk
+    keys = get_backend(backend).array.empty(rows, dtype="int64")
+    for start in range(0, rows, chunk):
+        ends = _ends(frame, start, start + chunk)
+        part = keys[start : start + chunk]
+        part[:] = _packed(ends, vertices, shift, backend)
+        if isinstance(frame, tuple):
+            part[ends[0] == ends[1]] = 0  # a loop's key; its ends need not be among the ids
     return keys
+
+
+def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
+    """Both columns of some rows of what a backend with its own way holds."""
+    if isinstance(frame, tuple):
+        return frame[0][start:stop], frame[1][start:stop]
+    rows = frame.iloc[start:stop]
+    return rows["src"], rows["dst"]
+
+
+def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str) -> Array:
+    xp, (a, b) = get_backend(backend).array, (vertices.dense(end) for end in ends)
+    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
@@ -147,6 +185,8 @@ def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
     workers, largest = tasks.workers, PARTITION_EDGES[backend]
     if tasks.room is not None:
         largest = min(largest, max(1, tasks.room // EDGE_BYTES))
+    if backend in ON_DEVICE:
+        largest = min(largest, max(PIECE_EDGES, -(-edges // (PIECES * workers))))
     if edges < min(SMALL, largest):
         return 1
     shared = 1 if workers == 1 or edges < SMALL else min(4 * workers, max(workers, edges // MEDIUM))

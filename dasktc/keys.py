@@ -69,9 +69,12 @@ def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
     """The distinct keys of the pieces in ascending order; empties the list as `merge` does.
 
     They are moved together in place, a chunk at a time: a mask and a copy of all keys would be the
-    highest point of a whole count's memory.
+    highest point of a whole count's memory. A backend with its own way with edges drops loops here, high end
+    equal to low end; `bound` is then 1 << 2 * shift.
     """
-    keys, chunk = merge(pieces, bound, backend), get_backend(backend).chunk
+    keys, chunk, own = merge(pieces, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
+    if own is not None:
+        return own.distinct(keys, (bound.bit_length() - 1) // 2)
     kept = min(1, len(keys))
     for start in range(1, len(keys), chunk):
         part = keys[start : start + chunk]
@@ -82,8 +85,14 @@ def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:
-    """Sort and deduplicate keys and cut them before each of `starts`: len(starts) + 1 slices."""
-    xp = get_backend(backend).array
-    keys = distinct([keys], bound, backend)
+    """Cut keys before each of `starts`: len(starts) + 1 arrays.
+
+    They are slices of sorted and distinct keys, or, where a backend can deal keys to few ranges at once, arrays of
+    their own in no order.
+    """
+    xp, own = get_backend(backend).array, get_backend(backend).edges
+    if own is not None and len(starts) < own.ranges:
+        return own.split(keys, starts)
+    keys = distinct([keys], bound, backend) if own is None else merge([keys], bound, backend)
     places = [0, *keys.searchsorted(xp.asarray(starts, dtype="int64")).tolist(), len(keys)]
     return [keys[a:b] for a, b in itertools.pairwise(places)]

@@ -215,13 +215,13 @@ def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int)
 
 
 def _coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
-    degree = on_host(out_degree + in_degree)
+    degree = on_host(out_degree + in_degree).astype("int64", copy=False)
     return 2 * on_host(counts) / np.maximum(degree * (degree - 1), 1)
 
 
 def _pairs(out_degree: Array, in_degree: Array) -> int:
     """Σ d·(d - 1)/2 as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    degree = out_degree + in_degree
+    degree = (out_degree + in_degree).astype("int64", copy=False)
     high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
     return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
 

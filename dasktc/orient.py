@@ -10,17 +10,20 @@ from these degrees alone and is what every count is checked against.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
 from dasktc.csr import aligned
 from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
-from dasktc.tasks import Tasks, tree
+from dasktc.tasks import Fold, Tasks
 
 __all__ = ["Oriented", "inverse", "order_by", "orient", "total", "wedges_of"]
 
 Array = Any
+CHUNK = 1 << 22
+"""Vertices whose wedges are summed up at a time."""
 
 
 class Oriented(NamedTuple):
@@ -30,9 +33,9 @@ class Oriented(NamedTuple):
     ----------
     partitions : list of handles of int64 arrays
         Keys source << shift | target with target < source, in no order.
-    order : handle of array of int64, shape (V,)
+    order : handle of array of `Backend.numbers`, shape (V,)
         The dense id of each rank.
-    out_degree, in_degree : handles of arrays of int64, shape (V,)
+    out_degree, in_degree : handles of arrays of `Backend.numbers`, shape (V,)
         By rank.
     wedges : int
         Σ in(v)·out(v).
@@ -61,12 +64,16 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
         Bits an id takes in a key.
     backend : str
     """
-    degree = tree(tasks, "orient", total, tasks.map("orient", _degrees, list(edges.partitions), size, shift, backend))
+    ends, sources = (
+        Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
+        for add in (_add_degrees, _add_sources)
+    )
+    degree = tasks.fold("orient", ends, list(edges.partitions))
     order = tasks.submit("orient", order_by, degree, backend)
     rank = tasks.submit("orient", inverse, order, backend)
     partitions = tasks.map("orient", _orient, edges.partitions, rank, shift, backend)
-    sources = tasks.map("orient", _sources, list(partitions), size, shift, backend)
-    outward = tree(tasks, "orient", total, sources)
+    del rank
+    outward = tasks.fold("orient", sources, list(partitions))
     inward = tasks.submit("orient", _in_degree, degree, order, outward)
     wedges = tasks.gather([tasks.submit("orient", wedges_of, inward, outward)])[0]
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
@@ -88,45 +95,63 @@ def order_by(weight: Array, backend: str) -> Array:
 
     Parameters
     ----------
-    weight : array of int64, shape (V,), not negative
+    weight : array of integers, shape (V,), not negative
     backend : str
 
     Returns
     -------
-    array of int64, shape (V,)
+    array of `Backend.numbers`, shape (V,)
     """
     xp = get_backend(backend).array
     if not len(weight):
-        return xp.empty(0, dtype="int64")
+        return _zeros(0, backend)
     bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
     if (top + 1) << bits > 2**63 - 1:
         return xp.argsort(top - weight, kind="stable")
-    keys = pack(top - weight, xp.arange(len(weight), dtype="int64"), bits)
-    return get_backend(backend).sort(keys, (top + 1) << bits) & ((1 << bits) - 1)
+    keys = weight.astype("int64")
+    keys *= -1
+    keys += top
+    keys <<= bits
+    keys |= xp.arange(len(weight), dtype=get_backend(backend).numbers)
+    keys = get_backend(backend).sort(keys, (top + 1) << bits)
+    keys &= (1 << bits) - 1
+    return keys.astype(get_backend(backend).numbers, copy=False)
 
 
-def _degrees(keys: Array, size: int, shift: int, backend: str) -> Array:
-    """Degrees of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
-    xp = get_backend(backend).array
-    ends = keys.searchsorted(xp.arange(size + 1, dtype="int64") << shift)
-    return xp.diff(ends).astype("int64") + _ends(keys, size, (1 << shift) - 1, 0, backend)
+def _zeros(size: int, backend: str) -> Array:
+    return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
 
 
-def _sources(keys: Array, size: int, shift: int, backend: str) -> Array:
-    return _ends(keys, size, -1, shift, backend)
+def _add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
+    """Add the ends of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
+    xp, own = get_backend(backend).array, get_backend(backend).edges
+    if own is not None:
+        own.add_degrees(found, keys, shift)
+        return found
+    found += xp.diff(keys.searchsorted(xp.arange(len(found) + 1, dtype="int64") << shift))
+    return _add_ends(found, keys, (1 << shift) - 1, 0, backend)
 
 
-def _ends(keys: Array, size: int, mask: int, shift: int, backend: str) -> Array:
-    """How often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
+def _add_sources(found: Array, keys: Array, shift: int, backend: str) -> Array:
+    own = get_backend(backend).edges
+    if own is None:
+        return _add_ends(found, keys, -1, shift, backend)
+    own.add_sources(found, keys, shift)
+    return found
+
+
+def _add_ends(found: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
+    """Add how often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    found = xp.zeros(size, dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
-        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.uint64(1))  # NumPy is slow with a plain 1
-    return found.view("int64")
+        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
+    return found
 
 
 def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
-    return degree.take(order) - out_degree
+    found = degree.take(order)
+    found -= out_degree
+    return found
 
 
 def inverse(order: Array, backend: str) -> Array:
@@ -138,7 +163,9 @@ def inverse(order: Array, backend: str) -> Array:
 
 
 def _orient(keys: Array, rank: Array, shift: int, backend: str) -> Array:
-    xp, rank = get_backend(backend).array, aligned(rank)
+    xp, rank, own = get_backend(backend).array, aligned(rank), get_backend(backend).edges
+    if own is not None:
+        return own.oriented(keys, rank, shift)
 
     def from_lower_degree(chunk: Array) -> Array:
         a, b = (rank.take(end) for end in unpack(chunk, shift))
@@ -149,5 +176,8 @@ def _orient(keys: Array, rank: Array, shift: int, backend: str) -> Array:
 
 def wedges_of(inward: Array, outward: Array) -> int:
     """Σ in·out as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    high, low = outward >> 20, outward & ((1 << 20) - 1)
-    return (int((inward * high).sum()) << 20) + int((inward * low).sum())
+    found = 0
+    for start in range(0, len(inward), CHUNK):
+        of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
+        found += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+    return found

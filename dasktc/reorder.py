@@ -89,7 +89,7 @@ def _collective_degree(keys: Array, out_degree: Array, shift: int, backend: str)
     sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], shift)
-        xp.add.at(sums, source, out_degree.take(target).view("uint64"))
+        xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
     return sums.view("int64")
 
 

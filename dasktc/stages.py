@@ -65,6 +65,7 @@ class Prepared:
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
+        Without its parts: a caller may give up what it handed over.
     options : Options
         Kernel and order are settled.
     seconds : dict of str to float
@@ -154,7 +155,7 @@ def prepare_edges(
     graph = orient(tasks, edges, size, shift, backend)
     # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
-    options, why = choose(options, look(tasks, graph, backend))
+    options, why = choose(options, look(tasks, graph, backend) if backend == "cpu" else None)
     how = options.chosen_reorder
     graph = reorder(tasks, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.
@@ -183,7 +184,8 @@ def prepare_edges(
     if isinstance(layout, Parted):
         plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, source, options, seconds)
+    named = replace(source, parts=())
+    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, named, options, seconds)
 
 
 def _lay_out(

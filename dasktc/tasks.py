@@ -14,19 +14,41 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from dasktc.errors import ClusterError
 from dasktc.scheduler import free_stranded, retry_erred
 
-__all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "OnCluster", "Tasks", "available", "tree"]
+__all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "Fold", "OnCluster", "Tasks", "available", "tree"]
 
 RETRIES = 10
 WORKER_SECONDS = 60
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
+
+
+class Fold(NamedTuple):
+    """A reduction of many inputs to one result, as Dask's `fold`: one result is held at a time.
+
+    Attributes
+    ----------
+    start : callable () -> result
+        Of no input.
+    add : callable (result, input) -> result
+        May overwrite `result`, which nobody else has.
+    combine : callable (list of results) -> result
+        Associative and commutative. May empty the list, not overwrite the results.
+    """
+
+    start: Callable[[], Any]
+    add: Callable[[Any, Any], Any]
+    combine: Callable[[list[Any]], Any]
+
+    def alone(self, item: Any) -> Any:
+        """The result of one input."""
+        return self.add(self.start(), item)
 
 
 class Tasks(Protocol):
@@ -72,6 +94,10 @@ class Tasks(Protocol):
         The list is taken over so that each input can be freed as soon as it is used; pass
         `list(inputs)` to keep it.
         """
+        ...
+
+    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+        """Reduce inputs to one result, and empty `inputs` as `map` does."""
         ...
 
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
@@ -131,6 +157,14 @@ class Direct:
         while inputs:
             results.append(function(inputs.pop(), *shared))
         return results
+
+    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+        """Add one input after another, dropping it afterwards."""
+        inputs.reverse()
+        result = fold.start()
+        while inputs:
+            result = fold.add(result, inputs.pop())
+        return result
 
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces."""
@@ -270,6 +304,10 @@ class OnCluster:
         futures = [self.submit(stage, function, item, *shared) for item in inputs]
         inputs.clear()
         return futures
+
+    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
+        """Submit a call for each input, and combine their results in a tree."""
+        return tree(self, stage, fold.combine, self.map(stage, fold.alone, inputs))
 
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Submit one task a piece, so that a piece travels alone, from worker to worker."""

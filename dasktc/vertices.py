@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from dasktc.backend import PLACES, get_backend
+from dasktc.backend import get_backend
 from dasktc.csr import on_host
 from dasktc.errors import InputError
 from dasktc.sources import Ids
-from dasktc.tasks import Tasks, tree
+from dasktc.tasks import Fold, Tasks, tree
 
 __all__ = ["MAX_VERTICES", "VertexMap", "check_size", "vertex_map"]
 
@@ -96,7 +96,7 @@ class SortedMap:
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int64."""
-        return get_backend(self.backend).lookup(self.ids, ids.values)
+        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
 
     def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
@@ -143,7 +143,7 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     Parameters
     ----------
     tasks : Tasks
-    frames : list of handles of edge frames, loops removed; at least one
+    frames : list of handles of edge frames as `edges.read` gives them; at least one
     ids : {"int", "text"}
     backend : str
 
@@ -156,23 +156,26 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
         texts = tasks.map("vertices", _text_ids, list(frames), backend)
         found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts, arity)
         return tasks.submit("vertices", _text_map, found, backend)
-    ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames))) if r.rows]
+    ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
     low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-    width, most = high - low + 1, min(4 * sum(r.rows for r in ranges) + 65_536, PLACES[backend])
+    width, most = high - low + 1, 4 * sum(r.rows for r in ranges) + 65_536
     if tasks.room is not None:
         most = min(most, tasks.room // TABLE_BYTES)
     if width <= most:
-        present = tasks.map("vertices", _present, list(frames), low, width, backend)
-        return tasks.submit("vertices", _table_map, tree(tasks, "vertices", _either, present), low, backend)
+        mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
+        return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
     found = tasks.map("vertices", _integer_ids, list(frames), backend)
     merge = partial(_unite, backend=backend)
     return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found, arity), backend)
 
 
-def _range(frame: Frame) -> _Range:
+def _range(frame: Frame, backend: str) -> _Range:
+    if (own := get_backend(backend).edges) is not None:
+        found, rows = own.facts(*frame), len(frame[0])
+        return _Range(found.low, found.high, rows) if found.low <= found.high else _Range(0, -1, 0)
     if not len(frame):
         return _Range(0, -1, 0)
-    ends = [frame[name].values for name in ("src", "dst")]  # arrays: cuDF's own reductions take ten times as long
+    ends = [frame[name].values for name in ("src", "dst")]
     return _Range(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
 
 
@@ -180,8 +183,18 @@ def _offsets(ids: Any, low: int) -> Array:
     return ids.values if low == 0 else ids.values.astype("int64") - low
 
 
-def _present(frame: Frame, low: int, size: int, backend: str) -> Array:
-    present = get_backend(backend).array.zeros(size, dtype=bool)
+def _marks(width: int, backend: str) -> Array:
+    """Nothing marked: a flag an id, or what the backend has for it."""
+    own = get_backend(backend).edges
+    return get_backend(backend).array.zeros(width, dtype=bool) if own is None else own.marks(width)
+
+
+def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
+    """Mark the ids of a frame, in place."""
+    own = get_backend(backend).edges
+    if own is not None:
+        own.mark(present, frame[0], frame[1], low)
+        return present
     present[_offsets(frame["src"], low)] = True
     present[_offsets(frame["dst"], low)] = True
     return present
@@ -195,8 +208,12 @@ def _either(flags: list[Array]) -> Array:
     return merged
 
 
-def _table_map(present: Array, low: int, backend: str) -> TableMap:
-    xp = get_backend(backend).array
+def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
+    xp, own = get_backend(backend).array, get_backend(backend).edges
+    if own is not None:
+        found = own.ranked(present.copy(), low, width)
+        check_size(found.size)
+        return found
     ids = xp.flatnonzero(present)
     check_size(len(ids))
     table = xp.zeros(len(present), dtype="int32")
@@ -206,7 +223,14 @@ def _table_map(present: Array, low: int, backend: str) -> TableMap:
 
 def _integer_ids(frame: Frame, backend: str) -> Array:
     distinct = get_backend(backend).distinct
-    return _unite([distinct(frame[name].values).astype("int64", copy=False) for name in ("src", "dst")], backend)
+    ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
+    return _unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
+
+
+def _proper(src: Array, dst: Array) -> list[Array]:
+    """Ends of edges but loops."""
+    proper = src != dst
+    return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
 
 def _unite(found: list[Array], backend: str) -> Array:

@@ -94,10 +94,11 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), "visit"]
+BESIDE = ("visit", "edges")
+FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
-    "tcstream without a tree",
+    "tcstream without a tree", "edges of wide ids",
 ]  # fmt: skip
 
 
@@ -106,9 +107,11 @@ OTHER_MACROS = [
     [*product(FILES, nvrtc.ARCHITECTURES), *((name, nvrtc.ARCHITECTURES[-1]) for name in OTHER_MACROS)],
 )
 def test_kernels_compile(name, architecture):
-    kernel, macros = VARIANTS[name] if name in OTHER_MACROS else (name, {})
+    kernel, macros = (VARIANTS | {"edges of wide ids": ("edges", {"WIDE": 1})}).get(name, (name, {}))
     bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
-    file, defines = (name, ()) if name == "visit" else (launch.KERNELS[kernel].file, launch.defines(kernel, macros))
+    file, defines = (
+        (kernel, macros) if kernel in BESIDE else (launch.KERNELS[kernel].file, launch.defines(kernel, macros))
+    )
     text = nvrtc.source(file, defines).encode()
     _, program = bindings.nvrtcCreateProgram(text, f"{kernel}.cu".encode(), 0, [], [])
     options = [option.encode() for option in nvrtc.OPTIONS] + [f"--gpu-architecture=sm_{architecture}".encode()]

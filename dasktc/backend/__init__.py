@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 from math import isqrt
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
+if TYPE_CHECKING:
+    from dasktc.backend.device_edges import DeviceEdges
+
 __all__ = [
     "BACKENDS",
+    "ON_DEVICE",
     "PARTITION_EDGES",
-    "PLACES",
     "Backend",
     "TaskSize",
     "TextIds",
@@ -34,11 +37,10 @@ __all__ = [
 ]
 
 BACKENDS = ("cpu", "cuda")
+ON_DEVICE = ("cuda",)
+"""Backends with `Backend.edges`."""
 PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
 """Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
-
-PLACES = {"cpu": 2**63 - 1, "cuda": 2**31 - 1}
-"""Most entries of an array that values can be written to by place: CuPy numbers them in 32 bits."""
 
 
 class TextIds(NamedTuple):
@@ -154,6 +156,10 @@ class Backend:
         Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
         intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
         trim threshold, which stops malloc from learning.
+    edges : DeviceEdges or None
+        A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
+    numbers : str
+        Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
     """
@@ -174,6 +180,8 @@ class Backend:
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
     chunk: int = 1 << 13
+    edges: DeviceEdges | None = None
+    numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from dasktc.backend import Backend, TextIds, device_visit, launch
+from dasktc.backend.device_edges import DeviceEdges
 from dasktc.backend.launch import KERNELS, scratch_bytes
 from dasktc.backend.nvrtc import OPTIONS, Defines, source
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
@@ -36,8 +37,8 @@ __all__ = [
     "warm",
 ]
 
-CHUNK = 1 << 26
-"""Elements at a time of elementwise arithmetic: 0.5 GB, far above what a launch costs."""
+CHUNK = 1 << 22
+"""Elements at a time of elementwise arithmetic: 32 MB, which still take longer to move than a launch to make."""
 
 
 class CudaDevice:
@@ -251,6 +252,8 @@ def backend() -> Backend:
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,
         chunk=CHUNK,
+        edges=DeviceEdges(device()),
+        numbers="int32",
         references=("plain", "merge"),
     )
     return made

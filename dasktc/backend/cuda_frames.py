@@ -1,7 +1,8 @@
 """Edge frames on the device: how parts of a source become cuDF frames, and columns of text ids.
 
 A part that can be read on the device is (`read_on_device`); any other is read on the host and copied
-once. Integer ids are 32 bits wide where they fit, narrowed some at a time.
+once. Integer ids are 32 bits wide where they fit, narrowed some at a time; a caller's own 64-bit arrays, which
+would stay beside their narrow copy, are taken as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dasktc.csr import Array
 
 __all__ = ["arrow_of", "ascending", "dense", "narrowed", "read", "unite"]
 
-CHUNK = 1 << 26
+CHUNK = 1 << 22
 """Ids narrowed at a time."""
 
 
@@ -45,7 +46,9 @@ def read(backend: Backend, part: Any, upstream: Any) -> Any:
         return (
             frame if found is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
         )
-    source, target = narrowed(*(column.values for column in columns))
+    source, target = (column.values for column in columns)
+    if not (getattr(part, "borrowed", False) and source.dtype == target.dtype == "int64"):
+        source, target = narrowed(source, target)
     return cudf.DataFrame({"src": source, "dst": target})
 
 
@@ -55,15 +58,23 @@ def _text(column: Any) -> Any:
 
 def narrowed(*columns: Array) -> list[Array]:
     """Columns of integers, of NumPy or CuPy, as CuPy arrays of one type: int32 where all of them fit."""
-    bounds = np.iinfo(np.int32)
-    fit = all(bounds.min <= int(c.min()) and int(c.max()) <= bounds.max for c in columns if len(c))
-    dtype = "int32" if fit else "int64"
+    dtype = "int32" if all(map(_fits, columns)) else "int64"
     return [_as_type(column, dtype) for column in columns]
 
 
+def _fits(column: Array) -> bool:
+    bounds = np.iinfo(np.int32)
+    if np.can_cast(column.dtype, np.int32) or not len(column):
+        return True
+    return bounds.min <= int(column.min()) and int(column.max()) <= bounds.max
+
+
 def _as_type(column: Array, dtype: str) -> Array:
-    if isinstance(column, cp.ndarray) and column.dtype == dtype and column.flags.c_contiguous:
-        return column
+    if isinstance(column, cp.ndarray) and column.flags.c_contiguous:
+        if column.dtype == dtype:
+            return column
+        if (column.dtype, dtype) == ("uint32", "int32"):
+            return column.view(dtype)
     found = cp.empty(len(column), dtype=dtype)
     for start in range(0, len(column), CHUNK):
         found[start : start + CHUNK] = cp.asarray(column[start : start + CHUNK])

@@ -6,7 +6,7 @@ No GPU library is imported here: what such an object offers is asked of the obje
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dasktc.errors import InputError
 from dasktc.objects.columns import agree, places_of
@@ -30,13 +30,17 @@ ON_GPU = {
 
 @dataclass(frozen=True, eq=False)
 class DevicePart:
-    """Two columns in GPU memory, arrays or cuDF columns; `read` is for a backend without a GPU."""
+    """Two columns in GPU memory, arrays or cuDF columns; `read` is for a backend without a GPU.
+
+    `borrowed` says that the caller holds them.
+    """
 
     src: Any
     dst: Any
     of: str
     how: str
     upstream: None = None
+    borrowed: ClassVar[bool] = True
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Refuse: it would be a copy that nobody asked for."""
@@ -55,6 +59,7 @@ class DevicePartition:
     names: tuple[Any, Any]
     of: str
     how: str
+    borrowed: ClassVar[bool] = True
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Refuse: it would be a copy that nobody asked for."""

@@ -28,6 +28,8 @@ class Series:
         if isinstance(data, (pa.Array, pa.ChunkedArray)):
             data = pd.array(data, dtype="str")
         self._held = pd.Series(data, dtype=dtype, copy=False).reset_index(drop=True)
+        if self._held.dtype.kind in "iufb":
+            cp.MEMORY_USED.hold(self._held.to_numpy())
 
     dtype = property(lambda self: self._held.dtype)
     ndim = 1

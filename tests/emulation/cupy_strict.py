@@ -5,6 +5,10 @@ where CuPy is installed). An array is no NumPy array and turns into one by `get`
 Python numbers, NumPy scalars and its like. Stricter than CuPy: it takes part in no function of NumPy,
 is not iterated over, and no NumPy array indexes it, all of which would copy in secret. What `empty`
 gives holds rubbish.
+
+Bytes are counted as on a device: every array, and what CuPy allocates besides for a moment, as its
+source has it: a sort a second array of keys, a mask a running sum of 32 bits an element, writing by
+place the places in 32 bits, `unique` a copy, a sort of it and a mask.
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ SCATTERED = {
     "maximum": "int32 uint32 uint64 float32 float64",
 }
 """Types that a ufunc's `at` takes: those with an atomic function in CUDA."""
+
+
+PLACE_BYTES = 4
+"""Of a place, where CuPy numbers the elements of an array."""
 
 
 class _Used:
@@ -135,12 +143,18 @@ class ndarray:
     # parts
 
     def __getitem__(self, key):
-        return _device(self._held[_key(key)])
+        key = _key(key)
+        found = _device(self._held[key])
+        if isinstance(key, np.ndarray) and key.dtype == bool:
+            MEMORY_USED.work(PLACE_BYTES * key.size)
+        return found
 
     def __setitem__(self, key, value):
         key = _key(key)
         if isinstance(key, np.ndarray) and self.size >= 2**31:
             raise OverflowError("values are scattered into 2^31 places at most")
+        if isinstance(key, np.ndarray) and (key.dtype != bool or isinstance(value, ndarray)):
+            MEMORY_USED.work(PLACE_BYTES * key.size)
         self._held[key] = _value(value)
 
     def take(self, indices, axis=None, out=None):
@@ -171,7 +185,9 @@ class ndarray:
         self._held.fill(_value(value))
 
     def nonzero(self):
-        return tuple(map(_device, self._held.nonzero()))
+        found = tuple(map(_device, self._held.nonzero()))
+        MEMORY_USED.work(8 * self.size)
+        return found
 
     def repeat(self, repeats, axis=None):
         return repeat(self, repeats, axis)
@@ -203,7 +219,9 @@ class ndarray:
 
     def argsort(self, axis=-1, kind=None):
         _stable(kind)
-        return _device(self._held.argsort(axis=axis, kind="stable"))
+        found = _device(self._held.argsort(axis=axis, kind="stable"))
+        MEMORY_USED.work(2 * self.nbytes + found.nbytes)  # keys and places, and the second buffer of both
+        return found
 
 
 def _device(found):
@@ -332,6 +350,7 @@ def where(condition, x=None, y=None):
 
 
 def bincount(x, weights=None, minlength=None):
+    MEMORY_USED.work(x.size)  # whether each is negative
     return _device(np.bincount(x._held, None, 0 if minlength is None else minlength))
 
 
@@ -340,15 +359,20 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 
 def flatnonzero(a):
-    return _device(np.flatnonzero(a._held))
+    return a.nonzero()[0]
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True):
-    return _device(np.unique(ar._held))
+    MEMORY_USED.work(2 * ar.nbytes)  # a copy, and its sort
+    found = _device(np.unique(ar._held))
+    MEMORY_USED.work(ar.nbytes + (1 + PLACE_BYTES) * ar.size)
+    return found
 
 
 def sort(a, axis=-1, kind=None):
-    return _device(np.sort(a._held, axis))
+    found = a.copy()
+    found.sort(axis, kind)
+    return found
 
 
 def argsort(a, axis=-1, kind=None):
@@ -375,6 +399,8 @@ class ufunc:
         if a.size >= 2**31 or indices.size >= 2**31:
             raise OverflowError("values are scattered into 2^31 places at most")
         value = b._held.astype(a.dtype) if isinstance(b, ndarray) else a.dtype.type(b)
+        cast = value.nbytes if isinstance(b, ndarray) and b.dtype != a.dtype else 0
+        MEMORY_USED.work(PLACE_BYTES * indices.size + cast)
         self._function.at(a._held, indices._held, value)
 
 

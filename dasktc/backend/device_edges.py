@@ -1,0 +1,197 @@
+"""Edges on a device, from raw ids to oriented keys: the launches of kernels/edges.cu.
+
+Each step writes its result and nothing else, so that preparing a graph takes little more than two arrays of
+its edges. Written against a `Device`, as all launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backend.device import Device, grid_of, spread
+from dasktc.csr import Array, on_host
+
+__all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
+
+RANGES = 256
+"""Most ranges that keys are dealt to."""
+LEAST = -(2**63)
+
+
+class Facts(NamedTuple):
+    """Of raw edges: the ids of those that are no loops lie from low to high (none: low > high)."""
+
+    loops: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class RankedIds:
+    """Integer ids in a narrow range: a bit each, and for every 32 how many are set before.
+
+    A quarter of a byte an id of the range, so that looking up stays in the second level cache.
+
+    Attributes
+    ----------
+    low : int
+        The smallest id.
+    size : int
+        Number of vertices.
+    table : array of uint32, shape (2 words,), or None
+        Words of bits, each followed by the number of bits before; None where every id of the range occurs.
+    edges : DeviceEdges
+    """
+
+    low: int
+    size: int
+    table: Array | None
+    edges: DeviceEdges
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.low, self.size, self.table)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32, by lookup."""
+        return self.edges.dense(getattr(ids, "values", ids), self)
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, int64."""
+        if self.table is None:
+            return np.asarray(dense, dtype="int64") + self.low
+        bits = np.ascontiguousarray(on_host(self.table)[::2]).astype("<u4").view("u1")
+        return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + self.low).take(dense)
+
+
+def _received(low: int, size: int, table: Array | None) -> RankedIds:
+    from dasktc.backend import get_backend
+
+    edges = get_backend("cuda").edges
+    assert edges is not None
+    return RankedIds(low, size, table, edges)
+
+
+@dataclass(frozen=True)
+class DeviceEdges:
+    """What a device does with edges.
+
+    Attributes
+    ----------
+    device : Device
+    ranges : int
+        Keys are split into fewer than so many and one.
+    """
+
+    device: Device
+    ranges: int = RANGES
+
+    # raw edges
+
+    def facts(self, src: Array, dst: Array) -> Facts:
+        """Loops and ids of raw edges."""
+        found = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
+        self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), found)
+        low, high, loops = (int(number) for number in found.tolist())
+        return Facts(loops, ~low, high)
+
+    def marks(self, width: int) -> Array:
+        """A table of so many ids with no bit set."""
+        return self.device.array.zeros(2 * (-(-width // 32)), dtype="uint32")
+
+    def mark(self, table: Array, src: Array, dst: Array, low: int) -> None:
+        """Set the bits of the ids, counted from `low`, of all edges but loops."""
+        self._run("edges_mark", len(src), *_wide(src, dst), np.int64(len(src)), np.int64(low), table)
+
+    def ranked(self, table: Array, low: int, width: int) -> RankedIds:
+        """Count the bits; `table` is filled in."""
+        words, xp = len(table) // 2, self.device.array
+        ends = xp.empty(words, dtype="uint32")
+        self._run("edges_counts", words, table, np.int64(words), ends)
+        ends = xp.cumsum(ends, dtype="uint32")
+        self._run("edges_ranks", words, table, np.int64(words), ends)
+        size = int(ends[-1]) if words else 0
+        return RankedIds(low, size, None if size == width else table, self)
+
+    def dense(self, ids: Array, of: RankedIds) -> Array:
+        """Dense ids, int32."""
+        found, (ids,) = self.device.array.empty(len(ids), dtype="int32"), _wide(ids)
+        self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), found)
+        return found
+
+    def keys(self, src: Array, dst: Array, of: RankedIds, shift: int) -> Array:
+        """Canonical keys in the order of the edges; those of loops are 0, which no edge has."""
+        keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
+        values = (size, np.int64(of.low), _or_null(of.table), np.uint32(shift), keys)
+        self._run("edges_keys", len(src), *_wide(src, dst), *values)
+        return keys
+
+    # keys
+
+    def split(self, keys: Array, starts: list[int]) -> list[Array]:
+        """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order.
+
+        They are arrays of their own, so that each can be freed by itself.
+        """
+        xp, size, borders = self.device.array, np.int64(len(keys)), np.uint32(len(starts))
+        counts = xp.zeros(len(starts) + 1, dtype="uint64")
+        first = xp.asarray(np.array(starts, dtype="int64"))
+        self._run("keys_counts", len(keys), keys, size, first, borders, counts)
+        found = [xp.empty(count, dtype="int64") for count in counts.tolist()]
+        arrays = xp.asarray(np.array([self.device.pointer(array) for array in found], dtype="uint64"))
+        self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(found), dtype="uint64"))
+        return found
+
+    def distinct(self, keys: Array, shift: int) -> Array:
+        """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
+        if not len(keys):
+            return keys
+        xp, (grid, block) = self.device.array, grid_of(self.device, (), len(keys))
+        warps = grid * block // 32
+        share = -(-len(keys) // (32 * warps)) * 32
+        given = (keys, np.int64(len(keys)), np.uint32(shift), np.int64(share))
+        counts = xp.zeros(warps, dtype="uint64")
+        self._run("keys_distinct", len(keys), *given, counts)
+        ends = xp.cumsum(counts, dtype="uint64")
+        count = int(ends[-1])
+        if count == len(keys):
+            return keys
+        kept = xp.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *given, ends, kept)
+        return kept
+
+    def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
+        """Count both ends of keys whose high ends ascend."""
+        self._run("keys_degrees", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
+
+    def add_sources(self, degrees: Array, keys: Array, shift: int) -> None:
+        """Count the high ends."""
+        self._run("keys_sources", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
+
+    def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
+        """Keys of the ends' ranks, the higher one first."""
+        found = self.device.array.empty(len(keys), dtype="int64")
+        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, found)
+        return found
+
+    def _run(self, entry: str, threads: int, *values: Any) -> None:
+        """Launch about so many threads, if any."""
+        if threads:
+            wide = entry.startswith("edges") and values[0].dtype == "int64"
+            spread(self.device, "edges", entry, (("WIDE", int(wide)),), threads, *values)
+
+
+def _wide(*columns: Array) -> list[Array]:
+    """Contiguous columns of one type, int32 or int64."""
+    narrow = all(column.dtype == "int32" for column in columns)
+    return [_contiguous(column.astype("int32" if narrow else "int64", copy=False)) for column in columns]
+
+
+def _contiguous(column: Array) -> Array:
+    return column if column.flags.c_contiguous else column.copy()
+
+
+def _or_null(table: Array | None) -> Any:
+    return np.uint64(0) if table is None else table

@@ -1,0 +1,245 @@
+// edges: from raw edges to oriented keys, each step one or two passes without intermediates.
+//
+// A raw edge is two ids, 32-bit or with WIDE 64-bit. From then on an edge is one int64 key of two dense
+// ids, high << shift | low. Array arithmetic would hold several arrays of all edges at once, which is what
+// a device has no room for, and move each of them through memory.
+//
+//   edges_facts     the smallest and the largest id of edges that are no loops, and the number of loops
+//   edges_mark      a bit for every id that such an edge has
+//   edges_counts    bits of each word of those; edges_ranks puts their running sum beside the words
+//   edges_dense     the dense id of an id: the bits before its own
+//   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, a loop too
+//   keys_counts     how many keys each range has; keys_scatter brings those of a range together, in no order
+//   keys_distinct   keys of each warp's share, ascending, that are no loop and not the key before them;
+//                   keys_compact writes them
+//   keys_degrees    adds 1 to both ends; high ends ascend, and a run of them in a warp is added at once
+//   keys_sources    adds 1 to the high end
+//   keys_orient     the higher rank becomes the high end
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef WIDE
+#define WIDE 0  // 1: raw ids have 64 bits
+#endif
+#ifndef RANGES
+#define RANGES 256  // most ranges that keys are cut into
+#endif
+#ifndef TILE
+#define TILE 8  // keys of a thread that are dealt to ranges together
+#endif
+
+#if WIDE
+using Id = int64;
+#else
+using Id = int32;
+#endif
+
+__device__ __forceinline__ int64 first_of() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ int64 all_threads() { return int64(gridDim.x) * blockDim.x; }
+
+__device__ __forceinline__ int64 most_of(int64 x) {
+  for (int delta = 16; delta > 0; delta >>= 1) { x = max(x, __shfl_down_sync(ALL, x, delta)); }
+  return x;
+}
+
+// facts: ~(smallest id), so that both are a maximum; the largest id; loops. They come filled.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
+  int64 low = facts[0], high = low;
+  uint64 loops = 0;
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k];
+    if (a == b) {
+      loops++;
+    } else {
+      low = max(low, ~min(a, b));
+      high = max(high, max(a, b));
+    }
+  }
+  low = most_of(low);
+  high = most_of(high);
+  add_to(reinterpret_cast<uint64*>(facts + 2), loops);
+  if (threadIdx.x % 32 == 0) {
+    atomicMax(facts, low);
+    atomicMax(facts + 1, high);
+  }
+}
+
+// Of 32 ids each: bits, and how many are set in all words before.
+__device__ __forceinline__ void mark(uint2* table, int64 x) {
+  uint32 *word = &table[x >> 5].x, bit = 1u << (x & 31);
+  if (!(*word & bit)) { atomicOr(word, bit); }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+edges_mark(const Id* src, const Id* dst, int64 size, int64 low, uint2* table) {
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k];
+    if (a == b) { continue; }
+    mark(table, a - low);
+    mark(table, b - low);
+  }
+}
+
+extern "C" __global__ void edges_counts(const uint2* table, int64 words, uint32* counts) {
+  for (int64 k = first_of(); k < words; k += all_threads()) { counts[k] = __popc(table[k].x); }
+}
+
+extern "C" __global__ void edges_ranks(uint2* table, int64 words, const uint32* ends) {
+  for (int64 k = first_of(); k < words; k += all_threads()) { table[k].y = ends[k] - __popc(table[k].x); }
+}
+
+// Without a table every id of the range occurs.
+__device__ __forceinline__ int64 dense_of(const uint2* table, int64 x) {
+  if (!table) { return x; }
+  uint2 word = table[x >> 5];
+  return word.y + __popc(word.x & ((1u << (x & 31)) - 1));
+}
+
+extern "C" __global__ void edges_dense(const Id* ids, int64 size, int64 low, const uint2* table, int32* dense) {
+  for (int64 k = first_of(); k < size; k += all_threads()) { dense[k] = int32(dense_of(table, ids[k] - low)); }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+edges_keys(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32 shift, int64* keys) {
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 a = src[k], b = dst[k];
+    if (a == b) {
+      keys[k] = 0;
+    } else {
+      a = dense_of(table, a - low);
+      b = dense_of(table, b - low);
+      keys[k] = min(a, b) << shift | max(a, b);
+    }
+  }
+}
+
+// Borders between ranges, and something for each range, in shared memory.
+struct Ranges {
+  int64 starts[RANGES];
+  uint32 counts[RANGES];
+  uint64 places[RANGES];
+
+  __device__ void load(const int64* borders, uint32 size) {
+    for (uint32 r = threadIdx.x; r < size; r += BLOCK) { starts[r] = borders[r]; }
+  }
+
+  __device__ void clear(uint32 ranges) {
+    for (uint32 r = threadIdx.x; r < ranges; r += BLOCK) { counts[r] = 0; }
+  }
+
+  __device__ uint32 of(int64 key, uint32 borders) const {
+    uint32 at = 0;
+    while (at < borders) {
+      uint32 middle = (at + borders) / 2;
+      bool below = starts[middle] <= key;
+      at = below ? middle + 1 : at;
+      borders = below ? borders : middle;
+    }
+    return at;
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_counts(const int64* keys, int64 size, const int64* starts, uint32 borders, uint64* counts) {
+  __shared__ Ranges ranges;
+  ranges.load(starts, borders);
+  ranges.clear(borders + 1);
+  __syncthreads();
+  for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(ranges.counts + ranges.of(keys[k], borders), 1u); }
+  __syncthreads();
+  for (uint32 r = threadIdx.x; r <= borders; r += BLOCK) {
+    if (ranges.counts[r]) { atomicAdd(counts + r, uint64(ranges.counts[r])); }
+  }
+}
+
+// A block deals a tile of keys at a time: `next` is where each range's array is filled up to.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_scatter(const int64* keys, int64 size, const int64* starts, uint32 borders, int64* const* arrays, uint64* next) {
+  __shared__ Ranges ranges;
+  ranges.load(starts, borders);
+  for (int64 tile = int64(blockIdx.x) * BLOCK * TILE; tile < size; tile += int64(gridDim.x) * BLOCK * TILE) {
+    int64 mine[TILE];
+    uint32 range[TILE], place[TILE];
+    ranges.clear(borders + 1);
+    __syncthreads();
+#pragma unroll
+    for (uint32 i = 0; i < TILE; i++) {
+      int64 k = tile + i * BLOCK + threadIdx.x;
+      mine[i] = k < size ? keys[k] : 0;
+    }
+#pragma unroll
+    for (uint32 i = 0; i < TILE; i++) {
+      range[i] = ranges.of(mine[i], borders);
+      if (tile + i * BLOCK + threadIdx.x < size) { place[i] = atomicAdd(ranges.counts + range[i], 1u); }
+    }
+    __syncthreads();
+    for (uint32 r = threadIdx.x; r <= borders; r += BLOCK) {
+      if (ranges.counts[r]) { ranges.places[r] = atomicAdd(next + r, uint64(ranges.counts[r])); }
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32 i = 0; i < TILE; i++) {
+      if (tile + i * BLOCK + threadIdx.x < size) { arrays[range[i]][ranges.places[range[i]] + place[i]] = mine[i]; }
+    }
+    __syncthreads();
+  }
+}
+
+// Whether a key of ascending ones is the first of its kind, and no loop.
+__device__ __forceinline__ bool is_new(const int64* keys, int64 k, uint32 shift) {
+  int64 key = keys[k];
+  return (k == 0 || keys[k - 1] != key) && key >> shift != (key & ((int64(1) << shift) - 1));
+}
+
+// A warp takes a share of neighbouring keys: a multiple of 32.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* counts) {
+  uint32 lane = threadIdx.x % 32, found = 0;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  for (int64 k = begin + lane; k < end; k += 32) { found += is_new(keys, k, shift); }
+  uint64 all = warp_sum(found);
+  if (lane == 0 && begin < size) { counts[warp] = all; }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* ends, int64* kept) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  uint64 place = warp && begin < size ? ends[warp - 1] : 0;
+  for (int64 k = begin; k < end; k += 32) {
+    bool mine = k + lane < end && is_new(keys, k + lane, shift);
+    uint32 votes = __ballot_sync(ALL, mine);
+    if (mine) { kept[place + __popc(votes & ((1u << lane) - 1))] = keys[k + lane]; }
+    place += __popc(votes);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
+  uint32 lane = threadIdx.x % 32;
+  for (int64 k = first_of(); k - lane < size; k += all_threads()) {
+    int64 key = k < size ? keys[k] : -1, high = key >> shift;
+    int64 before = __shfl_up_sync(ALL, high, 1);
+    uint32 heads = __ballot_sync(ALL, lane == 0 || high != before);
+    if (k >= size) { continue; }
+    uint32 later = lane == 31 ? 0 : heads >> (lane + 1);
+    uint32 run = later ? __ffs(int(later)) : 32 - lane;
+    if (heads >> lane & 1) { atomicAdd(degrees + high, run); }
+    atomicAdd(degrees + (key & ((int64(1) << shift) - 1)), 1u);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_sources(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
+  for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(degrees + (keys[k] >> shift), 1u); }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_orient(const int64* keys, int64 size, uint32 shift, const int32* rank, int64* oriented) {
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 key = keys[k], a = rank[key >> shift], b = rank[key & ((int64(1) << shift) - 1)];
+    oriented[k] = max(a, b) << shift | min(a, b);
+  }
+}

@@ -1,0 +1,190 @@
+"""Edges on a device, from raw ids to oriented keys: each step against sets, and what all of them take."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections import Counter
+
+import numpy as np
+import oracle
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict
+from emulation.host import HostDevice, compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dasktc
+from dasktc import edges as edge_stage
+from dasktc import orient, triangles
+from dasktc.backend.device_edges import DeviceEdges
+from dasktc.generate import grid3d, kronecker, random_graph
+from dasktc.keys import shift_of
+from dasktc.options import Options
+from dasktc.sources import Source
+from dasktc.tasks import Direct
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+
+BOTH = [DeviceEdges(HostDevice(reverse)) for reverse in (False, True)]
+"""Threads in ascending and in descending order."""
+IDS = st.one_of(
+    st.integers(0, 9).flatmap(lambda low: st.lists(st.tuples(*[st.integers(low, low + 90)] * 2), max_size=120)),
+    st.lists(st.tuples(*[st.integers(-(2**62), -(2**62) + 70)] * 2), max_size=120),
+)
+KEYS = st.lists(st.integers(0, 2**12 - 1), max_size=700)
+
+
+def columns(pairs):
+    """Two columns, as wide as they must be."""
+    found = np.array(pairs, dtype="int64").reshape(-1, 2)
+    narrow = len(pairs) == 0 or abs(found).max() < 2**31
+    return [np.ascontiguousarray(found[:, k].astype("int32" if narrow else "int64")) for k in (0, 1)]
+
+
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(pairs=IDS)
+@settings(max_examples=60)
+def test_raw_edges_become_canonical_keys(edges, pairs):
+    proper = [(a, b) for a, b in pairs if a != b]
+    ids = sorted({end for pair in proper for end in pair})
+    src, dst = columns(pairs)
+    facts = edges.facts(src, dst)
+    assert facts.loops == len(pairs) - len(proper)
+    assert (facts.low, facts.high) == (ids[0], ids[-1]) if ids else facts.low > facts.high
+    if not ids:
+        return
+    width = ids[-1] - ids[0] + 1
+    table = edges.marks(width)
+    edges.mark(table, src, dst, ids[0])
+    found = edges.ranked(table, ids[0], width)
+    assert (found.size, found.table is None) == (len(ids), len(ids) == width)
+    assert found.external(np.arange(len(ids))).tolist() == ids
+    assert found.dense(np.array(ids)).tolist() == list(range(len(ids)))
+    dense, shift = {name: place for place, name in enumerate(ids)}, shift_of(len(ids))
+    known = [min(dense[a], dense[b]) << shift | max(dense[a], dense[b]) if a != b else 0 for a, b in pairs]
+    assert edges.keys(src, dst, found, shift).tolist() == known
+
+
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS, starts=st.lists(st.integers(0, 2**12), max_size=9).map(sorted))
+@settings(max_examples=60)
+def test_keys_are_dealt_to_ranges(edges, keys, starts):
+    """Of any size, one after another as well as empty."""
+    found, borders = edges.split(np.array(keys, dtype="int64"), starts), [0, *starts, 2**62]
+    assert len(found) == len(starts) + 1
+    for piece, low, high in zip(found, borders, borders[1:], strict=False):
+        assert sorted(piece.tolist()) == sorted(key for key in keys if low <= key < high)
+
+
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS, more=st.integers(0, 3000))
+@settings(max_examples=60)
+def test_distinct_keys_without_loops(edges, keys, more):
+    given_keys = np.sort(np.array(keys + keys[: more % 7] + [5] * more, dtype="int64"))
+    known = sorted({key for key in given_keys.tolist() if key >> 6 != key & 63})
+    assert edges.distinct(given_keys, 6).tolist() == known
+
+
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS)
+@settings(max_examples=60)
+def test_degrees_and_orientation(edges, keys):
+    ascending, rank = np.sort(np.array(keys, dtype="int64")), np.random.default_rng(1).permutation(64).astype("int32")
+    degrees, sources = np.zeros((2, 64), "int32")
+    edges.add_degrees(degrees, ascending, 6)
+    edges.add_sources(sources, ascending, 6)
+    high, low = Counter(key >> 6 for key in keys), Counter(key & 63 for key in keys)
+    assert degrees.tolist() == [high[v] + low[v] for v in range(64)]
+    assert sources.tolist() == [high[v] for v in range(64)]
+    ends = [(int(rank[key >> 6]), int(rank[key & 63])) for key in ascending.tolist()]
+    assert edges.oriented(ascending, rank, 6).tolist() == [max(end) << 6 | min(end) for end in ends]
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """The CUDA backend on stand-ins that count bytes, its pieces and chunks as small beside a graph as on a device."""
+    monkeypatch.setattr(edge_stage, "PIECE_EDGES", 1 << 10)
+    monkeypatch.setattr(orient, "CHUNK", 1 << 10)
+    monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
+    with emulated_cuda.backend() as found:
+        object.__setattr__(found, "chunk", 1 << 10)
+        yield found
+
+
+def raw_of(recipe):
+    """The raw edges as a caller would have them on the device."""
+    parts = [part.read(dasktc.backend.get_backend("cuda")) for part in recipe.parts]
+    return tuple(cupy_strict.concatenate([part[name].values for part in parts]) for name in ("src", "dst"))
+
+
+SHAPES = {"Kronecker": kronecker(13), "uniform": random_graph(1 << 14, 5 << 14), "torus": grid3d(25)}
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["of the caller", "read"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_at_most_24_bytes_an_edge(emulated, name, owned):
+    """At the peak, two 32-bit ids an edge included: with what is fixed, here some hundredths of it."""
+    used, recipe = cupy_strict.MEMORY_USED, SHAPES[name]
+    rows, before = recipe.parts[-1].last, used.now
+    source = recipe if owned else triangles.as_source(raw_of(recipe))
+    used.peak, used.moved = used.now, 0
+    graph = triangles.build(Direct(), source, Options(backend="cuda"))
+    assert used.peak - before <= 24 * rows
+    assert used.moved < rows // 2, "edges went to the host"
+    source = None
+    gc.collect()
+    assert used.now - before <= 4 * graph.edges + 20 * graph.vertices + (1 << 12)
+    assert int(graph.triangle_count(verify=1.0)) == int(dasktc.triangle_count(recipe, backend="cpu"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint32", "int64"])
+def test_integers_of_any_width(emulated, dtype):
+    edges = [(a % 100, b % 100) for a, b in np.random.default_rng(3).integers(0, 100, (400, 2)).tolist()]
+    pair = tuple(cupy_strict.asarray(np.array(edges, dtype=dtype)[:, k].copy()) for k in (0, 1))
+    before = [column.get() for column in pair]
+    assert int(dasktc.triangle_count(pair, backend="cuda")) == oracle.triangles(edges)
+    assert all((column.get() == known).all() for column, known in zip(pair, before, strict=True))
+
+
+@pytest.mark.parametrize("edges", [[], [(5, 5)], [(5, 5), (9, 9)], [(5, 5), (1, 2), (2, 2)]], ids=str)
+@pytest.mark.parametrize("scale", [1, 2**40], ids=["table", "sorted"])
+def test_loops_are_no_vertices(emulated, edges, scale):
+    pair = tuple(cupy_strict.asarray(np.array([scale * edge[k] for edge in edges], "int64")) for k in (0, 1))
+    result = dasktc.triangle_count(pair, backend="cuda")
+    proper = {end for edge in edges if edge[0] != edge[1] for end in edge}
+    assert (result.vertices, result.loops_dropped) == (len(proper), sum(a == b for a, b in edges))
+    assert int(result) == 0
+
+
+def test_ids_are_pickled_without_their_device(emulated):
+    graph = dasktc.prepare(kronecker(6), backend="cuda")
+    vertices = graph.prepared.vertices
+    again = pickle.loads(pickle.dumps(vertices))
+    ids = np.arange(vertices.size)
+    assert again.external(ids).tolist() == vertices.external(ids).tolist()
+
+
+def test_no_parts(emulated):
+    assert int(dasktc.triangle_count(Source("nothing", ()), backend="cuda")) == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "recipe",
+    [kronecker(22), random_graph(1 << 24, 5 << 24), grid3d(300)],
+    ids=["Kronecker 22", "uniform", "torus 300^3"],
+)
+def test_at_most_24_bytes_an_edge_on_the_device(recipe):
+    pytest.importorskip("cupy")
+    from dasktc.backend import cuda_memory
+    from dasktc.bench.gpu import _raw
+
+    raw = _raw(recipe)
+    with cuda_memory.peak() as peak:
+        graph = triangles.build(Direct(), triangles.as_source(tuple(raw)), Options(backend="cuda"))
+    assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)
+    with cuda_memory.peak() as peak:
+        graph.triangle_count()
+    assert peak[0] + sum(block.nbytes for block in graph.blocks.values()) <= 16 * graph.edges + (512 << 20)

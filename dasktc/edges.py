@@ -14,7 +14,7 @@ from dasktc.backend.device_edges import RankedIds
 from dasktc.keys import distinct, pack, shift_of
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
-from dasktc.tasks import Tasks
+from dasktc.tasks import OnCluster, Tasks
 from dasktc.vertices import VertexMap
 
 __all__ = ["Canonical", "canonical", "partition_count", "read"]
@@ -27,9 +27,9 @@ EDGE_BYTES = 40
 """Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
-PIECES, PIECE_EDGES = 8, 1 << 22
-"""A device holds its edges in so many pieces, of so many edges at least: what is made of a piece, and what sorting
-it takes, is then small beside all of them."""
+PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
+"""A device holds its edges in so many pieces, of so many edges at least (on a cluster, where every two pieces are a
+task): what is made of a piece, and what sorting it takes, is then small beside all of them."""
 
 
 class Canonical(NamedTuple):
@@ -92,11 +92,17 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, in
 
 def _in_pieces(tasks: Tasks, frames: list[Any], rows: list[int]) -> list[Any]:
     """Cut frames that are much larger than the others will be; the pieces are views of them."""
-    found, most = [], max(PIECE_EDGES, -(-sum(rows) // (PIECES * tasks.workers)))
+    found, most = list[Any](), _piece_edges(sum(rows), tasks)
     while frames:
         frame, size = frames.pop(), rows.pop()
         found += [frame] if size <= most else tasks.stream("read", _pieces_of, [(frame, most)])
     return found
+
+
+def _piece_edges(edges: int, tasks: Tasks) -> int:
+    """Most edges of a piece on a device."""
+    least = SENT_EDGES if isinstance(tasks, OnCluster) else PIECE_EDGES
+    return max(least, -(-edges // (PIECES * tasks.workers)))
 
 
 def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
@@ -186,7 +192,7 @@ def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
     if tasks.room is not None:
         largest = min(largest, max(1, tasks.room // EDGE_BYTES))
     if backend in ON_DEVICE:
-        largest = min(largest, max(PIECE_EDGES, -(-edges // (PIECES * workers))))
+        largest = min(largest, _piece_edges(edges, tasks))
     if edges < min(SMALL, largest):
         return 1
     shared = 1 if workers == 1 or edges < SMALL else min(4 * workers, max(workers, edges // MEDIUM))

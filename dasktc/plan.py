@@ -6,7 +6,7 @@ Bytes are arithmetic on the blocks' edges and rows, known before any block is bu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
@@ -96,6 +96,8 @@ class Plan:
         How kernel and order were chosen.
     proxies : tuple of Proxies
         One a part of `proxy`.
+    lean : bool
+        Fits with the scratch of a leaner kernel alone.
     """
 
     partition: str
@@ -114,6 +116,7 @@ class Plan:
     why: str
     choice: str = ""
     proxies: tuple[Proxies, ...] = ()
+    lean: bool = False
 
     @property
     def planner(self) -> Planner:
@@ -161,8 +164,12 @@ class Plan:
         return self.block_edges_max / self.block_edges_min if self.block_edges_min else None
 
 
-def make_plan(vertices: int, edges: int, measure: Measure, scratch: Scratch, limits: Limits) -> Plan:
+def make_plan(
+    vertices: int, edges: int, measure: Measure, scratch: Scratch, limits: Limits, lean: Scratch | None = None
+) -> Plan:
     """Choose planner, n and m: the smallest n whose largest task fits.
+
+    Before the graph is cut into parts, or refused, the leaner kernel is tried.
 
     Parameters
     ----------
@@ -170,18 +177,23 @@ def make_plan(vertices: int, edges: int, measure: Measure, scratch: Scratch, lim
     measure : callable (partition, n) -> Sizes
     scratch : callable (TaskSize) -> int
     limits : Limits
+    lean : callable (TaskSize) -> int, optional
+        Scratch of a leaner kernel.
 
     Returns
     -------
     Plan
         Whether it fits is in the plan; counting one that does not is refused.
     """
-    plan = None
-    for partition, parts in _candidates(vertices, edges, limits):
-        plan = _plan(partition, parts, vertices, edges, measure(partition, parts), scratch, limits)
+    candidates = list(_candidates(vertices, edges, limits))
+    for partition, parts in candidates:
+        graph = (partition, parts, vertices, edges, measure(partition, parts))
+        plan = _plan(*graph, scratch, limits)
         if plan.fits:
             break
-    assert plan is not None
+        whole = PLANNERS[partition].replicated or (partition, parts) == candidates[-1]
+        if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
+            return replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
     return plan
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dasktc.backend import tasks_a_worker, unusable
 from dasktc.budget import within_memory
+from dasktc.choose import choose
 from dasktc.cluster import connect
 from dasktc.disk import room_within, usable
 from dasktc.errors import InputError
@@ -19,7 +20,15 @@ from dasktc.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.plan_bytes import Sizes, block_bytes
 from dasktc.planners import PLANNERS, Block
 from dasktc.predict import RATES, Prediction, predict
-from dasktc.stages import Progress, choose_backend, prepare_edges, scratch_of, silent
+from dasktc.stages import (
+    Progress,
+    choose_backend,
+    lean_scratch,
+    prepare_edges,
+    scratch_of,
+    silent,
+    with_choice,
+)
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
 from dasktc.vertices import MAX_VERTICES
@@ -146,13 +155,16 @@ def plan_size(
             "--partition proxy cannot be planned from --vertices and --edges: how many proxies a part has depends on "
             "the graph; give the SOURCE"
         )
-    return make_plan(
+    backend = chosen.chosen_backend if gpus is None else "cuda"
+    plan = make_plan(
         vertices,
         edges,
         lambda partition, n: _even(partition, n, vertices, edges),
-        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, None if gpus is None else "cuda"),
+        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, backend),
         limits,
+        lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
+    return with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
 
 
 def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dasktc.backend import TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
+from dasktc.backend import LEAN, TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
@@ -28,11 +28,13 @@ __all__ = [
     "Prepared",
     "Progress",
     "choose_backend",
+    "lean_scratch",
     "plan_again",
     "prepare_blocks",
     "prepare_edges",
     "scratch_of",
     "silent",
+    "with_choice",
 ]
 
 ID_BYTES = {"int": 42, "text": 200}
@@ -155,6 +157,7 @@ def prepare_edges(
     graph = orient(tasks, edges, size, shift, backend)
     # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
+    automatic = options.kernel == "auto"
     options, why = choose(options, look(tasks, graph, backend) if backend == "cpu" else None)
     how = options.chosen_reorder
     graph = reorder(tasks, graph, how, shift, backend)
@@ -178,7 +181,10 @@ def prepare_edges(
         return found[1]
 
     beside = scratch_of(options, edges.edges, None if planned_for else tasks.room, planned_for)
-    plan = replace(make_plan(size, edges.edges, sizes, beside, limits), choice=why)
+    lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
+    plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
+    if plan.lean and planned_for in (None, backend):
+        options = replace(options, kernel=LEAN[backend])
     layout, found = layouts[plan.partition, plan.parts]
     wedges = graph.wedges
     if isinstance(layout, Parted):
@@ -232,6 +238,23 @@ def scratch_of(options: Options, edges: int, room: int | None, planned_for: str 
         return max(alone(of) + ahead, min(block, (room or 0) // 4))
 
     return alone if room is None else beside_blocks
+
+
+def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
+    """What a task takes beside its blocks with the leaner kernel, where the backend has one."""
+    backend = planned_for or options.chosen_backend
+    if backend not in LEAN:
+        return None
+    graph = Whole(edges, options.chosen_reorder == "degree")
+    return lambda of: scratch_bytes(backend, LEAN[backend], of, graph)
+
+
+def with_choice(plan: Plan, why: str, backend: str) -> Plan:
+    """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
+    if not plan.lean:
+        return replace(plan, choice=why)
+    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for what hub lists beside it does not fit"
+    return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))
 
 
 def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:

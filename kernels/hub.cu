@@ -96,6 +96,9 @@
 #ifndef WORDS8
 #define WORDS8 22  // likewise 8 words; else 16
 #endif
+#ifndef ROOM
+#define ROOM 12  // bytes an edge that records of 8 or 16 words may take with offsets, else they have 4: the launch's
+#endif
 #ifndef EDGES
 #define EDGES 2  // records that a thread has under way; of 4 words twice as many
 #endif
@@ -402,17 +405,32 @@ hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64
   add_to(all_lists, found);
 }
 
-// 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_lists(Task t, uint64* ends, uint64* records) {
+// The list of each edge that neither a short row nor a bitmap counts.
+template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
   auto keep = [&](int64, int64, int64 size) { return size > SMALL; };
   each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
     int64 v = t.index.columns[p];
     if (v < t.near) { return; }
     int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
     int64 a = before(t, p, first, last, v);
-    if (a == 0 || b == 0) { return; }
-    List list = shorter_list(t, u, v, first, a, begin, b);
+    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b)); }
+  });
+}
+
+// The lists of some rows alone, where those of all rows are too many.
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* lists, uint64* all_lists) {
+  uint64 found = 0;
+  each_list(t, [&](const List& list) {
+    found += list.records();
+    atomicAdd(lists + list.key, uint64(list.records()));
+  });
+  add_to(all_lists, found);
+}
+
+// 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+hub_lists(Task t, uint64* ends, uint64* records) {
+  each_list(t, [&](const List& list) {
     int64 count = list.records();
     uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
     for (int64 i = 0; i < list.front; i += MOST) { *place++ = record(list.start + i, min(MOST, list.front - i),

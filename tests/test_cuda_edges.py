@@ -19,13 +19,15 @@ import dasktc
 from dasktc import edges as edge_stage
 from dasktc import orient, triangles
 from dasktc.backend.device_edges import DeviceEdges
+from dasktc.backend.launch_hub import _bitmap_words, hub_count
 from dasktc.generate import grid3d, kronecker, random_graph
 from dasktc.keys import shift_of
 from dasktc.options import Options
+from dasktc.planning import plan_size
 from dasktc.sources import Source
 from dasktc.tasks import Direct
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
 BOTH = [DeviceEdges(HostDevice(reverse)) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
@@ -43,6 +45,7 @@ def columns(pairs):
     return [np.ascontiguousarray(found[:, k].astype("int32" if narrow else "int64")) for k in (0, 1)]
 
 
+@on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(pairs=IDS)
 @settings(max_examples=60)
@@ -67,6 +70,7 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
     assert edges.keys(src, dst, found, shift).tolist() == known
 
 
+@on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS, starts=st.lists(st.integers(0, 2**12), max_size=9).map(sorted))
 @settings(max_examples=60)
@@ -78,6 +82,7 @@ def test_keys_are_dealt_to_ranges(edges, keys, starts):
         assert sorted(piece.tolist()) == sorted(key for key in keys if low <= key < high)
 
 
+@on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS, more=st.integers(0, 3000))
 @settings(max_examples=60)
@@ -87,6 +92,7 @@ def test_distinct_keys_without_loops(edges, keys, more):
     assert edges.distinct(given_keys, 6).tolist() == known
 
 
+@on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS)
 @settings(max_examples=60)
@@ -105,6 +111,8 @@ def test_degrees_and_orientation(edges, keys):
 @pytest.fixture
 def emulated(monkeypatch):
     """The CUDA backend on stand-ins that count bytes, its pieces and chunks as small beside a graph as on a device."""
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
     monkeypatch.setattr(edge_stage, "PIECE_EDGES", 1 << 10)
     monkeypatch.setattr(orient, "CHUNK", 1 << 10)
     monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
@@ -168,6 +176,107 @@ def test_ids_are_pickled_without_their_device(emulated):
 
 def test_no_parts(emulated):
     assert int(dasktc.triangle_count(Source("nothing", ()), backend="cuda")) == 0
+
+
+# counting
+
+
+def counted_bytes(graph):
+    """The most that counting holds, blocks and scratch, and the count."""
+    used = cupy_strict.MEMORY_USED
+    used.peak = before = used.now
+    count = int(graph.triangle_count())
+    return used.peak - before + sum(block.nbytes for block in graph.blocks.values()), count
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_at_most_16_bytes_an_edge_while_counting(emulated, name):
+    graph = dasktc.prepare(SHAPES[name], backend="cuda")
+    fixed = 4 * _bitmap_words(hub_count(graph.edges, graph.vertices)) + (1 << 12)
+    assert counted_bytes(graph)[0] <= 16 * graph.edges + fixed
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, name):
+    """At most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; and not in parts."""
+    recipe = SHAPES[name]
+    roomy = dasktc.prepare(recipe, backend="cuda")
+    assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
+    memory = roomy.plan.bytes_per_task - 1
+    graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
+    assert (graph.plan.partition, graph.plan.lean, graph.options.kernel) == ("whole", True, "bitmap")
+    assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
+    assert "more than the" in graph.plan.why
+    hubs = hub_count(graph.edges, graph.vertices)
+    held, count = counted_bytes(graph)
+    assert held <= 6 * graph.edges + 8 * graph.vertices + 4 * _bitmap_words(hubs) + (1 << 12)
+    assert held <= graph.plan.bytes_per_task <= memory
+    assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
+    asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
+    assert (asked.plan.partition, asked.plan.lean) == ("hash2d", False)
+
+
+def test_five_billion_edges_fit_an_h200():
+    """24 bytes an edge while preparing are 120 GB; counting takes less, and leaves a choice with a fifth of it."""
+    size = {"vertices": 2 * 10**8, "edges": 5 * 10**9, "gpus": 1}
+    roomy, tight, cut = (plan_size(**size, memory=memory) for memory in ("125GB", "30GB", "20GB"))
+    assert (roomy.partition, roomy.fits, roomy.lean) == ("whole", True, False)
+    assert (tight.partition, tight.fits, tight.lean) == ("whole", True, True)
+    assert tight.bytes_per_task <= 6 * size["edges"]
+    assert "kernel bitmap" in tight.choice
+    assert (cut.partition, cut.fits, cut.lean) == ("hash2d", True, False)
+    assert not plan_size(**size, memory="30GB", kernel="hub").lean
+    refused = plan_size(**size, memory="20GB", partition="whole")
+    assert (refused.fits, refused.lean) == (False, False)
+
+
+# on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("size", [1, 1000, 300_001])
+def test_every_step_on_the_device(dtype, size):
+    cp = pytest.importorskip("cupy")
+    from dasktc.backend import cuda
+
+    edges, rng = DeviceEdges(cuda.device()), np.random.default_rng(size)
+    src, dst = (rng.random((2, size)) ** 3 * 5000).astype(dtype) * 3 - 7
+    proper = src != dst
+    on_device = [cp.asarray(column) for column in (src, dst)]
+    ids = np.unique(np.concatenate([src[proper], dst[proper]]))
+    facts = edges.facts(*on_device)
+    assert facts.loops == size - proper.sum()
+    if not len(ids):
+        return
+    assert (facts.low, facts.high) == (ids[0], ids[-1])
+    width = facts.high - facts.low + 1
+    table = edges.marks(width)
+    edges.mark(table, *on_device, facts.low)
+    found, shift = edges.ranked(table, facts.low, width), shift_of(len(ids))
+    assert (found.external(np.arange(len(ids))) == ids).all()
+    assert (found.dense(cp.asarray(ids)).get() == np.arange(len(ids))).all()
+    a, b = (np.searchsorted(ids, column).astype("int64") for column in (src, dst))
+    known = np.where(proper, np.minimum(a, b) << shift | np.maximum(a, b), 0)
+    keys = edges.keys(*on_device, found, shift)
+    assert (keys.get() == known).all()
+    starts = sorted(int(key) for key in rng.choice(known, 7))
+    pieces = [np.sort(piece.get()) for piece in edges.split(keys, starts)]
+    assert (np.concatenate(pieces) == np.sort(known)).all()
+    borders = np.searchsorted(np.sort(known), starts)
+    assert np.cumsum([len(piece) for piece in pieces])[:-1].tolist() == borders.tolist()
+    distinct = edges.distinct(cp.asarray(np.sort(known)), shift)
+    wanted = np.unique(known[proper])
+    assert (distinct.get() == wanted).all()
+    degrees, sources = cp.zeros((2, len(ids)), dtype="int32")
+    edges.add_degrees(degrees, distinct, shift)
+    edges.add_sources(sources, distinct, shift)
+    high, low = wanted >> shift, wanted & ((1 << shift) - 1)
+    assert (sources.get() == np.bincount(high, minlength=len(ids))).all()
+    assert (degrees.get() == np.bincount(high, minlength=len(ids)) + np.bincount(low, minlength=len(ids))).all()
+    rank = rng.permutation(len(ids)).astype("int32")
+    ends = np.stack([rank[high], rank[low]]).astype("int64")
+    assert (edges.oriented(distinct, cp.asarray(rank), shift).get() == ends.max(0) << shift | ends.min(0)).all()
 
 
 @pytest.mark.gpu

@@ -294,8 +294,9 @@ def test_gpus_are_planned_with_their_own_memory_and_scratch():
     assert (found.plan.workers, found.plan.memory, found.plan.splits) == (3, GPU_MEMORY, 3)
     assert found.plan.bytes_per_task != here.bytes_per_task
     assert found.plan.bytes_total == here.bytes_total
-    small = predict_source(kron, means=Means(gpus=3), memory="4MB")
-    assert (small.plan.partition, small.plan.fits, small.plan.memory) == ("hash2d", True, 4 * 10**6)
+    for memory, partition, lean in ((4 * 10**6, "whole", True), (3 * 10**6, "hash2d", False)):
+        plan = predict_source(kron, means=Means(gpus=3), memory=memory).plan
+        assert (plan.partition, plan.fits, plan.memory, plan.lean) == (partition, True, memory, lean)
     with pytest.raises(InputError, match="--workers and --gpus"):
         predict_size(10, 10, workers=2, means=Means(gpus=2))
     with pytest.raises(InputError, match="--gpus 0"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKENDS",
+    "LEAN",
     "ON_DEVICE",
     "PARTITION_EDGES",
     "Backend",
@@ -39,6 +40,8 @@ __all__ = [
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
 """Backends with `Backend.edges`."""
+LEAN = {"cuda": "bitmap"}
+"""Kernels that take little more than the blocks themselves, by backend: for graphs that the default has no room for."""
 PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
 """Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
 

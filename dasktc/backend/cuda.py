@@ -180,6 +180,7 @@ def warm() -> None:
     """Compile, or load from CuPy's cache, every kernel."""
     for kernel in KERNELS:
         _compile(kernel, None)
+    _module("edges", (("WIDE", 0),))
 
 
 def _distinct(values: Array) -> Array:

@@ -21,6 +21,7 @@ __all__ = [
     "list_bytes",
     "merge",
     "search",
+    "slices",
     "tcstream",
 ]
 
@@ -78,16 +79,17 @@ def binned(launch: Launch) -> Binned:
     return Binned(given, starts, held)
 
 
-def slices(launch: Launch) -> Iterator[Launch]:
-    """Cut a task's rows, so that the list of a slice has about SLICE edges at most; one longer row is not cut.
+def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
+    """Cut a task's rows, so that a slice has about so many edges at most; one longer row is not cut.
 
     Parameters
     ----------
     launch : Launch
+    most : int
     """
     offsets, given = launch.task.index.offsets, launch.given
     begin, end = int(given["begin"][0]), int(given["end"][0])
-    places = launch.device.array.arange(int(offsets[begin]), int(offsets[end]), SLICE, dtype="int64")
+    places = launch.device.array.arange(int(offsets[begin]), int(offsets[end]), most, dtype="int64")
     cuts = (offsets.searchsorted(places[1:], side="right") - 1).tolist()
     for first, last in pairwise([begin, *cuts, end]):
         if first < last:

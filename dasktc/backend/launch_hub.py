@@ -9,6 +9,7 @@ import numpy as np
 
 from dasktc.backend import kept
 from dasktc.backend.device import Launch
+from dasktc.backend.launch_edges import slices
 from dasktc.csr import Array, BlockTask, OrientedCSR
 from dasktc.errors import InputError
 
@@ -30,12 +31,15 @@ HUB = {
     "WORDS4": 11,
     "WORDS8": 22,
     "EDGES": 2,
+    "ROOM": 12,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
 HUB_BYTES = 4
 """Bytes an index edge that the hubs' bitmaps may take."""
 NARROW = 1 << 16
 """Rows of a lower triangle whose columns are their own fingerprints."""
+ROUNDS = 4
+"""Slices of rows whose lists are streamed one after another where those of all rows are more than the edges."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
 
@@ -107,7 +111,7 @@ def hub(launch: Launch) -> None:
             f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
         )
     if not plain and (longest := _longest(launch)) <= shape["SHORT"]:
-        _by_records(launch, 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16)
+        _by_records(launch, _record_words(launch, longest))
         return
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
@@ -118,8 +122,18 @@ def hub(launch: Launch) -> None:
     keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
     lists = launch.device.array.zeros(keys + 1, dtype="uint64")
     records = _by_rows(launch, hubs, long_rows, lists, plain)
-    if records:
+    if records > max(1, task.index.edges):
+        _by_rounds(launch, lists, keys)
+    elif records:
         _by_tables(launch, lists, keys, records)
+
+
+def _record_words(hub: Launch, longest: int) -> int:
+    """Words of a record: as many as serve the longest row, 4 where more take above ROOM bytes an edge with offsets."""
+    stream, shape = hub.task.stream, hub.shape
+    wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
+    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["ROOM"] * stream.edges)
+    return next((words for words in fitting if words <= wanted), 4)
 
 
 def _by_records(hub: Launch, words: int) -> None:
@@ -158,6 +172,16 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
     return bitmaps
 
 
+def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
+    """Stream the lists of some rows after those of others: each edge has two records at the most."""
+    for part in slices(hub, -(-hub.task.index.edges // ROUNDS)):
+        found = hub.device.array.zeros(1, dtype="uint64")
+        lists.fill(0)
+        part.spread("hub_counts", int(part.given["rows"][0]), lists, found)
+        if records := int(found[0]):
+            _by_tables(part, lists, keys, records)
+
+
 def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
     """Group the lists by the table that they are streamed against, and stream them."""
     device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
@@ -188,7 +212,7 @@ def _narrow(hub: Launch, columns: Array) -> Array:
 
 
 def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hub` beside a task's blocks, at most: two records and four 16-bit ids an edge, and its tables.
+    """Bytes of `hub` beside a task's blocks, at most: a record and two times two bytes an edge, and its tables.
 
     Parameters
     ----------
@@ -196,7 +220,7 @@ def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
         As in `Backend`.
     """
     edges = max(index_edges, block_edges)
-    return bitmap_bytes(index_edges, block_edges, columns) + 20 * edges + 2 * _item_bytes(edges, columns) + 64 * columns
+    return bitmap_bytes(index_edges, block_edges, columns) + 12 * edges + 2 * _item_bytes(edges, columns) + 64 * columns
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:
@@ -212,4 +236,4 @@ def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:
 
 
 def _item_bytes(edges: int, columns: int) -> int:
-    return 8 * (min(edges, columns) + edges // HUB["ITEM_EDGES"])
+    return 8 * (min(edges // (HUB["SMALL"] + 1), columns) + edges // HUB["ITEM_EDGES"])

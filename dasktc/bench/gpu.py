@@ -46,13 +46,14 @@ class Raw(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Medians in milliseconds, and what was found."""
+    """Medians in milliseconds, what was found, and bytes an edge at the peaks of preparation and of counting."""
 
     kernel: float
     prepare: float
     edges: int
     triangles: int
     peak: float
+    counting: float
 
 
 def run(
@@ -141,7 +142,13 @@ def _facts() -> dict[str, str]:
 
 def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
     columns = {"graph": "", "edges": ",", "triangles": ",", "kernel": ",.2f", "prepare": ",.1f", "bytes": ".1f"}
-    columns |= {"published": ",.1f", "reach, kernel": ",.1f", "reach, prepare": ",.0f", "checked": ""}
+    columns |= {
+        "bytes, count": ".1f",
+        "published": ",.1f",
+        "reach, kernel": ",.1f",
+        "reach, prepare": ",.0f",
+        "checked": "",
+    }
     section = Section(f"one GPU, kernel {kernel}, ms, medians of {runs} after a warm-up", columns)
     for case in cases:
         say(case.name)
@@ -150,11 +157,12 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
             continue
         found, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
-        row = [case.name, found.edges, found.triangles, found.kernel, found.prepare, found.peak, case.published, *reach]
-        section.rows.append([*row, checked])
+        section.rows.append([case.name, found.edges, found.triangles, found.kernel, found.prepare, found.peak])
+        section.rows[-1] += [found.counting, case.published, *reach, checked]
     section.notes += [
         "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
         "bytes: peak of preparation on the device, a raw edge, the raw array included",
+        "bytes, count: the most that blocks and scratch hold while counting, an edge",
         "published: GroupTC-BS, the fastest published kernel measured on one H200, its input already CSR",
     ]
     return section
@@ -182,7 +190,10 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
     options = Options(backend="cuda", kernel=kernel, memory=memory)
     with cuda_memory.peak() as peak:
         graph = _prepared(raw, options)[0]
-    triangles, checked = int(graph.triangle_count()), _check(case, graph)
+    with cuda_memory.peak() as scratch:
+        triangles = int(graph.triangle_count())
+    counting = (scratch[0] + sum(block.nbytes for block in graph.blocks.values())) / max(1, graph.edges)
+    checked = _check(case, graph)
     edges, kernels, prepares = graph.edges, [], []
     for _ in range(runs):
         del graph
@@ -193,7 +204,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         prepares.append(1e3 * seconds)
         kernels.append(1e3 * sum(record.count.seconds for record in result.records))
     bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
-    return Timed(median(kernels), median(prepares), edges, triangles, bytes_an_edge), checked
+    return Timed(median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
 
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:

@@ -122,10 +122,11 @@ def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
-    rows, own = len(frame), get_backend(backend).edges
-    if own is not None and frame["src"].dtype.kind in "iu":
-        ends = frame["src"].values, frame["dst"].values
-        return ends, (rows, own.facts(*ends).loops)
+    own = get_backend(backend).edges
+    if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
+        ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+        return ends, (len(ends[0]), own.facts(*ends).loops)
+    rows = len(frame)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
         return frame, (rows, 0)  # as arrays, which cost little
     proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array

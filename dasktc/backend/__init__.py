@@ -133,7 +133,7 @@ class Backend:
     array : module
         The array module of everything after reading: numpy or cupy.
     read : callable (part, upstream) -> frame
-        Reads a part of a source (`sources.Part`) to a frame of `frame`.
+        Reads a part of a source (`sources.Part`) to a frame of `frame`; with `edges` perhaps to two arrays of integers.
     text : TextIds
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.

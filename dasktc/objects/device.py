@@ -47,8 +47,10 @@ class DevicePart:
         raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
-        return backend.frame.DataFrame({"src": self.src, "dst": self.dst})
+        """Return the frame of `Part.read`, or two arrays. They may be the caller's own memory: not to be written to."""
+        if hasattr(self.src, "isna") or hasattr(self.dst, "isna"):
+            return backend.frame.DataFrame({"src": self.src, "dst": self.dst})
+        return self.src, self.dst
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dasktc.backend import get_backend
-from dasktc.blocks import Shape
 from dasktc.errors import InputError
 from dasktc.keys import unpack
+from dasktc.layout import Shape
 from dasktc.plan import size
 from dasktc.tasks import Tasks
 

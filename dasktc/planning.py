@@ -20,15 +20,8 @@ from dasktc.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.plan_bytes import Sizes, block_bytes
 from dasktc.planners import PLANNERS, Block
 from dasktc.predict import RATES, Prediction, predict
-from dasktc.stages import (
-    Progress,
-    choose_backend,
-    lean_scratch,
-    prepare_edges,
-    scratch_of,
-    silent,
-    with_choice,
-)
+from dasktc.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
 from dasktc.vertices import MAX_VERTICES

@@ -18,10 +18,11 @@ import numpy as np
 
 from dasktc.assign import assigned
 from dasktc.backend import get_backend
-from dasktc.blocks import Shape, stacked
+from dasktc.blocks import stacked
 from dasktc.csr import OrientedCSR
 from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack
+from dasktc.layout import Shape
 from dasktc.orient import Oriented, total, wedges_of
 from dasktc.plan import Proxies
 from dasktc.plan_bytes import Sizes

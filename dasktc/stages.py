@@ -7,19 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dasktc.backend import LEAN, TaskSize, Whole, kernels, scratch_bytes, tasks_a_worker, unusable
-from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
+from dasktc.backend import LEAN, kernels, tasks_a_worker, unusable
+from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
+from dasktc.layout import Layout, Shape
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
 from dasktc.plan import Limits, Plan, make_plan, size
-from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch, Sizes
+from dasktc.plan_bytes import Sizes
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
+from dasktc.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.sources import Ids, Source
 from dasktc.tasks import Tasks
 from dasktc.vertices import vertex_map
@@ -28,13 +30,10 @@ __all__ = [
     "Prepared",
     "Progress",
     "choose_backend",
-    "lean_scratch",
     "plan_again",
     "prepare_blocks",
     "prepare_edges",
-    "scratch_of",
     "silent",
-    "with_choice",
 ]
 
 ID_BYTES = {"int": 42, "text": 200}
@@ -218,43 +217,6 @@ def _refuse_too_many(vertices: int, ids: Ids, how: str, tasks: Tasks) -> None:
             f"{size(tasks.room)} that one stage may take: edges go out of core, vertices do not; give --memory "
             f"{size(1.4 * need)}"
         )
-
-
-def scratch_of(options: Options, edges: int, room: int | None, planned_for: str | None = None) -> Scratch:
-    """What a task takes beside its blocks.
-
-    Out of core (`room` is what one call may take) that is also the block that is read ahead of the next task,
-    unless all tasks have the same one; and no less than a slab of the block while it is built.
-    """
-    backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
-    graph, many = Whole(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
-
-    def alone(of: TaskSize) -> int:
-        return scratch_bytes(backend, kernel, of, graph)
-
-    def beside_blocks(of: TaskSize) -> int:
-        block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
-        ahead = block if many or of.block_edges < edges else 0
-        return max(alone(of) + ahead, min(block, (room or 0) // 4))
-
-    return alone if room is None else beside_blocks
-
-
-def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
-    """What a task takes beside its blocks with the leaner kernel, where the backend has one."""
-    backend = planned_for or options.chosen_backend
-    if backend not in LEAN:
-        return None
-    graph = Whole(edges, options.chosen_reorder == "degree")
-    return lambda of: scratch_bytes(backend, LEAN[backend], of, graph)
-
-
-def with_choice(plan: Plan, why: str, backend: str) -> Plan:
-    """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
-    if not plan.lean:
-        return replace(plan, choice=why)
-    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for what hub lists beside it does not fit"
-    return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))
 
 
 def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:

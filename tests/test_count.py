@@ -18,7 +18,7 @@ import dasktc
 from dasktc import blocks as building
 from dasktc import count as counting
 from dasktc import edges as edge_stage
-from dasktc import stages
+from dasktc import scratch
 from dasktc.count import Job, Record, check, jobs, verify_records
 from dasktc.csr import OrientedCSR, TaskCount
 from dasktc.errors import CountError, DasktcError, InputError
@@ -370,7 +370,7 @@ def test_another_kernel_keeps_the_budget_too():
 @contextmanager
 def patched_everywhere(backend):
     with (
-        mock.patch.object(stages, "scratch_bytes", lambda name, *task: backend.scratch_bytes(*task)),
+        mock.patch.object(scratch, "scratch_bytes", lambda name, *task: backend.scratch_bytes(*task)),
         mock.patch.object(counting, "get_backend", return_value=backend),
     ):
         yield

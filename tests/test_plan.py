@@ -30,10 +30,11 @@ from dasktc import blocks as building
 from dasktc import plan as planners
 from dasktc.backend import TaskSize, Whole
 from dasktc.backend.splits import rows_of
-from dasktc.blocks import Axis, Layout, Shape, build_blocks, lay_out, measure
+from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.csr import BlockTask
 from dasktc.errors import InputError
+from dasktc.layout import Axis, Layout, Shape
 from dasktc.options import Options, bytes_of
 from dasktc.plan import Limits, make_plan, size
 from dasktc.plan_bytes import Sizes

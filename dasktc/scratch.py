@@ -1,0 +1,49 @@
+"""What a counting task takes beside its blocks, and what is done where that is too much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dasktc.backend import LEAN, TaskSize, Whole, scratch_bytes
+from dasktc.options import Options
+from dasktc.plan import Plan
+from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch
+
+__all__ = ["lean_scratch", "scratch_of", "with_choice"]
+
+
+def scratch_of(options: Options, edges: int, room: int | None, planned_for: str | None = None) -> Scratch:
+    """What a task takes beside its blocks.
+
+    Out of core (`room` is what one call may take) that is also the block that is read ahead of the next task,
+    unless all tasks have the same one; and no less than a slab of the block while it is built.
+    """
+    backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
+    graph, many = Whole(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
+
+    def alone(of: TaskSize) -> int:
+        return scratch_bytes(backend, kernel, of, graph)
+
+    def beside_blocks(of: TaskSize) -> int:
+        block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
+        ahead = block if many or of.block_edges < edges else 0
+        return max(alone(of) + ahead, min(block, (room or 0) // 4))
+
+    return alone if room is None else beside_blocks
+
+
+def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
+    """What a task takes beside its blocks with the leaner kernel, where the backend has one."""
+    backend = planned_for or options.chosen_backend
+    if backend not in LEAN:
+        return None
+    graph = Whole(edges, options.chosen_reorder == "degree")
+    return lambda of: scratch_bytes(backend, LEAN[backend], of, graph)
+
+
+def with_choice(plan: Plan, why: str, backend: str) -> Plan:
+    """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
+    if not plan.lean:
+        return replace(plan, choice=why)
+    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for what hub lists beside it does not fit"
+    return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))

@@ -38,8 +38,9 @@ HUB_BYTES = 4
 """Bytes an index edge that the hubs' bitmaps may take."""
 NARROW = 1 << 16
 """Rows of a lower triangle whose columns are their own fingerprints."""
-ROUNDS = 4
-"""Slices of rows whose lists are streamed one after another where those of all rows are more than the edges."""
+ROUNDS = 2
+"""Slices of rows whose lists are streamed one after another where those of all rows are more than the edges: an edge
+has two at the most."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
 
@@ -173,7 +174,7 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
 
 
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
-    """Stream the lists of some rows after those of others: each edge has two records at the most."""
+    """Stream the lists of some rows after those of others."""
     for part in slices(hub, -(-hub.task.index.edges // ROUNDS)):
         found = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)

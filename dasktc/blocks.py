@@ -15,6 +15,7 @@ import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.csr import OrientedCSR
+from dasktc.dealing import NOWHERE, Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
 from dasktc.layout import Axis, Layout, Shape
@@ -88,7 +89,12 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
 
 
 def build_blocks(
-    tasks: Tasks, graph: Oriented, layout: Layout, backend: str, largest: int | None = None
+    tasks: Tasks,
+    graph: Oriented,
+    layout: Layout,
+    backend: str,
+    largest: int | None = None,
+    where: Where = NOWHERE,
 ) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
 
@@ -101,6 +107,8 @@ def build_blocks(
     backend : str
     largest : int, optional
         Edges of the largest block. Default: as if all had equally many.
+    where : mapping of (i, j) to str, optional
+        The worker that should build each block.
 
     Returns
     -------
@@ -120,11 +128,12 @@ def build_blocks(
     ends, built = [*starts[1:], firsts[-1]], []
     for k, pieces in enumerate(ranges):
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend))
-    stacks = [built[at : at + slabs] for at in range(0, len(built), slabs)]
+        at = where.get(places[k // slabs]) if len(places) >= tasks.workers else None  # else every worker builds
+        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
+    stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     return {
-        place: tasks.submit("blocks", _stack, stack, place, layout, backend)
+        place: tasks.submit("blocks", _stack, stack, place, layout, backend, prefer=where.get(place))
         for place, stack in zip(places, stacks, strict=True)
     }
 

@@ -7,24 +7,47 @@ the smallest n of `hash2d`.
 """
 
 # CPU seconds of a count, hub over merge, in degree order; rows that 99 % of the vertices do not exceed in brackets.
-# grid 70³ [4] 1.26; triangular mesh 500² [3] 1.27; wing [4] 1.12; random, degree 4 [4] 0.85 to 1.06, degree 2 [2] 1.6;
-# random, degree 8 [7] 0.34; dblp-2010 [13] 0.90; p2p-Gnutella31 [9] 0.91; amazon0601 0.40; ego-Twitter [74] 0.22.
+# torus 30³ to 70³ [4] 1.26 to 1.28; triangular mesh 200² [3] 1.35, 500² [3] 1.30; wing [4] 1.17; random, degree 2 [2]
+# 1.36 to 1.50; random, degree 4 [4] 1.27 (100 k edges) to 0.97 (2 M edges); random, degree 6 [6] 0.86 to 1.04;
+# p2p-Gnutella31 [9] 0.97; dblp-2010 [13] 0.91; amazon0601 0.60; ego-Twitter [74] 0.24; Kronecker 16 0.03. Below 20,000
+# wedges merge is faster too, by no more than 0.1 ms.
+#
+# Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
+#                             hub  bitmap   trust   merge    lstc   plain   wedges
+#   torus 300³              1.314   1.415  10.686   2.999  31.114   1.149    242 M   rows of 3
+#   p2p-Gnutella31          0.306   0.376   0.451   0.750   0.229   0.223    0.4 M
+#   email-Enron             0.875   0.407   0.425   0.836   0.259   0.596    3.8 M
+#   Kronecker 14            0.483   0.388   0.604   0.796   0.461   2.368     13 M
+#   Kronecker 19            1.819   1.582   9.485   7.260   7.203  45.384    1.7 G
+#   Kronecker 20            2.776   2.983  22.456  16.972  17.276  72.642    4.4 G
+#   RM 2^20                 0.767   1.258   1.264   1.303   2.961   0.624    107 M   even 0.36
+#   RM 2^24                10.463  26.289  16.883  18.514  60.195  12.064    2.1 G   even 0.31, 133 M edges
+#   random, degree 20       0.653   1.127   1.175   1.439   3.399   0.763     64 M   usual row 17
+#   random, degree 40       3.197   7.847   2.291   3.156   7.341   2.485    261 M   usual row 34
+#   random, degree 60       8.493  12.572   4.663   5.636  12.153   5.500    591 M   covered 0.04
+#   10^5 v., degree 400     5.615   9.459  15.976  16.344  16.239  50.812    2.7 G   covered 0.36
+#   clique 1500             1.511   0.643   3.295   5.334  36.435   276.7    561 M   covered 1
+#
+# Orders over `degree`, kernel hub, geometric means of 17 graphs on the CPU and 33 on the H200: counting with collective
+# 1.45 and 1.63, indegree 1.17 and 1.33, none 1.46 and 1.76; from source to number 1.22 and 1.21, 1.03 and 1.07, 1.09
+# and 1.11. On graphs without hubs indegree counts up to 1.2 times as fast, which making it takes back.
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
+from dasktc.backend.launch_hub import hub_count
+from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
 from dasktc.options import Options
 from dasktc.orient import Oriented
 from dasktc.tasks import Tasks
 
-__all__ = ["Facts", "choose", "look"]
+__all__ = ["RULES", "Facts", "Rule", "choose", "look"]
 
 Array = Any
-WALKED = 4
-"""Longest usual row with which `merge` wins."""
 USUAL = 0.99
 
 
@@ -37,12 +60,91 @@ class Facts(NamedTuple):
         Entries of a row that 99 % of the rows do not exceed.
     longest : int
         Entries of the longest row.
-    wedges_per_edge : float
+    rows, edges, wedges : int
+    narrow, wide : int
+        Rows of 2 to 100 entries, and of more: TRUST's two kinds.
+    processors : int
+        Of the device that counts; 1 on the CPU.
     """
 
     usual: int
     longest: int
-    wedges_per_edge: float
+    rows: int
+    edges: int
+    wedges: int
+    narrow: int = 0
+    wide: int = 0
+    processors: int = 1
+
+    @property
+    def wedges_per_edge(self) -> float:
+        """Entries of the list that an edge leads to, in the mean over the edges."""
+        return self.wedges / max(1, self.edges)
+
+    @property
+    def skew(self) -> float:
+        """The same over the mean row: 1 or less without hubs, for edges then lead to rows like any other."""
+        return self.wedges * self.rows / max(1, self.edges) ** 2
+
+    @property
+    def covered(self) -> float:
+        """The share of the rows that `hub` and `bitmap` have bitmaps of on a GPU, at most."""
+        return hub_count(self.edges, self.rows) / max(1, self.rows)
+
+    @property
+    def even(self) -> float:
+        """The mean row over the usual one."""
+        return self.edges / max(1, self.rows * self.usual)
+
+
+class Rule(NamedTuple):
+    """A kernel, for graphs all of whose facts are within some ranges.
+
+    Attributes
+    ----------
+    kernel : str
+    within : dict of str to (float, float)
+        Least and most by fact; none: any graph.
+    why : str
+        What the plan says, with facts in braces.
+    """
+
+    kernel: str
+    within: dict[str, tuple[float, float]]
+    why: str
+
+    def fits(self, facts: Facts) -> bool:
+        """Whether every fact is within its range."""
+        return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
+
+
+FEW, SOME = 5_000_000, 2 * 10**9
+"""Wedges that are counted in about the time of some launches, and in that of building tables."""
+LISTED = 64
+"""Longest row of a graph that `hub` counts by records of its rows on a GPU."""
+SMALL = "{wedges:,} wedges are few"
+ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
+RULES: dict[str, tuple[Rule, ...]] = {
+    "cpu": (
+        Rule("merge", {"usual": (0, 4)}, f"{ROWS}, and walking two costs less than any table"),
+        Rule("hub", {}, f"{ROWS}, and tables pay"),
+    ),
+    "cuda": (
+        Rule("plain", {"usual": (0, 4)}, f"{ROWS}, and a thread walks two of them in one launch"),
+        Rule("plain", {"usual": (0, 10), "wedges": (0, FEW)}, f"{ROWS}, and {SMALL}"),
+        Rule("lstc", {"wedges": (0, FEW)}, f"{SMALL}: one launch without tables in global memory"),
+        Rule("trust", {"usual": (24, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
+        Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
+        Rule(
+            "plain",
+            {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, 1 << 24)},
+            f"{ROWS}, and the graph stays in the cache",
+        ),
+        Rule("hub", {}, f"{ROWS}, and records or tables pay"),
+    ),
+}
+"""By backend; the first that fits is taken. The figures behind them stand above."""
+ORDER = "rows are cut at v, and counts took 1.2 to 1.8 times as long in the others"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
@@ -54,15 +156,20 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    usual, longest = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
-    return Facts(usual, longest, graph.wedges / max(1, graph.edges))
+    of_rows = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
+    usual, longest, rows, narrow, wide, processors = of_rows
+    return Facts(usual, longest, rows, graph.edges, graph.wedges, narrow, wide, processors)
 
 
-def _rows(out_degree: Array, backend: str) -> tuple[int, int]:
-    if not len(out_degree):
-        return 0, 0
-    reached = get_backend(backend).array.cumsum(get_backend(backend).array.bincount(out_degree))
-    return int((reached < USUAL * len(out_degree)).sum()), len(reached) - 1
+def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int, int]:
+    """Usual and longest row, rows in all, of 2 to 100 entries and of more, and the device's processors."""
+    found, size = get_backend(backend), len(out_degree)
+    if not size:
+        return 0, 0, 0, 0, 0, found.processors()
+    reached = found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1))
+    usual = int((reached < USUAL * size).sum())
+    up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
+    return usual, int(out_degree.max()), size, up_to_small - below_two, size - up_to_small, found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
@@ -84,21 +191,37 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
     kernel, why = options.kernel, f"kernel {options.kernel} as asked"
     if kernel == "auto":
         kernel, why = _kernel(options.chosen_backend, facts)
-    chosen = replace(options, kernel=kernel)
-    order = f"order {chosen.chosen_reorder}"
+    order, because = _order(options)
+    said = [why, *([_chunks(facts)] if (kernel, options.chosen_backend) == ("trust", "cuda") else [])]
+    return replace(options, kernel=kernel, reorder=order), "; ".join([*said, f"order {order}{because}"])
+
+
+def _order(options: Options) -> tuple[str, str]:
+    """The order that was asked for; else TRUST's own for its kernel, if that was asked for."""
     if options.reorder != "auto":
-        order += " as asked"
-    else:
-        order += ": TRUST's own" if chosen.chosen_reorder == "collective" else ": rows are cut at v"
-    return replace(chosen, reorder=chosen.chosen_reorder), f"{why}; {order}"
+        return options.reorder, " as asked"
+    if options.kernel == "trust":
+        return options.chosen_reorder, ": TRUST's own"
+    return "degree", f": {ORDER}"
 
 
 def _kernel(backend: str, facts: Facts | None) -> tuple[str, str]:
-    if backend == "cuda":
-        return "hub", "kernel hub: it takes edges, bitmaps or tables row by row"
     if facts is None:
         return "hub", "kernel hub: a size tells nothing of the rows"
-    rows = f"99 % of the rows have at most {facts.usual:,} entries, the longest {facts.longest:,}"
-    if facts.usual <= WALKED:
-        return "merge", f"kernel merge: {rows}, and walking two costs less than any table"
-    return "hub", f"kernel hub: {rows}, and tables pay"
+    rule = next(rule for rule in RULES[backend] if rule.fits(facts))
+    return rule.kernel, f"kernel {rule.kernel}: {rule.why.format(**facts._asdict())}"
+
+
+def _chunks(facts: Facts | None) -> str:
+    """What `trust` takes at a time, if one task has all rows; a task of fewer rows takes no more."""
+    if facts is None:
+        return "chunks of rows by each task's own"
+    warps, blocks = teams_of(facts.processors)
+    mean = (facts.edges + facts.wedges) / max(1, facts.narrow + facts.wide)
+    by_warp = chunk_rows(facts.narrow, mean, warps)
+    by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
+    return (
+        f"chunks of up to {by_warp:,} rows a warp, for {facts.narrow:,} rows of 2 to {SMALL_ROW} entries and "
+        f"{warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for {facts.wide:,} "
+        "longer rows"
+    )

@@ -19,7 +19,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
-from dasktc.bench.papers import fox, hindex, loops, lstc, run, tcstream, trust_balance, trust_collisions, trust_hash
+from dasktc.bench.papers import (
+    fox,
+    fox_memory,
+    hindex,
+    lanes,
+    loops,
+    lstc,
+    run,
+    tcstream,
+    trust_balance,
+    trust_chunks,
+    trust_collisions,
+    trust_hash,
+)
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
@@ -160,7 +173,7 @@ def test_speeds_are_over_the_baseline(figures: dict[str, Figure]):
 @pytest.mark.parametrize(("teams", "chunk"), list(product((1, 2, 3), (1, 2, 7))))
 def test_a_schedule_is_no_shorter_than_it_can_be(teams: int, chunk: int):
     costs = np.array([5, 1, 1, 9, 2, 2, 2, 30, 1])
-    length = trust_balance.makespan(costs, teams, chunk)
+    length = trust_chunks.makespan(costs, teams, chunk)
     pieces = [int(costs[i : i + chunk].sum()) for i in range(0, len(costs), chunk)]
     assert max(max(pieces), -(-sum(pieces) // teams)) <= length <= sum(pieces)
     assert teams > 1 or length == sum(pieces)
@@ -170,7 +183,7 @@ def test_row_costs_are_what_is_hashed_and_looked_up(bench: Bench):
     of = bench.block(bench.cases[0], "collective")
     row = neighbours(of)
     expected = [len(r) + sum(len(row[v]) for v in r) for r in row if len(r) > 1]
-    assert trust_balance.row_costs(of).tolist() == expected
+    assert trust_chunks.row_costs(of).tolist() == expected
 
 
 @given(multigraphs())
@@ -178,15 +191,15 @@ def test_warp_steps_are_those_of_lists_dealt_by_hand(edges: list[tuple[int, int]
     of = block(edges)
     row = neighbours(of)
 
-    def rounds(lanes: int) -> int:
-        teams, steps = 32 // lanes, 0
+    def rounds(width: int) -> int:
+        teams, steps = 32 // width, 0
         for entries in row:
-            busy = [sum(-(-len(row[v]) // lanes) for v in entries[team::teams]) for team in range(teams)]
+            busy = [sum(-(-len(row[v]) // width) for v in entries[team::teams]) for team in range(teams)]
             steps += max(busy)
         return steps
 
     together = sum(-(-sum(len(row[v]) for v in entries) // 32) for entries in row)
-    found = trust_balance.warp_steps(of)
+    found = lanes.warp_steps(lanes.lists_of(of))
     assert found == {
         "WC": rounds(32),
         "SW (8)": rounds(8),
@@ -195,6 +208,65 @@ def test_warp_steps_are_those_of_lists_dealt_by_hand(edges: list[tuple[int, int]
         "VC": together,
     }
     assert found["VC"] <= found["WC"]
+
+
+def lists(first: list[int], size: list[int]) -> lanes.Lists:
+    return lanes.Lists(*(np.array(of) for of in ([0] * len(size), range(len(size)), first, size)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=8), st.sampled_from([8, 16, 32]))
+def test_sectors_are_those_of_every_step(ends: list[tuple[int, int]], width: int):
+    of = lists(*map(list, zip(*ends, strict=True))) if ends else lists([], [])
+    steps = [range(a + k, min(a + k + width, a + n)) for a, n in ends for k in range(0, n, width)]
+    assert lanes.sectors(of, width) == sum(len({place // 8 for place in step}) for step in steps)
+    assert lanes.sectors(of, 0) == sum(len({place // 8 for place in range(a, a + n)}) for a, n in ends)
+
+
+def test_idle_lanes_are_those_without_an_entry():
+    assert lanes.idle_lanes(lists([0, 0, 0], [32, 16, 0])) == pytest.approx(0.25)
+    assert lanes.idle_lanes(lists([], [])) == 0
+
+
+def test_lists_of_a_large_graph_are_those_of_some_rows(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    of = bench.block(bench.cases[0], "collective")
+    every = lanes.lists_of(of)
+    assert len(every.row) == of.edges
+    monkeypatch.setattr(lanes, "SAMPLE", of.edges // 3)
+    some = lanes.lists_of(of)
+    assert 0.2 * of.edges < len(some.row) < 0.7 * of.edges
+    degree = np.diff(of.offsets)
+    assert all((some.row == row).sum() == degree[row] for row in np.unique(some.row))
+    columns = of.columns[of.offsets[some.row] + some.place]
+    assert (some.size == degree[columns]).all()
+    assert (some.first == of.offsets[columns]).all()
+
+
+def test_hot_lines_serve_nine_tenths_of_the_lists(bench: Bench):
+    case = bench.cases[0]
+    asked = Counter(int(v) // 16 for v in bench.block(case, "indegree").columns)
+    served, lines = 0, 0
+    while served < 0.9 * sum(asked.values()):
+        served, lines = served + asked.most_common()[lines][1], lines + 1
+    assert lanes.hot_bytes(bench, case, "indegree") == 128 * lines
+
+
+def test_reads_a_lookup_are_those_of_the_levels(bench: Bench):
+    case = bench.cases[0]
+    reads = int(loops.level_reads(bench.task(case, "collective"), 5).sum())
+    lookups = loops.hashed(bench.task(case, "collective"), loops.LOOK_UP).wedges
+    assert lanes.reads_a_lookup(bench, case, "collective") == pytest.approx(reads / lookups)
+
+
+def test_why_tasks_take_unlike_times():
+    probes = np.array([1000, 2000, 3000, 4000])
+    told = trust_balance._why_unlike(np.tile(2e-3 + 1e-6 * probes, (3, 1)), probes, 2)
+    assert told == (
+        "a task takes 4.500 ms, 2.000 ms of it without any probe, probes tell 100 % of the differences, the same task "
+        "differs 1.00 to 1.00 times from run to run, the first splits take 0.80 times as long as the second ones and "
+        "make 0.67 times the probes"
+    )
+    noisy = np.array([[1.0, 1.0], [2.0, 3.0], [4.0, 1.0]])
+    assert "differs 3.50 to 4.00 times" in trust_balance._why_unlike(noisy, np.array([5, 5]), 1)
 
 
 def test_imbalances_are_at_least_one(figures: dict[str, Figure]):
@@ -213,6 +285,45 @@ def test_warps_take_all_work_and_no_less_than_their_longest_edge(work: list[int]
         steps = fox._warps(array, threads)
         assert 32 * int(steps.sum()) >= sum(work)
         assert int(steps.max(initial=0)) == max((-(-w // threads) for w in work), default=0)
+
+
+@given(multigraphs(), st.sampled_from([1, 4, 32, 256]))
+def test_sectors_are_those_of_lanes_that_bisect_in_step(edges: list[tuple[int, int]], threads: int):
+    of = block(edges)
+    assert fox_memory.sectors_a_search(of, threads) == pytest.approx(read_by_lanes(of, threads))
+
+
+def read_by_lanes(of: OrientedCSR, threads: int) -> float:
+    """Sectors a search, lane by lane: each lane's reads in step, then what is distinct."""
+    first, columns = of.offsets.tolist(), of.columns.tolist()
+    pairs = []
+    for u in range(of.rows):
+        for p in range(first[u], first[u + 1]):
+            v = columns[p]
+            lists = [(first[u], p), (first[v], first[v + 1])]
+            few, many = sorted(lists, key=lambda ends: ends[1] - ends[0])
+            if few[0] < few[1]:
+                pairs.append((few, many))
+    pairs.sort(key=lambda pair: (pair[0][1] - pair[0][0] - 1).bit_length())
+    parts = [(*pair, part) for pair in pairs for part in range(threads)]
+    sectors = searches = 0
+    for warp in range(0, len(parts), 32):
+        reads: list[dict[tuple[int, int], int]] = []
+        for few, many, part in parts[warp : warp + 32]:
+            share = -(-(few[1] - few[0]) // threads)
+            low, mine = many[0], {}
+            for turn, place in enumerate(range(few[0] + part * share, min(few[0] + (part + 1) * share, few[1]))):
+                mine[turn, 0], high, step = place, many[1], 1
+                while low < high:
+                    mine[turn, step], middle, step = (low + high) // 2, (low + high) // 2, step + 1
+                    low, high = (middle + 1, high) if columns[middle] < columns[place] else (low, middle)
+                if low < many[1]:
+                    mine[turn, 99] = low
+                searches += 1
+            reads.append(mine)
+        for moment in set().union(*reads):
+            sectors += len({mine[moment] // 8 for mine in reads if moment in mine})
+    return sectors / searches if searches else 0.0
 
 
 def test_work_of_a_search_is_the_shorter_list(bench: Bench):
@@ -263,7 +374,8 @@ def test_local_vertices_are_in_their_part(bench: Bench, figures: dict[str, Figur
 
 def test_every_way_to_deal_vertices_out_is_there(figures: dict[str, Figure]):
     pytest.importorskip("pymetis")
-    assert [row["assign"] for row in rows(figures["lstc-table6"])] == ["random", "contiguous", "metis"] * 2
+    ways = ["random", "contiguous", "metis", lstc.UNDIVIDED]
+    assert [row["assign"] for row in rows(figures["lstc-table6"])] == ways * 2
     assert all(row["total"] == row["partition"] + row["kernel"] for row in rows(figures["lstc-table6"]))
 
 
@@ -275,6 +387,19 @@ def test_a_wider_tile_searches_no_more(figures: dict[str, Figure], bench: Bench)
         _, a, b = lengths(bench.block(case))
         expected = sum(-(-x // 64) * y for x, y in zip(a.tolist(), b.tolist(), strict=True)) / int(b.sum())
         assert searches[0] == pytest.approx(expected)
+
+
+def test_threads_that_a_processor_holds(emulated: Any):
+    from dasktc.bench.papers.device import occupancy
+
+    def held(block: int, shared: int = 0) -> int:
+        return occupancy("lstc", "lstc_rows", {"TILE": block, "THREADS": block}, block, shared).threads
+
+    assert held(128) == 12 * 128  # 40 registers a thread: 12 blocks of 4 warps of 1280
+    assert held(32) == 32 * 32  # no more than 32 blocks
+    assert held(1024) == 1024
+    assert held(128, 100 << 10) == 2 * 128
+    assert "40 registers, 1,024 B" in str(occupancy("lstc", "lstc_rows", {"TILE": 64, "THREADS": 64}, 64))
 
 
 # H-INDEX
@@ -321,15 +446,22 @@ def test_steps_in_turn_add_up(figures: dict[str, Figure]):
 
 
 def test_the_next_blocks_are_read_while_one_task_counts():
-    began = {k: threading.Event() for k in range(4)}
+    began = {k: threading.Event() for k in range(1, 5)}
 
     def fetch(k: int) -> int:
         began[k].set()
         return k
 
-    for k in tcstream._ahead(fetch, list(began)):
+    for k in tcstream._ahead(map(fetch, began)):
         assert k + 1 not in began or began[k + 1].wait(10)
         assert k + 2 not in began or not began[k + 2].is_set()
+
+
+def test_a_pipeline_is_as_long_as_its_slowest_step_and_what_cannot_overlap():
+    steps = tcstream.Steps([1, 1, 1], [2, 2, 2], [5, 5, 5], 30.0, 0)
+    assert (steps.longest, steps.pipeline) == (15, 1 + 2 + 15)
+    assert tcstream.Steps([9, 1], [1, 1], [1, 1], 0.0, 0).pipeline == 9 + 1 + 1 + 1
+    assert tcstream.Steps([2, 2, 2], [2, 2, 2], [0, 0, 0], 0.0, 0).slowed(steps) == [2, 1, 0]
 
 
 # directions
@@ -466,7 +598,7 @@ def emulated():
 def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: pytest.MonkeyPatch):
     """Every figure by the real kernels, with fewer settings than on a GPU: each is compiled anew."""
     monkeypatch.setattr(trust_hash, "LEVELS", (1, 6, 8))
-    monkeypatch.setattr(trust_balance, "CHUNKS", (1, 3))
+    monkeypatch.setattr(trust_chunks, "CHUNKS", (1, 3))
     monkeypatch.setattr(lstc, "WIDTHS", (64, 128, 256))
     monkeypatch.setattr(hindex, "PUBLISHED", {})
     sizes = TINY._replace(scale=5, wide=5, vertices=50, side=3, rates=(4, 5), stars=1, streamed=(4, 5), tasks=((2, 1),))

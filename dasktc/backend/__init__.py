@@ -30,6 +30,7 @@ __all__ = [
     "TextIds",
     "Whole",
     "get_backend",
+    "kernel_names",
     "kernels",
     "scratch_bytes",
     "support_bytes",
@@ -165,6 +166,8 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    processors : callable () -> int
+        Multiprocessors of the device; 1 on the CPU.
     """
 
     name: str
@@ -186,6 +189,7 @@ class Backend:
     edges: DeviceEdges | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
+    processors: Callable[[], int] = lambda: 1
 
 
 @cache
@@ -240,6 +244,11 @@ def kernels(name: str) -> tuple[str, ...]:
     from dasktc.backend import cpu
 
     return tuple(cpu.KERNELS)
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names of the kernels of all backends, each once, the default first; needs no GPU."""
+    return tuple(dict.fromkeys(kernel for name in BACKENDS for kernel in kernels(name)))
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: Whole | None = None) -> int:

@@ -1,36 +1,67 @@
-"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel on the same graphs.
+"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel, order and planner.
 
-A fixed choice is a kernel with its own order of ids. Timed are the counting tasks alone, and everything from the
-source's first edge to the number; both in CPU seconds of one process, medians of `runs`.
+Timed are the counting tasks alone, and everything from the source's first edge (of a file: once it is read) to the
+number, medians of `runs`: on the CPU in CPU seconds of this process, on a GPU in seconds between two events, and on
+the wall. What `auto` takes is one of the choices, and its figures are those of that choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
-from dasktc.backend.cpu import KERNELS
-from dasktc.bench.measure import StageMeter
+import numpy as np
+
+from dasktc.backend import get_backend, unusable
+from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.report import Report, Section, load, machine, versions
-from dasktc.errors import CountError, InputError
+from dasktc.choose import Facts
+from dasktc.errors import InputError
 from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
-from dasktc.triangles import as_source, triangle_count
+from dasktc.sources import Source
+from dasktc.triangles import as_source
 
 __all__ = ["FILES", "GENERATED", "run"]
 
-GENERATED: dict[str, Callable[[], Any]] = {
-    "Kronecker 16": lambda: kronecker(16),
-    "R-MAT 2^16": lambda: rmat(2**16, 600_000),
-    "random, degree 4": lambda: random_graph(400_000, 800_000),
-    "random, degree 16": lambda: random_graph(100_000, 800_000),
-    "torus 50³": lambda: grid3d(50),
-    "theory 25-81-256": lambda: theory((25, 81, 256), "B1k"),
+
+def clique(vertices: int) -> Source:
+    """Every pair of so many vertices."""
+    return as_source(np.triu_indices(vertices, 1))
+
+
+GENERATED: dict[str, dict[str, Make]] = {
+    "cpu": {
+        "Kronecker 16": lambda: kronecker(16),
+        "R-MAT 2^16": lambda: rmat(2**16, 600_000),
+        "random, degree 4": lambda: random_graph(400_000, 800_000),
+        "random, degree 16": lambda: random_graph(100_000, 800_000),
+        "torus 50³": lambda: grid3d(50),
+        "theory 25-81-256": lambda: theory((25, 81, 256), "B1k"),
+    },
+    "cuda": {
+        **{f"Kronecker {scale}": partial(kronecker, scale) for scale in (10, 12, 14, 17, 18, 19, 20, 22)},
+        **{f"RM 2^{wide}": partial(rmat, 2**wide, 8 * 2**wide) for wide in (16, 18, 20, 22, 24)},
+        "RA 10^6": lambda: random_graph(10**6, 10**7),
+        "RA 10^7": lambda: random_graph(10**7, 10**8),
+        "random, degree 4": lambda: random_graph(2 * 10**7, 4 * 10**7),
+        "random, degree 40": lambda: random_graph(10**6, 2 * 10**7),
+        "random, degree 60": lambda: random_graph(10**6, 3 * 10**7),
+        "random, degree 100": lambda: random_graph(10**6, 5 * 10**7),
+        "random 10^5, degree 100": lambda: random_graph(10**5, 5 * 10**6),
+        "random 10^5, degree 400": lambda: random_graph(10**5, 2 * 10**7),
+        "random 10^4, degree 400": lambda: random_graph(10**4, 2 * 10**6),
+        "clique 1500": lambda: clique(1500),
+        "torus 50³": lambda: grid3d(50),
+        "torus 300³": lambda: grid3d(300),
+        "theory 25-81-256": lambda: theory((25, 81, 256), "B1k"),
+        "theory 4-5-9-16-25": lambda: theory((4, 5, 9, 16, 25), "B1k"),
+    },
 }
-QUICK: dict[str, Callable[[], Any]] = {
+"""By backend."""
+QUICK: dict[str, Make] = {
     "Kronecker 10": lambda: kronecker(10),
     "torus 30³": lambda: grid3d(30),
 }
@@ -38,31 +69,22 @@ FILES = (
     "144.metis.gz",
     "amazon0601-edges.csv.gz",
     "ca-GrQc.txt.gz",
+    "celegans_metabolic.graph.gz",
     "dblp-2010.mtx.gz",
     "email-Enron.txt.gz",
+    "email-Eu-core.csv.gz",
     "facebook_combined.txt.gz",
     "p2p-Gnutella31.txt.gz",
     "twitter_combined-edges.csv.gz",
     "wing.graph.gz",
 )
-HOPELESS = 5.0
-"""Times the fastest so far, beyond which a kernel is not run again."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Median CPU seconds of a choice on a graph: of the counting tasks, and of everything."""
-
-    kernel: str
-    edges: int
-    count: float
-    whole: float
 
 
 def run(
     graphs: str | None = None,
     runs: int = 5,
     quick: bool = False,
+    backend: str = "cpu",
     say: Callable[[str], None] | None = None,
 ) -> Report:
     """Measure all choices.
@@ -75,6 +97,8 @@ def run(
         Medians of so many.
     quick : bool
         Two small graphs, one run.
+    backend : {"auto", "cpu", "cuda"}
+        `auto`: a GPU where there is a usable one.
     say : callable (str), optional
         Told what is being measured.
 
@@ -85,7 +109,7 @@ def run(
     Raises
     ------
     InputError
-        An option makes no sense.
+        An option makes no sense, or there is no usable GPU for `cuda`.
     CountError
         Two kernels disagree.
     """
@@ -93,65 +117,86 @@ def run(
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
-    cases: dict[str, Callable[[], Any]] = dict(QUICK if quick else GENERATED)
+    used = ("cpu" if unusable("cuda") else "cuda") if backend == "auto" else get_backend(backend).name
+    cases = dict(QUICK if quick else GENERATED[used])
     for name in FILES if graphs is not None else ():
         path = Path(graphs or "", name)
         if path.is_file():
-            cases[name] = partial(as_source, str(path))
-    for kernel in KERNELS:
-        triangle_count(kronecker(6), kernel=kernel)  # imports, and compiles or loads what was compiled
+            cases[name] = cache(partial(_in_memory, str(path), used))
+    measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     found = {}
     for name, source in cases.items():
         (say or (lambda text: None))(name)
-        found[name] = _case(name, source, 1 if quick else runs)
-    facts = {"machine": machine(), "load": load(), "versions": versions()}
-    return Report(_command(graphs, runs, quick), facts, [_choices(found), _fixed(found)])
+        found[name] = measured(name, source, 1 if quick else runs, used)
+    facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
+    times = [_seconds(found, used, what) for what in ("count", "whole")]
+    sections = [_choices(found, used), _fixed(found, used), *times, _facts(found)]
+    return Report(_command(graphs, runs, quick, used), facts, sections)
 
 
-def _command(graphs: str | None, runs: int, quick: bool) -> str:
-    return f"dasktc bench choose {'--quick' if quick else f'--runs {runs}'}" + (f" --graphs {graphs}" if graphs else "")
+def _in_memory(path: str, backend: str) -> Source:
+    """The edges of a file, read once."""
+    used, columns = get_backend(backend), []
+    for part in as_source(path).parts:
+        frame = used.read(part, None)
+        columns.append((frame["src"].values, frame["dst"].values))
+    return as_source(tuple(used.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
 
 
-def _case(name: str, source: Callable[[], Any], runs: int) -> dict[str, Measured]:
-    """Measure `auto` and every kernel on one graph."""
-    found: dict[str, Measured] = {}
-    triangles = None
-    for choice in ("auto", *KERNELS):
-        samples: list[tuple[float, float]] = []
-        while len(samples) < runs and not _hopeless(samples, found):
-            meter = StageMeter()
-            result = triangle_count(source(), kernel=choice, progress=meter)
-            meter.stop()
-            samples.append((sum(record.count.seconds for record in result.records), sum(meter.seconds.values())))
-            triangles = int(result) if triangles is None else triangles
-            if int(result) != triangles:
-                raise CountError(f"kernel {choice} counts {int(result):,} triangles of {name}, auto {triangles:,}")
-        count, whole = (median(sample) for sample in zip(*samples, strict=True))
-        found[choice] = Measured(result.kernel, result.edges, count, whole)
-    return found
+def _device(backend: str) -> str:
+    if backend == "cpu":
+        return "the CPU, one thread"
+    xp = get_backend(backend).array
+    return str(xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode())
 
 
-def _hopeless(samples: list[tuple[float, float]], found: dict[str, Measured]) -> bool:
-    return bool(samples and found) and samples[0][0] > HOPELESS * min(other.count for other in found.values())
+def _command(graphs: str | None, runs: int, quick: bool, backend: str) -> str:
+    options = ["--quick" if quick else f"--runs {runs}", f"--backend {backend}"]
+    return " ".join(["dasktc bench choose", *options, *([f"--graphs {graphs}"] if graphs else [])])
 
 
-def _best(of: dict[str, Measured], what: str) -> str:
-    return min((choice for choice in of if choice != "auto"), key=lambda choice: float(getattr(of[choice], what)))
+# tables
 
 
-def _choices(found: dict[str, dict[str, Measured]]) -> Section:
-    columns = {"graph": "", "edges": ",d", "auto takes": "", "count": ".4f", "best": "", "its count": ".4f"}
+def _choices(found: dict[str, Measured], backend: str) -> Section:
+    columns = {"graph": "", "edges": ",d", "auto takes": "", "count": ".3f", "best": "", "its count": ".3f"}
     columns |= {"auto / best": ".2f", "from source to number": ".2f"}
     rows: list[Any] = []
     for name, of in found.items():
-        auto, best, whole = of["auto"], _best(of, "count"), _best(of, "whole")
-        ratios = auto.count / of[best].count, auto.whole / of[whole].whole
-        rows.append([name, auto.edges, auto.kernel, auto.count, best, of[best].count, *ratios])
-    notes = ["CPU seconds; the last column is auto over the choice that is best from source to number."]
+        best = of.best
+        rows.append(
+            [
+                name,
+                of.edges,
+                str(of.auto),
+                1e3 * of.count[of.auto],
+                str(best),
+                1e3 * of.count[best],
+                *of.ratios(of.auto),
+            ]
+        )
+    far = [name for name, of in found.items() if not of.close]
+    notes = [
+        f"{'CPU' if backend == 'cpu' else 'GPU'} milliseconds; best: of the kernels, each in its own order; the last "
+        f"column: over the best of all choices{'' if backend == 'cpu' else ', on the wall'}",
+        f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
+        _against_one(found, backend),
+    ]
     return Section("What auto takes, and the best choice for each graph", columns, rows, notes)
 
 
-def _fixed(found: dict[str, dict[str, Measured]]) -> Section:
+def _against_one(found: dict[str, Measured], backend: str) -> str:
+    """What `auto` takes over the one fixed choice that is best for all graphs together."""
+    everywhere = [choice for choice in choices(backend) if all(choice in of.count for of in found.values())]
+    best = min(everywhere, key=lambda choice: mean(of.ratios(choice)[0] for of in found.values()))
+    over = {name: of.count[of.auto] / of.count[best] for name, of in found.items()}
+    worst = max(over, key=lambda name: over[name])
+    return (
+        f"the best fixed choice for all graphs is {best}: auto takes at most {over[worst]:.2f} times as long ({worst})"
+    )
+
+
+def _fixed(found: dict[str, Measured], backend: str) -> Section:
     """Every choice over the best for each graph: a fixed one is good if even its worst ratio is small."""
     columns = {
         "choice": "",
@@ -162,9 +207,34 @@ def _fixed(found: dict[str, dict[str, Measured]]) -> Section:
         "whole: mean": ".2f",
     }
     rows: list[Any] = []
-    for choice in ("auto", *KERNELS):
-        count = {name: of[choice].count / of[_best(of, "count")].count for name, of in found.items()}
-        whole = [of[choice].whole / of[_best(of, "whole")].whole for of in found.values()]
-        worst = max(count, key=lambda name: count[name])
-        rows.append([choice, count[worst], worst, mean(count.values()), max(whole), mean(whole)])
+    for choice in (None, *choices(backend)):
+        ratios = {name: of.ratios(choice or of.auto) for name, of in found.items() if (choice or of.auto) in of.count}
+        if not ratios:
+            continue
+        count, whole = zip(*ratios.values(), strict=True)
+        worst = max(ratios, key=lambda name: ratios[name])
+        label = "auto" if choice is None else str(choice)
+        rows.append([label, max(count), worst, mean(count), max(whole), mean(whole)])
     return Section("Each choice over the best for each graph", columns, rows)
+
+
+def _seconds(found: dict[str, Measured], backend: str, what: str) -> Section:
+    of, columns = choices(backend), {"graph": "", **{str(choice): ".3f" for choice in choices(backend)}}
+    rows: list[Any] = [[name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in found.items()]
+    note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
+    said = {"count": "of counting", "whole": "from source to number"}[what]
+    return Section(f"Milliseconds {said}", columns, rows, [note])
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
+
+
+def _facts(found: dict[str, Measured]) -> Section:
+    derived = ("wedges_per_edge", "skew", "even", "covered")
+    rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in found.items()]
+    columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
+    notes = [
+        "usual: entries of a row that 99 % of the rows do not exceed; narrow, wide: rows of 2 to 100 entries, of more"
+    ]
+    return Section("What the rules know of each graph", columns, rows, notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from dasktc.result import TriangleCount
 from dasktc.tasks import Tasks
 from dasktc.triangles import build
 
-__all__ = ["several"]
+__all__ = ["Counted", "measure", "several"]
 
 Say = Callable[[str], None]
 
@@ -54,11 +54,15 @@ def several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: 
     columns = {"graph": "", "GPUs": ",", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
-    for case in cases:
-        alone: Counted | None = None
-        for found in _clusters(case, kernel, runs, workers, say):
-            alone = alone or found
-            section.rows.append([case.name, *found, alone.busiest / found.busiest])
+    found: dict[str, list[Counted]] = {case.name: [] for case in cases}
+    for number in _numbers(workers):
+        with connect(workers=number, backend="cuda") as tasks:
+            tasks.everywhere(_warm)
+            for case in cases:
+                say(f"{case.name} on {tasks.workers} GPUs")
+                found[case.name].append(measure(tasks, case, kernel, runs))
+    for name, counted in found.items():
+        section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]
     section.notes += [
         "prepare: wall time from the generator to ready blocks, once; first count: of the warm-up, when blocks "
         "travel; count: wall time of the count phase",
@@ -68,30 +72,44 @@ def several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: 
     return section
 
 
-def _clusters(case: Case, kernel: str, runs: int, workers: int | str, say: Say) -> Iterator[Counted]:
-    """Count on 1, 2, 4, ... GPUs, up to all that are wanted."""
+def _numbers(workers: int | str) -> list[int]:
+    """1, 2, 4, ... GPUs, and all that are wanted."""
     most = len(gpus.devices()) if workers == "all" else int(workers)
-    for number in dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)):
-        with connect(workers=number, backend="cuda") as tasks:
-            say(f"{case.name} on {tasks.workers} GPUs")
-            tasks.everywhere(_warm)
-            began = time.perf_counter()
-            graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
-            prepare = 1e3 * (time.perf_counter() - began)
-            first, *results = [_afresh(tasks, graph) for _ in range(runs + 1)]
-            if case.triangles is not None and any(int(result) != case.triangles for result in results):
-                raise CountError(
-                    f"{case.name} has {case.triangles:,} triangles, the cluster counted {int(results[0]):,}"
-                )
-            loads = [_loads(result.records, tasks.workers) for result in results]
-            yield Counted(
-                tasks.workers,
-                prepare,
-                1e3 * first.seconds["count"],
-                median(1e3 * result.seconds["count"] for result in results),
-                median(1e3 * load[-1] for load in loads),
-                median(load[-1] / load[0] if load[0] else float("inf") for load in loads),
-            )
+    return list(dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)))
+
+
+def measure(tasks: Tasks, case: Case, kernel: str, runs: int) -> Counted:
+    """Prepare and count a graph on the workers that are there.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    case : Case
+    kernel : str
+    runs : int
+
+    Raises
+    ------
+    CountError
+        A count is wrong.
+    """
+    began = time.perf_counter()
+    graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
+    prepare = 1e3 * (time.perf_counter() - began)
+    first, *results = [_afresh(tasks, graph) for _ in range(runs + 1)]
+    wanted = first.triangles if case.triangles is None else case.triangles
+    for result in (first, *results):
+        if int(result) != wanted:
+            raise CountError(f"{case.name} has {wanted:,} triangles, the cluster counted {int(result):,}")
+    loads = [_loads(result.records, tasks.workers) for result in results]
+    return Counted(
+        tasks.workers,
+        prepare,
+        1e3 * first.seconds["count"],
+        median(1e3 * result.seconds["count"] for result in results),
+        median(1e3 * load[-1] for load in loads),
+        median(load[-1] / load[0] if load[0] else float("inf") for load in loads),
+    )
 
 
 def _warm() -> None:

@@ -209,7 +209,7 @@ def _least_parts(vertices: int, options: Options) -> int:
 def _limits(tasks: Tasks, options: Options, workers: int | None, gpus: int | None) -> Limits:
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
     memory = tasks.memory(given, backend) if gpus is None else given or GPU_MEMORY
-    each = tasks_a_worker(backend, workers or tasks.workers)
+    each = tasks_a_worker(backend)
     return Limits(workers or tasks.workers, memory, options.partition, options.parts, options.splits, each)
 
 

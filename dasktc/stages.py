@@ -170,7 +170,7 @@ def prepare_edges(
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
-        tasks_a_worker=tasks_a_worker(backend, tasks.workers),
+        tasks_a_worker=tasks_a_worker(backend),
     )
 
     def sizes(partition: str, parts: int) -> Sizes:

@@ -282,7 +282,7 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
     return visit.support_bytes(edges, columns)
 
 
-def tasks_a_worker(name: str, workers: int) -> int:
+def tasks_a_worker(name: str) -> int:
     """Tasks for each worker, at least, that a plan cuts the work into.
 
     Several let one that is done early take from the others. On a device each has tables of its own to
@@ -291,6 +291,5 @@ def tasks_a_worker(name: str, workers: int) -> int:
     Parameters
     ----------
     name : {"cpu", "cuda"}
-    workers : int
     """
     return 1 if name == "cuda" else 4

@@ -142,7 +142,7 @@ def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str =
     from dasktc.plan import splits_for
 
     triples = plan.tasks // plan.splits
-    m = splits or splits_for(workers, triples, tasks_a_worker(backend, workers))
+    m = splits or splits_for(workers, triples, tasks_a_worker(backend))
     return replace(plan, workers=workers, splits=m, tasks=m * triples)
 
 

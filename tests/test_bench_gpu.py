@@ -70,6 +70,7 @@ def test_small_graphs(tmp_path, monkeypatch):
     assert (name, triangles, reach) == ("ego-Facebook", 84, 3)
     assert wall > 0
     assert kernel > 0
+    assert [(case.name, case.triangles) for case in gpu._small_cases(tmp_path)] == [("ego-Facebook", 84)]
     assert section.notes == [f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"]
     monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
     with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -111,7 +112,8 @@ def run(
     if graphs is not None:
         sections.append(_small(Path(graphs), kernel, times, tell))
     if workers is not None:
-        sections.append(several(chosen, kernel, times, workers, tell))
+        small = [] if graphs is None else _small_cases(Path(graphs))
+        sections.append(several([*chosen, *small], kernel, times, workers, tell))
     return Report(_command(graphs, runs, quick, kernel, only, workers), _facts(), sections)
 
 
@@ -230,6 +232,16 @@ def _check(case: Case, graph: Graph) -> str:
 
 
 # small graphs
+
+
+def _small_cases(folder: Path) -> list[Case]:
+    """Those of the files that are there."""
+    there = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
+    return [
+        Case(name, partial(as_source, str(path)), 0, triangles)
+        for name, (path, triangles) in there.items()
+        if path.is_file()
+    ]
 
 
 def _small(folder: Path, kernel: str, runs: int, say: Say) -> Section:

@@ -108,6 +108,33 @@ def test_degrees_and_orientation(edges, keys):
     assert edges.oriented(ascending, rank, 6).tolist() == [max(end) << 6 | min(end) for end in ends]
 
 
+# bytes
+
+
+@pytest.mark.parametrize(
+    ("operation", "bytes_an_element"),
+    [
+        (lambda x: x.sort(), 8),
+        (lambda x: x.argsort(), 8 + 8 + 8 + 8),  # places; keys, and the second buffer of both
+        (lambda x: x[x > 3], 1 + 4 + 8),  # the mask, its running sum, what is kept
+        (lambda x: x.__setitem__(x > 3, 0), 1),
+        (lambda x: x.__setitem__(x, 0), 4),
+        (lambda x: cupy_strict.unique(x), 8 + 8 + 1 + 4),
+        (lambda x: cupy_strict.flatnonzero(x), 8 + 8),
+        (lambda x: x.astype("int32"), 4),
+        (lambda x: x.take(x), 8),
+        (lambda x: x + x * x, 8 + 8),
+    ],
+)
+def test_the_stand_in_counts_what_cupy_allocates_for_a_moment(operation, bytes_an_element):
+    used, size = cupy_strict.MEMORY_USED, 4096
+    array = cupy_strict.arange(size, dtype="int64")
+    gc.collect()
+    before = used.peak = used.now
+    operation(array)
+    assert 0.9 * bytes_an_element <= (used.peak - before) / size <= 1.1 * bytes_an_element
+
+
 @pytest.fixture
 def emulated(monkeypatch):
     """The CUDA backend on stand-ins that count bytes, its pieces and chunks as small beside a graph as on a device."""

@@ -21,8 +21,9 @@ from dasktc.csr import OrientedCSR
 from dasktc.edges import canonical
 from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
 from dasktc.options import Options
+from dasktc.orient import total
 from dasktc.stages import silent
-from dasktc.tasks import Direct, tree
+from dasktc.tasks import Direct, Fold, tree
 from dasktc.triangles import build
 from dasktc.vertices import MAX_VERTICES, vertex_map
 
@@ -86,6 +87,18 @@ def test_tree_takes_every_handle_once(handles, arity):
     assert not left
     assert sum(groups) == (len(handles) + len(groups) - 1 if groups else 0)
     assert max(groups, default=0) <= arity
+
+
+def test_fold_takes_every_input_once_and_holds_one_result():
+    """Here and in a tree alike: neither overwrites a result that came from elsewhere."""
+    adding = Fold(lambda: np.zeros(3, int), lambda found, item: np.add(found, item, out=found), total)
+    inputs = [np.full(3, 10**k) for k in range(5)]
+    assert Direct().fold("sum", adding, list(inputs)).tolist() == [11111] * 3
+    assert tree(Direct(), "sum", adding.combine, [adding.alone(item) for item in inputs], 2).tolist() == [11111] * 3
+    assert [item.tolist() for item in inputs] == [[10**k] * 3 for k in range(5)]
+    left = list(inputs)
+    Direct().fold("sum", adding, left)
+    assert not left
 
 
 # Ranges

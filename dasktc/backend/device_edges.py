@@ -78,11 +78,15 @@ def _received(low: int, size: int, table: Array | None) -> RankedIds:
 class DeviceEdges:
     """What a device does with edges.
 
+    Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
+    degrees and ranks arrays of int32 over the vertices. Results are new arrays, inputs stay as they are, but for
+    `mark`, `ranked`, `add_degrees` and `add_sources`, which fill in what they are given first.
+
     Attributes
     ----------
     device : Device
     ranges : int
-        Keys are split into fewer than so many and one.
+        `split` takes fewer borders than so many.
     """
 
     device: Device

@@ -90,13 +90,40 @@ def _neighbours(parts: Numbers) -> Numbers:
     """Sort triples of parts (i, j, k), shape (3, triples): most share two of their three blocks with the one before.
 
     (P[i][k], P[i][j], P[k][j]) over the six orders of three parts uses six blocks: one after the other as in TURNS,
-    each needs one more. Then come the parts with another last one, which share a block.
+    each needs one more. Sets of three parts come as a Hilbert curve meets them: any range of triples, be it a worker's
+    share or what is in a cache, lies close together and has few blocks.
     """
     ascending, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
     for number in reversed(range(len(TURNS))):
         turn[(ascending[list(TURNS[number])] == parts).all(axis=0)] = number
-    found: Numbers = parts[:, np.lexsort((turn, *ascending[::-1]))]
+    found: Numbers = parts[:, np.lexsort((turn, _on_hilbert_curve(ascending)))]
     return found
+
+
+def _on_hilbert_curve(points: Numbers) -> Numbers:
+    """Positions of points, shape (3, points), on a Hilbert curve through a cube around them.
+
+    The octants of the cube, and of each octant, follow each other in a Gray code, and each is turned so that the
+    curve enters it next to where it left the one before (Skilling, Programming the Hilbert curve, AIP Conference
+    Proceedings 707, 2004, doi:10.1063/1.1751381).
+    """
+    axes = points - points.min(axis=1, keepdims=True)
+    bits = int(axes.max()).bit_length()
+    for bit in reversed(range(1, bits)):
+        inner = (1 << bit) - 1
+        for axis in range(3):
+            upper = (axes[axis] >> bit & 1) == 1
+            exchanged = np.where(upper, 0, (axes[0] ^ axes[axis]) & inner)
+            axes[axis] ^= exchanged
+            axes[0] ^= np.where(upper, inner, exchanged)
+    axes = np.bitwise_xor.accumulate(axes)
+    for bit in range(1, bits):  # ascending: what is looked at has not changed yet
+        axes ^= np.where(axes[2] >> bit & 1, (1 << bit) - 1, 0)
+    position = np.zeros(points.shape[1], dtype="int64")
+    for bit in range(bits):
+        for axis in range(3):
+            position |= (axes[axis] >> bit & 1) << 3 * bit + 2 - axis
+    return position
 
 
 def hash2d(parts: int) -> Places:

@@ -124,7 +124,7 @@ class OnDisk(Direct):
         """Handles that compute each when it is read."""
         return [None if item is None else Later(item) for item in delayed]
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Call the function."""
         if function is operator.getitem and isinstance(args[0], Kept | Stored) and args[0].many:
             return Item(args[0], args[1])

@@ -1,9 +1,9 @@
 """What a plan will take, before anything runs: bytes over the network, and seconds at stated rates.
 
-Placement, as `Tasks.each` deals counting tasks out: task t of N, in the order of `count.jobs`, on worker
-t·W // N. A worker fetches every block that its tasks need, once, unless it was built there; any worker is as
-likely to have built a block as any other, so that a block which w of W workers need is sent w·(1 - 1/W) times: the
-mean, and for a block that all need the number itself.
+Placement, as module `dealing` has it: task t of N, in the order of `count.jobs`, on worker t·W // N. A worker fetches
+every block that its tasks need, once, unless it built it, and one worker of those that need a block builds it: a
+block that w workers need is sent w - 1 times. Tasks that an idle worker takes over from a slower one, and blocks that
+a worker has no room to keep until it needs them again, come on top.
 
 Time, all workers alike:
 
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.dealing import homes, needed, numbered
 from dasktc.errors import InputError
 from dasktc.plan import Plan, size
 from dasktc.planners import Block
@@ -195,6 +196,7 @@ def predict(
     block_bytes: Mapping[Block, int] | None = None,
     wedges: int | None = None,
     notes: list[str] | None = None,
+    seats: Array | None = None,
 ) -> Prediction:
     """Say what a plan will take.
 
@@ -207,17 +209,19 @@ def predict(
     wedges : int, optional
         Σ in(v)·out(v) of the oriented graph, where it is known.
     notes : list of str, optional
+    seats : array of int64, optional
+        Number of the worker that each task at a time runs on; default: every one has its own.
 
     Returns
     -------
     Prediction
     """
-    blocks, triples = _numbered(plan)
+    blocks, triples = numbered(plan)
     if block_bytes is None:
         sizes = np.full(len(blocks), plan.bytes_total / len(blocks))
     else:
         sizes = np.array([block_bytes[block] for block in blocks], dtype="float64")
-    received = network(triples, sizes, plan.splits, plan.workers)
+    received = network(triples, sizes, plan.splits, np.arange(plan.workers) if seats is None else seats)
     probes, estimate = _probes(plan.edges, wedges)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, visits, probes, received)
@@ -232,16 +236,7 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     return int(each * edges), f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
 
 
-def _numbered(plan: Plan) -> tuple[list[Block], Array]:
-    """The blocks, and the triples as numbers of them, shape (triples, 3)."""
-    ends = (end for triple in plan.triples() for place in triple.places for end in place)
-    places = np.fromiter(ends, dtype="int64").reshape(-1, 2)
-    width = 1 + int(places[:, 1].max())
-    codes, number = np.unique(places[:, 0] * width + places[:, 1], return_inverse=True)
-    return [divmod(code, width) for code in codes.tolist()], number.reshape(-1, 3)
-
-
-def network(triples: Array, block_bytes: Any, splits: int, workers: int) -> Network:
+def network(triples: Array, block_bytes: Any, splits: int, seats: Array) -> Network:
     """Bytes that the workers receive.
 
     Parameters
@@ -251,27 +246,13 @@ def network(triples: Array, block_bytes: Any, splits: int, workers: int) -> Netw
     block_bytes : array, shape (blocks,)
     splits : int
         Tasks of each triple.
-    workers : int
+    seats : array of int64
+        Number of the worker that each task at a time runs on.
     """
-    worker, block = _needed(triples, splits, workers, len(block_bytes))
-    sent = block_bytes[block] * (1 - 1 / workers)
-    each = np.bincount(worker, weights=sent)
-    return Network(round(float(sent.sum())), round(float(each.max(initial=0))))
-
-
-def _needed(triples: Array, splits: int, workers: int, blocks: int) -> tuple[Array, Array]:
-    """Every worker that has tasks and every block that these need, once each."""
-    tasks = len(triples) * splits
-    active = np.arange(workers, dtype="int64")
-    begin, end = (-(-bound * tasks // workers) for bound in (active, active + 1))
-    active = active[begin < end]
-    first, last = begin[active] // splits, (end[active] - 1) // splits
-    several = last - first + 1
-    before = np.cumsum(several) - several
-    worker = np.repeat(active, several)
-    triple = np.arange(len(worker)) - np.repeat(before - first, several)
-    pairs = np.unique((worker[:, None] * blocks + triples[triple]).ravel())
-    return pairs // blocks, pairs % blocks
+    worker, block = needed(triples, splits, seats)
+    comes = homes(worker, block, block_bytes)[block] != worker
+    each = np.bincount(worker[comes], weights=block_bytes[block[comes]])
+    return Network(round(float(each.sum())), round(float(each.max(initial=0))))
 
 
 def _seconds(plan: Plan, rates: Rates, visits: int, probes: int, received: Network) -> dict[str, float]:

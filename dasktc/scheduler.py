@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["free_stranded", "retry_erred"]
+__all__ = ["drop_copies", "free_stranded", "holders", "keep_copies", "retry_erred"]
 
 
 def retry_erred(client: Any, keys: list[Any]) -> None:
@@ -52,3 +52,92 @@ def free_stranded(client: Any, token: str) -> None:
         dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
 
     client.run_on_scheduler(free, token)
+
+
+def holders(client: Any, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
+    """Bytes of results, and the workers that have them; of those that are nowhere, nothing.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    keys : list of task keys
+    """
+
+    def look(keys: list[Any], dask_scheduler: Any) -> dict[Any, tuple[int, list[str]]]:
+        found = {key: task for key in keys if (task := dask_scheduler.tasks.get(key)) and task.who_has}
+        return {key: (task.nbytes, [worker.address for worker in task.who_has]) for key, task in found.items()}
+
+    there: dict[Any, tuple[int, list[str]]] = client.run_on_scheduler(look, keys)
+    return there
+
+
+def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
+    """Have workers drop copies of results: neither the last one, nor one that a task needs there.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    copies : dict of str to list of task keys
+        By address.
+    """
+
+    def drop(copies: dict[str, list[Any]], dask_scheduler: Any) -> None:
+        for address, keys in copies.items():
+            worker = dask_scheduler.workers.get(address)
+            tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
+            idle = [
+                task.key
+                for task in tasks
+                if worker in (task.who_has or ())
+                and len(task.who_has) > 1
+                and all(waiting.processing_on is not worker for waiting in task.waiters or ())
+            ]
+            if idle:
+                dask_scheduler.request_remove_replicas(address, idle, stimulus_id=f"drop-copies-{id(idle)}")
+
+    client.run_on_scheduler(drop, copies)
+
+
+def keep_copies(client: Any, groups: list[str], seconds: float) -> None:
+    """For some seconds, keep copies of results that no task waits for.
+
+    Dask's memory manager drops them every two seconds (`ReduceReplicas`): blocks that the next tasks do not need, but
+    later ones do, would have to come again. What stands in for that policy passes on what it says of other results,
+    and goes by itself: whatever becomes of the client, nothing stays behind.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    groups : list of str
+        Names of the tasks' groups.
+    seconds : float
+        Said again before they are over, it holds on.
+    """
+
+    def keep(groups: list[str], seconds: float, dask_scheduler: Any) -> None:
+        from time import monotonic
+
+        from distributed.active_memory_manager import ActiveMemoryManagerPolicy, ReduceReplicas
+
+        class KeepCopies(ActiveMemoryManagerPolicy):  # type: ignore[misc, unused-ignore]
+            def __init__(self, policy: Any) -> None:
+                self.policy = policy
+                self.ends: dict[str, float] = {}
+
+            def run(self) -> Any:
+                self.ends = {group: end for group, end in self.ends.items() if end > monotonic()}
+                if not self.ends:
+                    self.manager.policies.remove(self)
+                    self.manager.add_policy(self.policy)
+                return (said for said in self.policy.run() if said.ts.group_key not in self.ends)
+
+        manager = dask_scheduler.extensions.get("amm")
+        policies = set() if manager is None else manager.policies
+        for policy in [policy for policy in policies if isinstance(policy, ReduceReplicas)]:
+            policies.remove(policy)
+            manager.add_policy(KeepCopies(policy))
+        for policy in policies:
+            if type(policy).__name__ == KeepCopies.__name__:
+                policy.ends.update(dict.fromkeys(groups, monotonic() + seconds))
+
+    client.run_on_scheduler(keep, groups, seconds)

@@ -1,7 +1,6 @@
 """How stage functions are run: called here and now, or as Dask tasks. The stages know neither.
 
-`Direct` calls each function at once, in this process: no scheduler, so that a small graph is
-answered at once. `OnCluster` submits the same calls to a client; a key such as
+`Direct` calls each function at once, in this process. `OnCluster` submits the same calls to a client; a key such as
 ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token
 keeps two runs on one cluster apart: without it the second would be handed the first one's results.
 """
@@ -10,15 +9,16 @@ from __future__ import annotations
 
 import itertools
 import operator
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from functools import partial
+from math import inf
+from typing import Any
 from uuid import uuid4
 
 from dasktc.errors import ClusterError
-from dasktc.scheduler import free_stranded, retry_erred
+from dasktc.executor import Direct, Tasks, available
+from dasktc.waiting import Given, Waiting
+from dasktc.window import Calls
 
 __all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "OnCluster", "Tasks", "available", "tree"]
 
@@ -27,128 +27,6 @@ WORKER_SECONDS = 60
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
-
-
-class Tasks(Protocol):
-    """An executor of stage functions. A handle is what stands for a result: itself, or a future."""
-
-    @property
-    def workers(self) -> int:
-        """How many tasks run at a time."""
-        ...
-
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
-        ...
-
-    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call `function(*args)` once in every process that runs tasks."""
-        ...
-
-    @property
-    def room(self) -> int | None:
-        """Bytes that one call may take beside results that are kept; None: no budget was given."""
-        ...
-
-    def reserve(self, needed: int) -> None:
-        """Hear what a counting task takes: results are kept beside it."""
-        ...
-
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Handles of the values of Dask Delayeds, computed together; of None for None."""
-        ...
-
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Call `function(*args)`, handles among args (or lists of them) replaced by their results."""
-        ...
-
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
-        ...
-
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
-        """Call `function(input, *shared)` for each input, and empty `inputs`.
-
-        The list is taken over so that each input can be freed as soon as it is used; pass
-        `list(inputs)` to keep it.
-        """
-        ...
-
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
-        ...
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring (small) results here."""
-        ...
-
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Handles that stand for results outside of dasktc too: futures, with a client."""
-        ...
-
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
-        ...
-
-
-class Direct:
-    """Calls the stage functions in this process, one after another."""
-
-    workers = 1
-    room: int | None = None
-
-    def reserve(self, needed: int) -> None:
-        """Nothing: what is kept has no bound."""
-
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """All of it; without a budget, what this machine, or its GPU, has available now."""
-        return budget or available(backend)
-
-    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call the function here."""
-        return [function(*args)]
-
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them here."""
-        if all(item is None for item in delayed):
-            return delayed
-        import dask
-
-        return list(dask.compute(*delayed, scheduler="sync"))
-
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function."""
-        return function(*args)
-
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Call the function, one call after another."""
-        return [result for call in calls for result in function(*call)]
-
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
-        """Call the function for each input, dropping the input afterwards."""
-        inputs.reverse()
-        results = []
-        while inputs:
-            results.append(function(inputs.pop(), *shared))
-        return results
-
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of pieces."""
-        rows, handles[:] = list(handles), []
-        return [[row[k] for row in rows] for k in range(count)]
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Nothing to bring: handles are results."""
-        return list(handles)
-
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Results."""
-        return self.gather(handles)
-
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call the function as the results are asked for."""
-        for call in calls:
-            yield function(*call)
 
 
 class OnCluster:
@@ -167,22 +45,30 @@ class OnCluster:
 
     room: int | None = None
 
-    def reserve(self, needed: int) -> None:
-        """Nothing: workers move to disk what does not fit."""
-
     def __init__(self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES) -> None:
         self.client = client
-        self._patience, self._retries = patience, retries
-        self._deaths: Counter[Any] = Counter()
-        self._calls: dict[Any, Any] = {}
+        self._patience = patience
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
+        self._waiting = Waiting(client, patience, retries, self._token)
+        self._share, self._needed = 0, 0
 
     @property
     def workers(self) -> int:
         """Threads over all workers now, at least 1."""
-        cores: list[int] = list(self._ask(self.client.ncores).values())
-        return max(1, sum(cores))
+        return max(1, len(self.seats))
+
+    @property
+    def seats(self) -> list[str]:
+        """The address of each thread's worker."""
+        return [worker for worker, threads in sorted(self._threads().items()) for _ in range(threads)]
+
+    def _threads(self) -> dict[str, int]:
+        return dict(self._waiting.ask(self.client.ncores))
+
+    def reserve(self, needed: int) -> None:
+        """Hear what a counting task takes: workers keep copies of blocks beside it."""
+        self._needed = needed
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """The smallest share of a thread in its worker's budget.
@@ -192,22 +78,23 @@ class OnCluster:
         found: dict[str, Any] = {}
         while not found:  # the client's own poll, which asks for no worker, may take the answer's place
             self.wait_for_workers()
-            found = self._ask(self.client.scheduler_info, n_workers=-1)["workers"]
+            found = self._waiting.ask(self.client.scheduler_info, n_workers=-1)["workers"]
         there: dict[str, int] = (
-            self._ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
+            self._waiting.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
         )
         shares: list[int] = [
             (budget or there.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
             for address, worker in found.items()
         ]
-        return min(shares)
+        self._share = min(shares)
+        return self._share
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks."""
         found: dict[str, Any] = {}
         while not found:  # nobody answers where all die at the moment
             self.wait_for_workers()
-            found = self._ask(self.client.run, function, *args, on_error="ignore")
+            found = self._waiting.ask(self.client.run, function, *args, on_error="ignore")
         return list(found.values())
 
     def wait_for_workers(self) -> None:
@@ -218,29 +105,11 @@ class OnCluster:
         ClusterError
             None came in time.
         """
-        if not self._have_workers():
+        if not self._waiting.for_workers():
             raise ClusterError(
-                f"no worker joined {self._address} in {self._patience:g} s: none was started, they died, or they "
-                "cannot reach it; start one with `dask worker ADDRESS`, or wait longer with --worker-timeout"
+                f"no worker joined {self._waiting.address} in {self._patience:g} s: none was started, they died, or "
+                "they cannot reach it; start one with `dask worker ADDRESS`, or wait longer with --worker-timeout"
             )
-
-    def _have_workers(self) -> bool:
-        """Whether there is a worker, or one comes in time."""
-        began = time.monotonic()
-        while not (found := bool(self._ask(self.client.ncores))) and time.monotonic() - began < self._patience:
-            time.sleep(0.1)
-        return found
-
-    def _ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Ask the scheduler something; not to reach it is an error of the cluster."""
-        try:
-            return question(*args, **options)
-        except OSError as error:
-            raise _lost(error) from error
-
-    @property
-    def _address(self) -> str:
-        return str(self.client.scheduler.address)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Compute them on the cluster; their values stay there."""
@@ -279,7 +148,7 @@ class OnCluster:
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results to the client; the first error among them is raised here."""
         futures = list(handles)
-        results = {future.key: result for future, result in self._ended(futures)}
+        results = {future.key: result for future, result in self._waiting.results(Given(futures))}
         return [results[future.key] for future in futures]
 
     def values(self, handles: list[Any]) -> list[Any]:
@@ -289,137 +158,27 @@ class OnCluster:
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
 
-        The calls are dealt out evenly, neighbours together: left alone, Dask runs most of them where
-        their input is. A preference is not a demand: the calls of a worker that dies go to others.
+        A few calls a thread are in flight, dealt out as module `window` says, and the blocks that come for them
+        stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
+        that dies go to others.
         """
-        work = list(calls)
-        slots = sorted(address for address, threads in self._ask(self.client.ncores).items() for _ in range(threads))
-        futures = [
-            self.submit(stage, function, *call, prefer=slots[i * len(slots) // len(work)] if slots else None)
-            for i, call in enumerate(work)
-        ]
-        self._calls = {future.key: call[0] for future, call in zip(futures, work, strict=True)}
-        for future, result in self._ended(futures):
-            future.release()
+        submit = partial(self.submit, stage, function)
+        for _, result in self._waiting.results(Calls(self.client, self._waiting, submit, list(calls), self._beside)):
             yield result
 
-    def _ended(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield futures and results as they end; give up when tasks are cancelled or no worker is left."""
-        left = {future.key: future for future in futures}
-        with _one_line():
-            while left:
-                for future, result in self._until_killed(list(left.values())):
-                    del left[future.key]
-                    yield future, result
-                if not any(_was_killed(future) for future in left.values()):
-                    break
-                self._again(list(left.values()))
-        if left:
-            raise ClusterError(f"{len(left):,} tasks were cancelled: the cluster was restarted or shut down; run again")
-
-    def _until_killed(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield futures and results as they end, until one has lost too many workers."""
-        from distributed import as_completed
-
-        pause, checked = 0.0005, time.monotonic()
-        ended = as_completed(futures, loop=self.client.loop, with_results=True, raise_errors=False)
-        while not ended.is_empty():
-            batch = ended.next_batch(block=False)
-            pause = 0.0005 if batch else min(2 * pause, 0.02)
-            for future, result in batch:
-                if future.status == "finished":
-                    yield future, result
-                elif not _was_killed(future):
-                    future.result()  # raises what went wrong, at once
-            if any(_was_killed(future) for future, _ in batch):
-                return
-            if not batch and time.monotonic() - checked > 1:
-                self._see_to_workers()
-                checked = time.monotonic()
-            if not batch:
-                time.sleep(pause)
-
-    def _see_to_workers(self) -> None:
-        """Give up when all workers are lost for good; let tasks go on whose preferred worker is."""
-        if not self._have_workers():
-            raise ClusterError(
-                f"all workers of {self._address} were lost, and none came back in {self._patience:g} s: they died or "
-                "were stopped; start some with `dask worker ADDRESS` and run again, or wait longer with "
-                "--worker-timeout"
-            )
-        self._ask(free_stranded, self.client, self._token)
-
-    def _again(self, futures: list[Any]) -> None:
-        """Have those tasks run again that Dask gave up because workers died under them, or under what they need.
-
-        Dask cannot tell a task that kills its worker from one that was there when it died: each has
-        `retries` lives beyond the three that Dask itself gives it.
-        """
-        killed = [future for future in futures if _was_killed(future)]
-        for error in {future.exception().task: future.exception() for future in killed}.values():
-            self._deaths[error.task] += 1
-            if self._deaths[error.task] > self._retries:
-                raise self._deadly(error) from error
-
-        self._ask(retry_erred, self.client, [future.key for future in killed])
-        told = time.monotonic() + 5
-        while any(future.status == "error" for future in killed) and time.monotonic() < told:
-            time.sleep(0.001)  # the scheduler's message is on its way
-
-    def _deadly(self, error: Any) -> ClusterError:
-        what = f" ({self._calls[error.task]})" if error.task in self._calls else ""
-        deaths = error.allowed_failures + self._deaths[error.task]
-        return ClusterError(
-            f"task {error.task}{what} ended its worker {deaths} times: it needs more memory than a worker has, or "
-            "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
-            "raise --retries"
-        )
+    def _beside(self, blocks: int) -> float:
+        """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""
+        return self._share - (self._needed - blocks) if self._share and self._needed else inf
 
 
 def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
     return list(function(*args))
 
 
-def _was_killed(future: Any) -> bool:
-    from distributed import KilledWorker
-
-    return future.status == "error" and isinstance(future.exception(), KilledWorker)
-
-
-def available(backend: str) -> int:
-    """Bytes that this process could allocate now where a backend's blocks are."""
-    from dasktc.backend import get_backend
-
-    return get_backend(backend).memory()
-
-
 def _fillable(limit: int) -> int:
     import psutil
 
     return int(FILLABLE * (limit or psutil.virtual_memory().total))
-
-
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """Say Dask's own failures in one line."""
-    from distributed import CancelledError
-
-    try:
-        yield
-    except CancelledError as error:
-        if "scheduler-connection-lost" in str(error):
-            raise _lost(error) from error
-        why = " ".join(str(error).split())
-        raise ClusterError(
-            f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
-        ) from error
-
-
-def _lost(error: Exception) -> ClusterError:
-    return ClusterError(
-        f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
-        "cluster and run again (a count with --checkpoint goes on where it was)"
-    )
 
 
 def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int = 8) -> Any:

@@ -1,9 +1,9 @@
 """Counting tasks on workers that are not there: who would run which, and when all would be done.
 
 The scheduler hands tasks out one after another, `overhead` seconds each, to workers in the order in which they ask.
-A worker asks at the start and whenever it has finished a task. It gets the next task of its own share (`shares`,
-as `Tasks.each` deals them out); when that is used up, the last one of the share with most left. It then fetches the
-task's blocks that it has not got, one after another, keeps them, and counts.
+A worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is
+used up, the last one of the share with most left (`dealing.Shares`, with which `Tasks.each` deals them out too). It
+then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and counts.
 """
 
 from __future__ import annotations

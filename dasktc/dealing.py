@@ -1,0 +1,203 @@
+"""Who does what: counting tasks dealt out to seats, and blocks to the workers that build them.
+
+A seat is a thread of a worker. Of N tasks, in the order of `count.jobs`, task t is for seat t·S // N of S: neighbours,
+which share blocks, come together. A worker needs the blocks of its seats' tasks. One worker of those that need a
+block builds it, the others receive it, so that what travels is known before anything runs:
+
+    Σ over blocks (workers that need it - 1) · bytes
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dasktc.plan import Plan
+    from dasktc.planners import Block
+
+__all__ = ["Copies", "Shares", "builders", "homes", "needed", "numbered", "shares"]
+
+Array = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def shares(tasks: int, seats: int) -> list[range]:
+    """The tasks of each seat.
+
+    Parameters
+    ----------
+    tasks, seats : int
+    """
+    begins = [-(-seat * tasks // seats) for seat in range(seats + 1)]
+    return [range(begins[seat], begins[seat + 1]) for seat in range(seats)]
+
+
+def needed(triples: Array, splits: int, seats: Array) -> tuple[Array, Array]:
+    """Every worker that has tasks and every block that these need, once each, worker by worker.
+
+    Parameters
+    ----------
+    triples : array of int64, shape (triples, 3)
+        Numbers of the three blocks of each.
+    splits : int
+        Tasks of each triple.
+    seats : array of int64
+        Number of the worker that each belongs to.
+
+    Returns
+    -------
+    worker, block : arrays of int64
+    """
+    tasks, number = len(triples) * splits, len(seats)
+    active = np.arange(number, dtype="int64")
+    begin, end = (-(-bound * tasks // number) for bound in (active, active + 1))
+    active = active[begin < end]
+    first, last = begin[active] // splits, (end[active] - 1) // splits
+    several = last - first + 1
+    before = np.cumsum(several) - several
+    worker = seats[np.repeat(active, several)]
+    triple = np.arange(len(worker)) - np.repeat(before - first, several)
+    blocks = 1 + int(triples.max(initial=0))
+    pairs = np.unique((worker[:, None] * blocks + triples[triple]).ravel())
+    return pairs // blocks, pairs % blocks
+
+
+def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
+    """The worker that builds each block: of those that need it the one that has least to build, largest blocks first.
+
+    Parameters
+    ----------
+    worker, block : arrays of int64
+        As `needed` returns them.
+    block_bytes : array, shape (blocks,)
+
+    Returns
+    -------
+    array of int64, shape (blocks,)
+        -1 where nobody needs it.
+    """
+    found = np.full(len(block_bytes), -1, dtype="int64")
+    place = np.argsort(block, kind="stable")
+    those, starts = worker[place], np.searchsorted(block[place], np.arange(len(block_bytes) + 1))
+    has = np.zeros(1 + int(worker.max(initial=0)))
+    for number in np.argsort(-np.asarray(block_bytes), kind="stable"):
+        candidates = those[starts[number] : starts[number + 1]]
+        if len(candidates):
+            found[number] = candidates[has[candidates].argmin()]
+            has[found[number]] += block_bytes[number]
+    return found
+
+
+def numbered(plan: Plan) -> tuple[list[Block], Array]:
+    """The blocks of a plan, and its triples as numbers of them, shape (triples, 3)."""
+    columns = plan.planner.columns(plan.parts)
+    places, number = np.unique(plan.planner.triples(plan.parts), return_inverse=True)
+    return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
+
+
+def builders(plan: Plan, block_bytes: Mapping[Block, int], seats: Sequence[str]) -> dict[Block, str]:
+    """The worker that should build each block.
+
+    Parameters
+    ----------
+    plan : Plan
+    block_bytes : mapping of (i, j) to int
+    seats : sequence of str
+        Name of the worker that each belongs to.
+    """
+    workers, of_seat = np.unique(np.array(seats), return_inverse=True)
+    blocks, triples = numbered(plan)
+    found = homes(*needed(triples, plan.splits, of_seat), np.array([block_bytes[place] for place in blocks]))
+    return {place: str(workers[worker]) for place, worker in zip(blocks, found.tolist(), strict=True)}
+
+
+class Shares:
+    """What is left of every worker's share of the tasks.
+
+    A worker takes its own in order. When they are used up it takes the last one of the share with most left.
+
+    Parameters
+    ----------
+    given : mapping of worker to iterable of int
+    """
+
+    def __init__(self, given: Mapping[Any, Iterable[int]]) -> None:
+        self._left = {worker: deque(tasks) for worker, tasks in given.items()}
+        self._number = sum(map(len, self._left.values()))
+
+    def __len__(self) -> int:
+        return self._number
+
+    def take(self, worker: Any, fits: Callable[[int], bool] = lambda task: True) -> int | None:
+        """The task that a worker gets next; None if there is none, or the next one does not fit."""
+        if not self._number:
+            return None
+        own = self._left.get(worker)
+        longest = own or max(self._left.values(), key=len)
+        if not fits(longest[0 if own else -1]):
+            return None
+        self._number -= 1
+        return longest.popleft() if own else longest.pop()
+
+
+class Copies:
+    """The copies of blocks that a worker holds beside those it built: the ones used last stay while they fit.
+
+    Parameters
+    ----------
+    block_bytes : mapping or sequence
+        Bytes of each block.
+    built : iterable of blocks
+        What the worker has for good.
+    room : float
+        Bytes that copies may take. Those that tasks use stay even so.
+    there : iterable of blocks
+        Copies that it has at first.
+    """
+
+    def __init__(
+        self, block_bytes: Any, built: Iterable[Any] = (), room: float = inf, there: Iterable[Any] = ()
+    ) -> None:
+        self._bytes, self._built, self._room = block_bytes, set(built), room
+        self._held: dict[Any, None] = dict.fromkeys(there)  # used longest ago first
+        self._used: Counter[Any] = Counter()
+        self.held = sum(block_bytes[block] for block in self._held)
+
+    def fits(self, blocks: Iterable[Any]) -> bool:
+        """Whether there is room for the copies among these blocks, beside those in use."""
+        wanted = {block for block in blocks if block not in self._built} | self._used.keys()
+        return bool(sum(self._bytes[block] for block in wanted) <= self._room)
+
+    def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Use blocks: which of them have to come, and which other copies have to go."""
+        wanted = [block for block in dict.fromkeys(blocks) if block not in self._built]
+        come = [block for block in wanted if block not in self._held]
+        for block in wanted:
+            self._held.pop(block, None)
+            self._held[block] = None
+        self._used.update(wanted)
+        self.held += sum(self._bytes[block] for block in come)
+        return come, self._make_room()
+
+    def give_back(self, blocks: Iterable[Any]) -> None:
+        """Use blocks no longer: they stay until others need their room."""
+        for block in set(blocks) - self._built:
+            self._used[block] -= 1
+            if not self._used[block]:
+                del self._used[block]
+
+    def _make_room(self) -> list[Any]:
+        gone = []
+        for block in self._held:
+            if self.held <= self._room:
+                break
+            if block not in self._used:
+                self.held -= self._bytes[block]
+                gone.append(block)
+        for block in gone:
+            del self._held[block]
+        return gone

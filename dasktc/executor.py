@@ -1,0 +1,153 @@
+"""What runs stage functions: the protocol, and the executor that calls them here and now.
+
+Without a scheduler, so that a small graph is answered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+__all__ = ["Direct", "Tasks", "available"]
+
+
+class Tasks(Protocol):
+    """An executor of stage functions. A handle is what stands for a result: itself, or a future."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run at a time."""
+        ...
+
+    @property
+    def seats(self) -> list[str]:
+        """For each task that runs at a time the worker that runs it."""
+        ...
+
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+        """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
+        ...
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call `function(*args)` once in every process that runs tasks."""
+        ...
+
+    @property
+    def room(self) -> int | None:
+        """Bytes that one call may take beside results that are kept; None: no budget was given."""
+        ...
+
+    def reserve(self, needed: int) -> None:
+        """Hear what a counting task takes: results are kept beside it."""
+        ...
+
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Handles of the values of Dask Delayeds, computed together; of None for None."""
+        ...
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+        """Call `function(*args)`, on the preferred worker if it lives.
+
+        Handles among args (or lists of them) are replaced by their results.
+        """
+        ...
+
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
+        ...
+
+    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+        """Call `function(input, *shared)` for each input, and empty `inputs`.
+
+        The list is taken over so that each input can be freed as soon as it is used; pass
+        `list(inputs)` to keep it.
+        """
+        ...
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
+        ...
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Bring (small) results here."""
+        ...
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Handles that stand for results outside of dasktc too: futures, with a client."""
+        ...
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
+        ...
+
+
+class Direct:
+    """Calls the stage functions in this process, one after another."""
+
+    workers = 1
+    room: int | None = None
+
+    @property
+    def seats(self) -> list[str]:
+        """One, here."""
+        return [""]
+
+    def reserve(self, needed: int) -> None:
+        """Nothing: what is kept has no bound."""
+
+    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+        """All of it; without a budget, what this machine, or its GPU, has available now."""
+        return budget or available(backend)
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call the function here."""
+        return [function(*args)]
+
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Compute them here."""
+        if all(item is None for item in delayed):
+            return delayed
+        import dask
+
+        return list(dask.compute(*delayed, scheduler="sync"))
+
+    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+        """Call the function."""
+        return function(*args)
+
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call the function, one call after another."""
+        return [result for call in calls for result in function(*call)]
+
+    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+        """Call the function for each input, dropping the input afterwards."""
+        inputs.reverse()
+        results = []
+        while inputs:
+            results.append(function(inputs.pop(), *shared))
+        return results
+
+    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+        """Transpose lists of pieces."""
+        rows, handles[:] = list(handles), []
+        return [[row[k] for row in rows] for k in range(count)]
+
+    def gather(self, handles: Iterable[Any]) -> list[Any]:
+        """Nothing to bring: handles are results."""
+        return list(handles)
+
+    def values(self, handles: list[Any]) -> list[Any]:
+        """Results."""
+        return self.gather(handles)
+
+    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call the function as the results are asked for."""
+        for call in calls:
+            yield function(*call)
+
+
+def available(backend: str) -> int:
+    """Bytes that this process could allocate now where a backend's blocks are."""
+    from dasktc.backend import get_backend
+
+    return get_backend(backend).memory()

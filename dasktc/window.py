@@ -1,0 +1,211 @@
+"""The window of calls in flight: few for each thread of a worker, so that none waits and nothing comes long before use.
+
+A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One that has run
+dry when the client looks gets twice as many, up to DEPTH: calls are then shorter than the way there and back. It
+gets the calls of its own share, in order, and then those that are left of the longest share, so that a slow worker
+does not keep the others waiting. A call that would take the copies in use beyond the worker's room waits, unless a
+thread would be idle without it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from dasktc.dealing import Copies, Shares, shares
+from dasktc.scheduler import drop_copies, holders, keep_copies
+from dasktc.waiting import LOOK_SECONDS, Waiting
+
+__all__ = ["DEPTH", "Calls", "Held", "Window"]
+
+FIRST_DEPTH, DEPTH = 2, 16
+"""Calls in flight for each thread of a worker, at first and at most."""
+KEEP_SECONDS = 10 * LOOK_SECONDS
+"""How long copies of blocks stay when nobody asks for that any more."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Blocks on the workers.
+
+    Attributes
+    ----------
+    block_bytes : mapping of block to int
+    holders : mapping of block to sequence of str
+        The workers that have it, the one that built it first.
+    room : float
+        Bytes that the blocks of a worker may take for each of its threads.
+    """
+
+    block_bytes: Mapping[Any, int]
+    holders: Mapping[Any, Sequence[str]]
+    room: float = inf
+
+    def copies(self, worker: str, threads: int) -> Copies:
+        """What a worker has."""
+        there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
+        built = [block for block, own in there.items() if own]
+        room = threads * self.room - sum(self.block_bytes[block] for block in built)
+        return Copies(self.block_bytes, built, room, [block for block, own in there.items() if not own])
+
+
+@dataclass(eq=False)
+class _Worker:
+    name: str
+    threads: int
+    copies: Copies
+    depth: int = FIRST_DEPTH
+    flying: int = 0
+
+
+class Window:
+    """Which call goes where, and when.
+
+    Parameters
+    ----------
+    needs : sequence of sequences of blocks
+        Those of each call.
+    threads : mapping of str to int
+        Of each worker. The calls are dealt out to them.
+    held : Held
+    """
+
+    def __init__(self, needs: Sequence[Sequence[Any]], threads: Mapping[str, int], held: Held) -> None:
+        self._needs, self._held = needs, held
+        seats = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+        dealt: dict[str, list[int]] = defaultdict(list)
+        for worker, share in zip(seats, shares(len(needs), len(seats)), strict=True):
+            dealt[worker] += share
+        self._left = Shares(dealt)
+        self._workers: dict[str, _Worker] = {}
+        self._where: dict[int, _Worker] = {}
+        self.seat(threads)
+
+    def __len__(self) -> int:
+        """Calls that have not begun."""
+        return len(self._left)
+
+    def seat(self, threads: Mapping[str, int]) -> None:
+        """Hear which workers there are now."""
+        self._workers = {
+            name: self._workers.get(name) or _Worker(name, threads[name], self._held.copies(name, threads[name]))
+            for name in sorted(threads)
+        }
+
+    def begin(self) -> tuple[list[tuple[int, str]], dict[str, list[Any]]]:
+        """Take the calls that should be in flight as well now.
+
+        Returns
+        -------
+        begun : list of (int, str)
+            Number of the call, and the worker for it.
+        gone : dict of str to list of blocks
+            Copies for which a worker has no room any more.
+        """
+        begun: list[tuple[int, str]] = []
+        gone: dict[str, list[Any]] = defaultdict(list)
+        hungry = list(self._workers.values())
+        while hungry:
+            hungry = [worker for worker in hungry if self._feed(worker, begun, gone)]
+        return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
+
+    def _feed(self, worker: _Worker, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
+        """Let a worker begin one call more, if it should."""
+        if worker.flying >= worker.depth * worker.threads:
+            return False
+        idle = worker.flying < worker.threads
+        call = self._left.take(worker.name, lambda call: idle or worker.copies.fits(self._needs[call]))
+        if call is None:
+            return False
+        worker.flying += 1
+        self._where[call] = worker
+        begun.append((call, worker.name))
+        gone[worker.name] += worker.copies.take(self._needs[call])[1]
+        return True
+
+    def ended(self, calls: Iterable[int]) -> None:
+        """Hear of calls that are done."""
+        freed = set()
+        for call in calls:
+            worker = self._where.pop(call)
+            worker.flying -= 1
+            worker.copies.give_back(self._needs[call])
+            freed.add(worker)
+        for worker in freed:
+            if worker.flying < worker.threads:
+                worker.depth = min(DEPTH, 2 * worker.depth)
+
+
+class Calls:
+    """Submits calls to a cluster as their window says: a `waiting.Feed`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    waiting : Waiting
+    submit : callable (*call, prefer) -> Future
+    calls : list of tuples
+        The futures among their arguments are blocks.
+    room : callable (int) -> float
+        Of the bytes of the blocks of the largest call, those that blocks may take for each thread of a worker.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        waiting: Waiting,
+        submit: Callable[..., Any],
+        calls: list[tuple[Any, ...]],
+        room: Callable[[int], float],
+    ) -> None:
+        from distributed import Future
+        from distributed.utils import key_split_group
+
+        self._client, self._waiting, self._submit, self._calls, self._room = client, waiting, submit, calls, room
+        self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
+        self._blocks = list({key: None for keys in self._needs for key in keys})
+        self._groups = sorted({key_split_group(key) for key in self._blocks})
+        self._numbers: dict[Any, int] = {}
+        self._window: Window | None = None
+
+    def __len__(self) -> int:
+        """Calls that have not begun."""
+        return len(self._calls) if self._window is None else len(self._window)
+
+    def seat(self, threads: Mapping[str, int]) -> None:
+        """Hear which workers there are: at first, deal the calls out to them."""
+        if self._blocks:
+            self._waiting.ask(keep_copies, self._client, self._groups, KEEP_SECONDS)
+        if self._window is None:
+            self._window = Window(self._needs, threads, self._held())
+        self._window.seat(threads)
+
+    def _held(self) -> Held:
+        found = self._waiting.ask(holders, self._client, self._blocks) if self._blocks else {}
+        sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in found.items()}
+        largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
+        return Held(sizes, {key: sorted(workers) for key, (_, workers) in found.items()}, self._room(largest))
+
+    def submit(self) -> list[Any]:
+        """Submit what should be in flight now."""
+        if self._window is None:
+            return []
+        begun, gone = self._window.begin()
+        if gone:
+            self._waiting.ask(drop_copies, self._client, gone)
+        futures = [self._submit(*self._calls[number], prefer=worker) for number, worker in begun]
+        for future, (number, _) in zip(futures, begun, strict=True):
+            self._numbers[future.key] = number
+            self._waiting.names[future.key] = self._calls[number][0]
+        return futures
+
+    def ended(self, futures: list[Any]) -> None:
+        """Hear which calls are done; their results are at the client."""
+        for future in futures:
+            future.release()
+            del self._waiting.names[future.key]
+        if self._window is not None:
+            self._window.ended(self._numbers.pop(future.key) for future in futures)

@@ -7,6 +7,7 @@ inside a row. With fewer blocks than workers a block is built in slabs of rows, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import accumulate, chain
 from types import ModuleType
@@ -199,7 +200,12 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
 
 
 def build_blocks(
-    tasks: Tasks, graph: Oriented, layout: Layout, backend: str, largest: int | None = None
+    tasks: Tasks,
+    graph: Oriented,
+    layout: Layout,
+    backend: str,
+    largest: int | None = None,
+    builders: Mapping[Block, str] | None = None,
 ) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
 
@@ -212,13 +218,15 @@ def build_blocks(
     backend : str
     largest : int, optional
         Edges of the largest block. Default: as if all had equally many.
+    builders : mapping of (i, j) to str, optional
+        The worker that should build each block.
 
     Returns
     -------
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
-    places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
+    places, firsts, (_, columns), where = layout.places, layout.first_keys, layout.sizes, builders or {}
     edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
     slabs = -(-partition_count(edges, tasks, backend) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
@@ -232,9 +240,12 @@ def build_blocks(
     ends, built = [*starts[1:], firsts[-1]], []
     for k, pieces in enumerate(ranges):
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend))
+        at = where.get(places[k // slabs]) if len(places) >= tasks.workers else None  # else every worker builds
+        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
     return {
-        place: tasks.submit("blocks", _stack, built[b * slabs : (b + 1) * slabs], place, layout, backend)
+        place: tasks.submit(
+            "blocks", _stack, built[b * slabs : (b + 1) * slabs], place, layout, backend, prefer=where.get(place)
+        )
         for b, place in enumerate(places)
     }
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dasktc.plan_bytes import Sizes, block_bytes
+
 if TYPE_CHECKING:
     from dasktc.plan import Plan
     from dasktc.planners import Block
@@ -99,19 +101,23 @@ def numbered(plan: Plan) -> tuple[list[Block], Array]:
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 
-def builders(plan: Plan, block_bytes: Mapping[Block, int], seats: Sequence[str]) -> dict[Block, str]:
-    """The worker that should build each block.
+def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> dict[Block, str]:
+    """The worker that should build each block; {} where there is none.
 
     Parameters
     ----------
     plan : Plan
-    block_bytes : mapping of (i, j) to int
+    sizes : Sizes
+        Of its blocks.
     seats : sequence of str
         Name of the worker that each belongs to.
     """
+    if not seats:
+        return {}
     workers, of_seat = np.unique(np.array(seats), return_inverse=True)
     blocks, triples = numbered(plan)
-    found = homes(*needed(triples, plan.splits, of_seat), np.array([block_bytes[place] for place in blocks]))
+    held = block_bytes(plan.partition, sizes)
+    found = homes(*needed(triples, plan.splits, of_seat), np.array([held[place] for place in blocks]))
     return {place: str(workers[worker]) for place, worker in zip(blocks, found.tolist(), strict=True)}
 
 

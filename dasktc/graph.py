@@ -97,6 +97,7 @@ class Graph:
             other = replace(self, prepared=prepared, options=options)
             return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         began, report, plan = time.perf_counter(), progress or silent, self.plan
+        self.tasks.reserve(plan.bytes_per_task)
         work = jobs(plan, self.options.chosen_kernel, self.options.chosen_backend)
         # 7. Count, a task a block triple and split.
         records, resumed = self._counted(work, checkpoint, report)

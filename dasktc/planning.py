@@ -107,9 +107,11 @@ def predict_source(
         limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
         prepared = prepare_edges(tasks, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
+        seats = np.unique(np.array(tasks.seats), return_inverse=True)[1]
     sizes = np.ndenumerate(block_bytes(prepared.plan.partition, prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
-    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted))
+    there = seats if workers is None and len(seats) == prepared.plan.workers else None
+    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there)
 
 
 def plan_size(

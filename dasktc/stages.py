@@ -11,6 +11,7 @@ from dasktc.backend import TaskSize, Whole, kernels, scratch_bytes, tasks_a_work
 from dasktc.blocks import Layout, Shape, build_blocks, lay_out, measure
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
+from dasktc.dealing import builders
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
@@ -280,11 +281,12 @@ def prepare_blocks(
     # 6. CSR blocks on the workers.
     tasks.reserve(plan.bytes_per_task)
     progress("blocks", 0, 1)
+    backend, where = options.chosen_backend, builders(plan, prepared.sizes, tasks.seats)
     if isinstance(prepared.layout, Parted):
-        blocks = build_parts(tasks, prepared.graph, prepared.layout, options.chosen_backend)
+        blocks = build_parts(tasks, prepared.graph, prepared.layout, backend, where)
     else:
         largest = int(prepared.sizes.edges.max())
-        blocks = build_blocks(tasks, prepared.graph, prepared.layout, options.chosen_backend, largest)
+        blocks = build_blocks(tasks, prepared.graph, prepared.layout, backend, largest, where)
     built = tasks.gather([tasks.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
     if built != prepared.sizes.edges.ravel().tolist():
         raise CountError(

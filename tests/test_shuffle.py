@@ -185,7 +185,7 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
 class Frozen(Watched):
     """Results that nobody may write to: on a cluster a task's input is other tasks' input too."""
 
-    def submit(self, stage, function, *args):
+    def submit(self, stage, function, *args, prefer=None):
         return frozen(function(*args))
 
     def map(self, stage, function, inputs, *shared):

@@ -6,13 +6,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc.bench.simulate import Fetches, shares, simulate
+from dasktc.bench.simulate import Fetches, simulate
+from dasktc.dealing import shares
 
 
-def tick_by_tick(costs, workers, overhead, needs, sizes):
+def tick_by_tick(costs, workers, overhead, needs, sizes, homes, room):
     """Walk through time in whole ticks: a list of who asks, who is being served, who works until when."""
+    copies = [[] for _ in range(workers)]  # the ones used last at the end
+
+    def fetch(w, wanted):
+        came = 0
+        for b in dict.fromkeys(wanted):
+            if homes[b] == w:
+                continue
+            if b in copies[w]:
+                copies[w].remove(b)
+            else:
+                came += sizes[b]
+            copies[w].append(b)
+        for b in list(copies[w]):
+            if sum(sizes[c] for c in copies[w]) > room and b not in wanted:
+                copies[w].remove(b)
+        return came
+
     todo = [[t for t in range(len(costs)) if t * workers // len(costs) == w] for w in range(workers)]
-    has = [{b for b in range(len(sizes)) if b % workers == w} for w in range(workers)]
     works_until = dict.fromkeys(range(workers), 0)
     busy, received, ran = [0] * workers, [0] * workers, [None] * len(costs)
     asks, served, served_until, now, ended = [], None, 0, 0, 0
@@ -27,9 +44,7 @@ def tick_by_tick(costs, workers, overhead, needs, sizes):
                     again = True
             if served is not None and served_until == now:
                 w, t = served
-                missing = [b for b in set(needs[t]) if b not in has[w]]
-                has[w].update(missing)
-                came = sum(sizes[b] for b in missing)
+                came = fetch(w, needs[t])
                 works_until[w] = now + came + costs[t]
                 busy[w] += costs[t]
                 received[w] += came
@@ -61,9 +76,11 @@ def test_the_same_as_a_walk_from_tick_to_tick(data, workers, overhead, blocks):
     sizes = data.draw(st.lists(st.integers(0, 5), min_size=blocks, max_size=blocks))
     some = st.lists(st.integers(0, blocks - 1), max_size=3).map(tuple) if blocks else st.just(())
     needs = data.draw(st.lists(some, min_size=len(costs), max_size=len(costs)))
-    found = simulate(costs, workers, overhead, Fetches(needs, sizes, 1.0))
+    homes = data.draw(st.lists(st.integers(0, workers - 1), min_size=blocks, max_size=blocks))
+    room = data.draw(st.integers(0, 12) | st.just(10**6))
+    found = simulate(costs, workers, overhead, Fetches(needs, sizes, 1.0, homes, room))
     assert (found.seconds, found.busy, found.received, found.ran) == tick_by_tick(
-        costs, workers, overhead, needs, sizes
+        costs, workers, overhead, needs, sizes, homes, room
     )
 
 
@@ -109,7 +126,7 @@ def test_bounds_that_every_schedule_keeps(costs, workers, overhead):
 
 
 def test_a_block_is_fetched_once_by_each_worker_that_has_not_built_it():
-    fetches = Fetches([(0,)] * 8, [100.0], 10.0)
+    fetches = Fetches([(0,)] * 8, [100.0], 10.0, [0])
     found = simulate([1.0] * 8, 4, 0.0, fetches)
     assert found.received == [0, 100, 100, 100]
     assert found.seconds == 11  # worker 0 meanwhile takes over what the others have not begun

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dasktc.bench.simulate import Fetches, shares
+import numpy as np
+
+from dasktc.bench.simulate import Fetches
+from dasktc.dealing import homes, needed, shares
 from dasktc.errors import CountError
 
 if TYPE_CHECKING:
@@ -74,7 +77,9 @@ class Priced:
     def fetches(self, rate: float) -> Fetches:
         """The blocks of its tasks, received at a rate."""
         needs = [triple for triple in self.triples for _ in range(self.splits)]
-        return Fetches(needs, self.block_bytes, rate)
+        held = np.array(self.block_bytes)
+        built = homes(*needed(np.array(self.triples), self.splits, np.arange(self.workers)), held)
+        return Fetches(needs, self.block_bytes, rate, built.tolist())
 
 
 @dataclass(frozen=True)

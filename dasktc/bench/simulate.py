@@ -9,11 +9,13 @@ then fetches the task's blocks that it has not got, one after another, keeps the
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
-__all__ = ["Fetches", "Simulation", "shares", "simulate"]
+from dasktc.dealing import Copies, Shares, shares
+
+__all__ = ["Fetches", "Simulation", "simulate"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,24 @@ class Fetches:
     block_bytes : sequence of float
     rate : float
         Bytes that a worker receives in a second; every worker has a link of its own.
+    homes : sequence of int
+        The worker that built each block.
+    room : float
+        Bytes that a worker has for copies of blocks that others built.
     """
 
     needs: Sequence[tuple[int, ...]]
     block_bytes: Sequence[float]
     rate: float
+    homes: Sequence[int]
+    room: float = inf
+
+    def copies(self, workers: int) -> list[Copies]:
+        """What every worker has before it counts."""
+        built: list[list[int]] = [[] for _ in range(workers)]
+        for block, worker in enumerate(self.homes):
+            built[worker].append(block)
+        return [Copies(self.block_bytes, own, self.room) for own in built]
 
 
 @dataclass(frozen=True)
@@ -66,17 +81,6 @@ class Simulation:
         return max(self.busy) / min(self.busy) if min(self.busy) else None
 
 
-def shares(tasks: int, workers: int) -> list[range]:
-    """The tasks of each worker's share: task t of N is for worker t·W // N.
-
-    Parameters
-    ----------
-    tasks, workers : int
-    """
-    begins = [-(-worker * tasks // workers) for worker in range(workers + 1)]
-    return [range(begins[worker], begins[worker + 1]) for worker in range(workers)]
-
-
 def simulate(
     costs: Sequence[float],
     workers: int,
@@ -94,24 +98,22 @@ def simulate(
     overhead : float
         Seconds that the scheduler takes for a task.
     fetches : Fetches, optional
-        Default: every worker has all blocks. With it block k is on worker k % W at first.
+        Default: every worker has all blocks.
     start : float
         Seconds before the first task is handed out.
     """
-    left = [deque(share) for share in shares(len(costs), workers)]
-    held: list[set[int]] = [set() for _ in range(workers)]
-    for block in range(0 if fetches is None else len(fetches.block_bytes)):
-        held[block % workers].add(block)
+    left = Shares(dict(enumerate(shares(len(costs), workers))))
+    copies = [] if fetches is None else fetches.copies(workers)
     busy, received, ran = [0.0] * workers, [0.0] * workers, [0] * len(costs)
     asking = [(start, worker) for worker in range(workers)]
     free = ended = start
     while asking:
         asked, worker = heapq.heappop(asking)
-        task = _next(left, worker)
+        task = left.take(worker)
         if task is None:
             break
         free = max(asked, free) + overhead
-        fetched = _fetch(held[worker], task, fetches)
+        fetched = _fetch(copies[worker], task, fetches) if fetches else 0.0
         done = free + (fetched / fetches.rate if fetches else 0.0) + costs[task]
         busy[worker] += costs[task]
         received[worker] += fetched
@@ -121,18 +123,8 @@ def simulate(
     return Simulation(ended, busy, received, ran)
 
 
-def _next(left: list[deque[int]], worker: int) -> int | None:
-    """Take the task that a worker gets."""
-    if left[worker]:
-        return left[worker].popleft()
-    longest = max(left, key=len)
-    return longest.pop() if longest else None
-
-
-def _fetch(held: set[int], task: int, fetches: Fetches | None) -> float:
-    """Add a task's blocks to those that its worker has; return the bytes that came."""
-    if fetches is None:
-        return 0.0
-    missing = set(fetches.needs[task]) - held
-    held |= missing
-    return sum(fetches.block_bytes[block] for block in sorted(missing))
+def _fetch(copies: Copies, task: int, fetches: Fetches) -> float:
+    """Bytes that come for a task."""
+    come, _ = copies.take(fetches.needs[task])
+    copies.give_back(fetches.needs[task])
+    return float(sum(fetches.block_bytes[block] for block in sorted(come)))

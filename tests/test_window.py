@@ -1,0 +1,323 @@
+"""The window of calls in flight, and the copies of blocks that workers keep: by arithmetic, and on real workers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from unittest import mock
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster, get_worker
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dasktc import count as counting
+from dasktc import generate, window
+from dasktc.bench.simulate import Fetches, simulate
+from dasktc.count import jobs
+from dasktc.csr import OrientedCSR
+from dasktc.dealing import Copies, homes, needed
+from dasktc.options import Options
+from dasktc.plan_bytes import block_bytes
+from dasktc.planners import PLANNERS
+from dasktc.tasks import OnCluster
+from dasktc.triangles import build
+from dasktc.window import DEPTH, FIRST_DEPTH, Held, Window
+
+PATIENCE = 20
+"""Seconds after which something that should have happened did not."""
+
+GRAPH, TRIANGLES = generate.kronecker(14, parts=3), 2_843_668
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+# Dealing
+
+
+def received(triples, workers, room=float("inf")):
+    """Blocks of equal size that workers receive, by the simulator."""
+    blocks = 1 + int(triples.max())
+    built = homes(*needed(triples, 1, np.arange(workers)), np.ones(blocks))
+    fetches = Fetches([tuple(triple) for triple in triples.tolist()], [1.0] * blocks, 1e9, built.tolist(), room)
+    return sum(simulate([1.0] * len(triples), workers, fetches=fetches).received)
+
+
+@pytest.mark.parametrize("partition", ["hash2d", "vertical"])
+@pytest.mark.parametrize(("parts", "workers"), [(4, 4), (8, 8), (16, 8), (16, 64)])
+@pytest.mark.parametrize("room", [float("inf"), 12])
+def test_neighbouring_tasks_share_blocks(partition, parts, workers, room):
+    """Fewer blocks travel than with triples in the order of their indices, and much fewer than without any order."""
+    triples = PLANNERS[partition].triples(parts)
+    plain = triples[np.lexsort(triples.T[::-1])]
+    shuffled = np.random.default_rng(0).permutation(triples)
+    ours = received(triples, workers, room)
+    assert ours < 0.8 * received(plain, workers, room)
+    assert ours < 0.65 * received(shuffled, workers, room)
+
+
+def test_parts_with_proxies_stay_where_they_were_built():
+    assert received(PLANNERS["proxy"].triples(16), 8) == 0
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 12))
+@settings(max_examples=200)
+def test_copies_stay_while_they_fit(data, blocks, room):
+    """Against a list of what was used, last at the end; up to three tasks use blocks at a time."""
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=blocks, max_size=blocks))
+    built = data.draw(st.sets(st.integers(0, blocks - 1)))
+    copies, order, running = Copies(sizes, built, room), [], []
+    for wanted in data.draw(st.lists(st.lists(st.integers(0, blocks - 1), max_size=3).map(tuple), max_size=20)):
+        if len(running) == 3 or (running and data.draw(st.booleans())):
+            copies.give_back(running.pop(0))
+        used = {block for task in running for block in task} | set(wanted)
+        assert copies.fits(wanted) == (sum(sizes[block] for block in used - built) <= room)
+        come, gone = copies.take(wanted)
+        running.append(wanted)
+        assert sorted(come) == sorted(set(wanted) - built - set(order))
+        order = [block for block in order if block not in wanted]
+        order += dict.fromkeys(block for block in wanted if block not in built)
+        expected = []
+        for block in list(order):
+            if sum(sizes[other] for other in order) > room and block not in used:
+                order.remove(block)
+                expected.append(block)
+        assert gone == expected
+        assert copies.held == sum(sizes[block] for block in order)
+
+
+# The window
+
+
+@given(st.data(), st.integers(1, 4), st.integers(0, 40), st.integers(1, 12))
+@settings(max_examples=200)
+def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, room):
+    threads = {f"w{number}": data.draw(st.integers(1, 3)) for number in range(workers)}
+    needs = data.draw(st.lists(st.lists(st.integers(0, 4), max_size=3).map(tuple), min_size=calls, max_size=calls))
+    found = Window(needs, threads, Held({block: 3 for block in range(5)}, {0: ["w0"]}, room))
+    flying, begun = {}, []
+    while len(found) or flying:
+        more, _ = found.begin()
+        flying.update(more)
+        begun += [call for call, _ in more]
+        of_worker = Counter(flying.values())
+        assert all(of_worker[name] >= min(threads[name], 1) for name in threads if len(found))
+        assert all(number <= DEPTH * 3 for number in of_worker.values())
+        if flying:
+            done = data.draw(st.lists(st.sampled_from(sorted(flying)), min_size=1, max_size=4, unique=True))
+            for call in done:
+                del flying[call]
+            found.ended(done)
+        if data.draw(st.integers(0, 9)) == 0:
+            gone = data.draw(st.sampled_from(sorted(threads)))
+            number = threads.pop(gone)
+            flying = {call: name for call, name in flying.items() if name != gone} | {
+                call: "elsewhere" for call, name in flying.items() if name == gone
+            }
+            threads[f"{gone}'"] = number
+            found.seat(threads)
+    assert sorted(begun) == list(range(calls))
+
+
+def test_a_worker_that_ran_dry_gets_more():
+    """Twice as many each time; one whose calls take longer than the way there and back keeps one waiting."""
+    found = Window([()] * 1_000, {"fast": 1, "slow": 1}, Held({}, {}))
+    fast, slow = [], []
+    for _ in range(8):
+        begun, _ = found.begin()
+        fast.append([call for call, worker in begun if worker == "fast"])
+        slow += [call for call, worker in begun if worker == "slow"]
+        found.ended([*fast[-1], *slow[:1]])
+        del slow[:1]
+    assert [len(calls) for calls in fast] == [FIRST_DEPTH, 4, 8, 16, *[DEPTH] * 4]
+    assert len(slow) == FIRST_DEPTH - 1
+
+
+def test_an_idle_worker_takes_what_a_slow_one_has_not_begun():
+    found = Window([()] * 20, {"a": 1, "b": 1}, Held({}, {}))
+    ran, slow = Counter(), None
+    while len(found) or slow is None:
+        begun, _ = found.begin()
+        ran.update(worker for _, worker in begun)
+        slow = slow or [call for call, worker in begun if worker == "a"]
+        found.ended([call for call, worker in begun if worker == "b"])
+    assert ran == {"a": FIRST_DEPTH, "b": 20 - FIRST_DEPTH}
+
+
+def test_calls_wait_where_their_blocks_do_not_fit_yet():
+    """Each needs a block of its own; there is room for three, or for none: a thread is not left idle for that."""
+    held = {block: 10 for block in range(20)}
+    needs = [(block,) for block in held]
+    for room, flying in ((30, 3), (5, 1)):
+        found = Window(needs, {"a": 1}, Held(held, {}, room))
+        with mock.patch.object(window, "FIRST_DEPTH", 8):
+            found._workers["a"].depth = 8
+        begun, gone = found.begin()
+        assert ([call for call, _ in begun], gone) == (list(range(flying)), {})
+        found.ended([0])
+        begun, gone = found.begin()
+        assert (begun, gone) == ([(flying, "a")], {"a": [0]})
+
+
+# On real workers
+
+
+@contextmanager
+def workers(threads=1, **config):
+    """Two workers in this process: what they hold can be looked at."""
+    with (
+        dask.config.set(config),
+        LocalCluster(
+            n_workers=2, threads_per_worker=threads, processes=False, dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        yield cluster, client
+
+
+@pytest.fixture
+def pair():
+    with workers() as found:
+        yield found
+
+
+def test_few_calls_are_in_flight(pair):
+    """However many there are; and every one is run."""
+    cluster, client = pair
+    most, ran = 0, []
+    for number in OnCluster(client).each("many", tired, [(number, 0.002) for number in range(400)]):
+        ran.append(number)
+        most = max(most, sum(str(key).startswith("('many") for key in list(cluster.scheduler.tasks)))
+    assert sorted(ran) == list(range(400))
+    assert most <= 2 * (DEPTH + 1)
+
+
+def tired(number, seconds):
+    time.sleep(seconds)
+    return number
+
+
+def test_a_slow_worker_keeps_nobody_waiting(pair):
+    """One second for each of its calls: without help its share would take 20."""
+    cluster, client = pair
+    slow = sorted(cluster.scheduler.workers)[0]
+    began, ran = time.monotonic(), Counter()
+    for worker in OnCluster(client).each("share", slower_there, [(slow,)] * 40):
+        ran[worker] += 1
+    assert sum(ran.values()) == 40
+    assert ran[slow] <= 5
+    assert time.monotonic() - began < 8
+
+
+def slower_there(address):
+    time.sleep(1 if get_worker().address == address else 0.01)
+    return get_worker().address
+
+
+def test_a_worker_that_comes_later_gets_its_part(pair):
+    cluster, client = pair
+    ran = Counter()
+    for worker in OnCluster(client).each("late", slower_there, [("nobody",)] * 400):
+        ran[worker] += 1
+        if sum(ran.values()) == 10:
+            cluster.scale(3)
+    assert sum(ran.values()) == 400
+    assert len(ran) == 3
+
+
+def test_blocks_are_built_where_they_are_counted_with(pair):
+    """A worker has built the blocks that it alone needs, and about half of the bytes."""
+    _, client = pair
+    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    where = {place: client.who_has([block])[block.key] for place, block in graph.blocks.items()}
+    work, (first, second) = jobs(graph.plan, "hub", "cpu"), sorted(client.ncores())
+    needs = [{place for job in half for place in job.triple.places} for half in (work[:32], work[32:])]
+    assert all(first in where[place] for place in needs[0] - needs[1])
+    assert all(second in where[place] for place in needs[1] - needs[0])
+    sizes = {place: int(graph.prepared.sizes.edges[place]) for place in where}
+    share = sum(size for place, size in sizes.items() if first in where[place]) / sum(sizes.values())
+    assert 0.4 < share < 0.6
+
+
+# Copies of blocks
+
+
+def holding(job, *blocks):
+    """Count, and say how many bytes of blocks the worker holds meanwhile, those of calls that wait included."""
+    data = get_worker().data
+    found = [value for key in list(data) if isinstance(value := data.get(key), OrientedCSR)]
+    return counting._count(job, *blocks), sum(block.nbytes for block in found)
+
+
+def peak(client, memory, parts):
+    """The most bytes of blocks that a worker held while it counted, and the triangles; those of the largest task."""
+    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
+    sizes = block_bytes("hash2d", graph.prepared.sizes)
+    largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
+    graph.tasks.memory(memory)
+    graph.tasks.reserve(largest)
+    calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
+    records, held = zip(*graph.tasks.each("count", holding, calls), strict=True)
+    return max(held), sum(record.count.triangles for record in records), int(sizes.sum()), largest
+
+
+@pytest.mark.parametrize("parts", [6, 8])
+def test_copies_of_blocks_keep_to_the_memory_that_they_have(pair, parts):
+    """Without a bound a worker comes to hold more; what it built stays, and the count is exact in both cases."""
+    _, client = pair
+    free, triangles, total, largest = peak(client, 10**9, parts)
+    assert triangles == TRIANGLES
+    bound = total // 2 + 3 * largest // 2
+    assert bound < 0.9 * free
+    kept, triangles, *_ = peak(client, bound, parts)
+    assert triangles == TRIANGLES
+    assert kept <= bound
+
+
+def policies(cluster):
+    """Names of what Dask's memory manager does."""
+    return {type(policy).__name__ for policy in cluster.scheduler.extensions["amm"].policies}
+
+
+def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
+    """Each comes once to a worker, whatever Dask's memory manager would drop; later it drops them again."""
+    cluster, client = pair
+    monkeypatch.setattr(window, "KEEP_SECONDS", 3.0)
+    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
+    names, before = {block.key for block in graph.blocks.values()}, policies(cluster)
+    logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
+    for log in logs:
+        log.clear()
+    for _ in graph.tasks.each("count", counting._count, calls):
+        client.amm.run_once()
+        assert policies(cluster) == before - {"ReduceReplicas"} | {"KeepCopies"}
+    came = [Counter(key for got in list(log) for key in got["keys"] if key in names) for log in logs]
+    assert all(set(found.values()) == {1} for found in came)
+    until(lambda: client.amm.run_once() or policies(cluster) == before)
+    until(lambda: client.amm.run_once() or not cluster.scheduler.replicated_tasks)
+
+
+def test_the_threads_of_a_worker_share_one_copy():
+    with workers(threads=3) as (_, client):
+        tasks = OnCluster(client)
+        graph = build(tasks, GRAPH, Options(partition="hash2d", parts=3, splits=4, memory="1GB"))
+        calls = [(graph.blocks[place],) for job in jobs(graph.plan, "hub", "cpu") for place in job.triple.places]
+        copies = set(tasks.each("look", which, calls))
+        assert len({thread for *_, thread in copies}) > 2
+        assert len({found[:3] for found in copies}) == len({found[:2] for found in copies})
+
+
+def which(block):
+    return get_worker().address, block.place, id(block), threading.get_ident()

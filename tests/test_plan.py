@@ -37,6 +37,7 @@ from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
 from dasktc.plan import Limits, make_plan, size
 from dasktc.plan_bytes import Sizes
+from dasktc.planners import _on_hilbert_curve
 from dasktc.planning import plan_size, plan_source
 from dasktc.stages import prepare_edges
 from dasktc.tasks import Direct
@@ -77,6 +78,16 @@ def no_scratch(of):
 
 
 # The triples
+
+
+@pytest.mark.parametrize("bits", range(4))
+def test_the_hilbert_curve_goes_from_each_point_to_one_beside_it(bits):
+    """And through every point of the cube; a smaller set of points lies on it in the same order."""
+    points = np.indices((1 << bits,) * 3).reshape(3, -1)
+    order = points[:, np.argsort(_on_hilbert_curve(points))]
+    assert sorted(_on_hilbert_curve(points).tolist()) == list(range(8**bits))
+    assert (np.abs(np.diff(order, axis=1)).sum(axis=0) == 1).all()
+    assert (np.diff(_on_hilbert_curve(order[:, ::3])) > 0).all() or bits == 0
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])

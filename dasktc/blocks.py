@@ -7,18 +7,18 @@ inside a row. With fewer blocks than workers a block is built in slabs of rows, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from itertools import accumulate, chain
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.csr import OrientedCSR
+from dasktc.dealing import NOWHERE, Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
+from dasktc.layout import Axis, Layout, Shape
 from dasktc.orient import Oriented
 from dasktc.plan_bytes import Sizes
 from dasktc.planners import Block
@@ -28,117 +28,6 @@ from dasktc.tasks import Tasks
 __all__ = ["Axis", "Layout", "Shape", "build_blocks", "lay_out", "measure", "stacked"]
 
 Array = Any
-
-
-class Axis(NamedTuple):
-    """How vertices are dealt out to parts, and numbered there: by remainder, or in ranges of ids.
-
-    Attributes
-    ----------
-    vertices, parts : int
-    starts : tuple of int, length parts + 1, or None
-        First id of each range, and `vertices`; without it part id % parts holds a vertex as id // parts.
-    """
-
-    vertices: int
-    parts: int
-    starts: tuple[int, ...] | None = None
-
-    @property
-    def stride(self) -> int:
-        """Distance between the ids of a part's neighbouring vertices."""
-        return self.parts if self.starts is None else 1
-
-    @property
-    def firsts(self) -> list[int]:
-        """The id of each part's first vertex."""
-        return list(range(self.parts)) if self.starts is None else list(self.starts[:-1])
-
-    @property
-    def sizes(self) -> list[int]:
-        """Vertices that each part has room for."""
-        if self.starts is None:
-            return [max(1, -(-self.vertices // self.parts))] * self.parts
-        return [end - start for start, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
-
-    def dealt(self, ids: Array, xp: ModuleType) -> tuple[Array, Array]:
-        """Part and number of each id."""
-        if self.starts is None:
-            return ids % self.parts, ids // self.parts
-        starts = xp.asarray(self.starts[:-1], dtype="int64")
-        part = xp.searchsorted(starts, ids, side="right") - 1
-        return part, ids - starts.take(part)
-
-    def share(self, vector: Array, part: int) -> Array:
-        """The entries of a vector over ids that are a part's, in the order of their numbers."""
-        return vector[part :: self.parts] if self.starts is None else vector[self.starts[part] : self.starts[part + 1]]
-
-
-class Shape(NamedTuple):
-    """What blocks take from the oriented graph, whatever its planner.
-
-    Attributes
-    ----------
-    vertices : int
-        V.
-    shift : int
-        Bits an id takes in an edge key.
-    ordered : bool
-        Every edge points to a smaller id (`degree` order).
-    """
-
-    vertices: int
-    shift: int
-    ordered: bool
-
-
-class Layout(NamedTuple):
-    """A grid of blocks.
-
-    Attributes
-    ----------
-    rows : Axis
-    families : tuple of Axis
-        Of the columns, side by side: an edge stands in one block of each.
-    graph : Shape
-    """
-
-    rows: Axis
-    families: tuple[Axis, ...]
-    graph: Shape
-
-    @property
-    def shift(self) -> int:
-        """Bits an id takes in an edge key."""
-        return self.graph.shift
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the grid."""
-        return self.rows.parts, sum(axis.parts for axis in self.families)
-
-    @property
-    def places(self) -> list[Block]:
-        """Of all blocks, row after row."""
-        return [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1])]
-
-    @property
-    def sizes(self) -> tuple[Any, Any]:
-        """Rows and columns of every block, int64 arrays of the grid's shape."""
-        rows = np.array(self.rows.sizes, dtype="int64")
-        columns = np.array(list(chain.from_iterable(axis.sizes for axis in self.families)), dtype="int64")
-        return np.repeat(rows, self.shape[1]).reshape(self.shape), np.tile(columns, (self.shape[0], 1))
-
-    @property
-    def first_keys(self) -> list[int]:
-        """The first key of every block, and the one behind the last."""
-        rows, columns = (found.ravel().tolist() for found in self.sizes)
-        return [0, *accumulate(r * max(1, c) for r, c in zip(rows, columns, strict=True))]
-
-    def numbering(self, side: int) -> tuple[int, int]:
-        """First id and stride of the vertices of a column of the grid, or of the row of that number."""
-        firsts = [first for axis in self.families for first in axis.firsts]
-        return firsts[side], self.rows.stride
 
 
 def lay_out(tasks: Tasks, graph: Oriented, partition: str, parts: int, shape: Shape, backend: str) -> Layout:
@@ -205,7 +94,7 @@ def build_blocks(
     layout: Layout,
     backend: str,
     largest: int | None = None,
-    builders: Mapping[Block, str] | None = None,
+    where: Where = NOWHERE,
 ) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
 
@@ -218,7 +107,7 @@ def build_blocks(
     backend : str
     largest : int, optional
         Edges of the largest block. Default: as if all had equally many.
-    builders : mapping of (i, j) to str, optional
+    where : mapping of (i, j) to str, optional
         The worker that should build each block.
 
     Returns
@@ -226,7 +115,7 @@ def build_blocks(
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
-    places, firsts, (_, columns), where = layout.places, layout.first_keys, layout.sizes, builders or {}
+    places, firsts, (_, columns) = layout.places, layout.first_keys, layout.sizes
     edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
     slabs = -(-partition_count(edges, tasks, backend) // len(places))
     rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from dasktc.plan import Plan
     from dasktc.planners import Block
 
-__all__ = ["Copies", "Shares", "builders", "homes", "needed", "numbered", "shares"]
+__all__ = ["NOWHERE", "Copies", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
+Where = Mapping[tuple[int, int], str]
+"""The name of the worker for each block."""
+NOWHERE: Where = {}
 
 
 def shares(tasks: int, seats: int) -> list[range]:
@@ -101,8 +104,8 @@ def numbered(plan: Plan) -> tuple[list[Block], Array]:
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 
-def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> dict[Block, str]:
-    """The worker that should build each block; {} where there is none.
+def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> Where:
+    """The worker that should build each block; of none where there is no worker.
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> dict[Block, str]
         Name of the worker that each belongs to.
     """
     if not seats:
-        return {}
+        return NOWHERE
     workers, of_seat = np.unique(np.array(seats), return_inverse=True)
     blocks, triples = numbered(plan)
     held = block_bytes(plan.partition, sizes)

@@ -11,7 +11,6 @@ local u, which degrees tell before any block is built.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from dasktc.assign import assigned
 from dasktc.backend import get_backend
 from dasktc.blocks import Shape, stacked
 from dasktc.csr import OrientedCSR
+from dasktc.dealing import Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack
 from dasktc.orient import Oriented, total, wedges_of
@@ -228,9 +228,7 @@ def _wedges(degrees: Array) -> int:
 # blocks
 
 
-def build_parts(
-    tasks: Tasks, graph: Oriented, parted: Parted, backend: str, builders: Mapping[Block, str] | None = None
-) -> dict[Block, Any]:
+def build_parts(tasks: Tasks, graph: Oriented, parted: Parted, backend: str, where: Where) -> dict[Block, Any]:
     """Build each part's two blocks: the edges of its local vertices, and all of its edges.
 
     Parameters
@@ -240,36 +238,30 @@ def build_parts(
         Its partitions are emptied.
     parted : Parted
     backend : str
-    builders : mapping of (part, 0 or 1) to str, optional
+    where : mapping of (part, 0 or 1) to str
         The worker that should build each block.
 
     Returns
     -------
     dict of (part, 0 or 1) to handle of OrientedCSR
     """
-    built, shift, columns, where = [], parted.shape.shift, parted.sizes.edges, builders or {}
+    built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
         pieces = tasks.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(tasks, "blocks", pieces, held, partition_count(held, tasks, backend))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
+        ranges = exchange(tasks, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend)
         at = where.get((part, 1)) if len(parted.members) >= tasks.workers else None  # else every worker builds
         slabs = [
             tasks.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
-            for keys, span in zip(
-                exchange(tasks, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend),
-                pairwise(rows),
-                strict=True,
-            )
+            for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
-        halves = tasks.pieces("blocks", slabs, 2)
-        given = (members, parted.shape.ordered, backend)
-        built.append([
-            tasks.submit("blocks", _block, half, (part, k), *given, prefer=where.get((part, k)))
-            for k, half in enumerate(halves)
-        ])  # fmt: skip
+        for place, half in zip([(part, 0), (part, 1)], tasks.pieces("blocks", slabs, 2), strict=True):
+            given = (half, place, members, parted.shape.ordered, backend)
+            built[place] = tasks.submit("blocks", _block, *given, prefer=where.get(place))
     graph.partitions.clear()
-    return {(part, side): block for part, both in enumerate(built) for side, block in enumerate(both)}
+    return built
 
 
 def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> Array:

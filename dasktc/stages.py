@@ -285,8 +285,7 @@ def prepare_blocks(
     if isinstance(prepared.layout, Parted):
         blocks = build_parts(tasks, prepared.graph, prepared.layout, backend, where)
     else:
-        largest = int(prepared.sizes.edges.max())
-        blocks = build_blocks(tasks, prepared.graph, prepared.layout, backend, largest, where)
+        blocks = build_blocks(tasks, prepared.graph, prepared.layout, backend, int(prepared.sizes.edges.max()), where)
     built = tasks.gather([tasks.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
     if built != prepared.sizes.edges.ravel().tolist():
         raise CountError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["drop_copies", "free_stranded", "holders", "keep_copies", "retry_erred"]
+__all__ = ["drop_copies", "free_stranded", "keep_copies", "retry_erred"]
 
 
 def retry_erred(client: Any, keys: list[Any]) -> None:
@@ -54,23 +54,6 @@ def free_stranded(client: Any, token: str) -> None:
     client.run_on_scheduler(free, token)
 
 
-def holders(client: Any, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
-    """Bytes of results, and the workers that have them; of those that are nowhere, nothing.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    keys : list of task keys
-    """
-
-    def look(keys: list[Any], dask_scheduler: Any) -> dict[Any, tuple[int, list[str]]]:
-        found = {key: task for key in keys if (task := dask_scheduler.tasks.get(key)) and task.who_has}
-        return {key: (task.nbytes, [worker.address for worker in task.who_has]) for key, task in found.items()}
-
-    there: dict[Any, tuple[int, list[str]]] = client.run_on_scheduler(look, keys)
-    return there
-
-
 def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
     """Have workers drop copies of results: neither the last one, nor one that a task needs there.
 
@@ -98,7 +81,7 @@ def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
     client.run_on_scheduler(drop, copies)
 
 
-def keep_copies(client: Any, groups: list[str], seconds: float) -> None:
+def keep_copies(client: Any, groups: list[str], seconds: float, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
     """For some seconds, keep copies of results that no task waits for.
 
     Dask's memory manager drops them every two seconds (`ReduceReplicas`): blocks that the next tasks do not need, but
@@ -112,9 +95,16 @@ def keep_copies(client: Any, groups: list[str], seconds: float) -> None:
         Names of the tasks' groups.
     seconds : float
         Said again before they are over, it holds on.
+    keys : list of task keys
+        Whose places are asked for.
+
+    Returns
+    -------
+    dict of task key to (int, list of str)
+        Bytes of results, and the workers that have them; of those that are nowhere, nothing.
     """
 
-    def keep(groups: list[str], seconds: float, dask_scheduler: Any) -> None:
+    def keep(groups: list[str], seconds: float, keys: list[Any], dask_scheduler: Any) -> Any:
         from time import monotonic
 
         from distributed.active_memory_manager import ActiveMemoryManagerPolicy, ReduceReplicas
@@ -139,5 +129,8 @@ def keep_copies(client: Any, groups: list[str], seconds: float) -> None:
         for policy in policies:
             if type(policy).__name__ == KeepCopies.__name__:
                 policy.ends.update(dict.fromkeys(groups, monotonic() + seconds))
+        found = {key: task for key in keys if (task := dask_scheduler.tasks.get(key)) and task.who_has}
+        return {key: (task.nbytes, [worker.address for worker in task.who_has]) for key, task in found.items()}
 
-    client.run_on_scheduler(keep, groups, seconds)
+    there: dict[Any, tuple[int, list[str]]] = client.run_on_scheduler(keep, groups, seconds, keys)
+    return there

@@ -119,8 +119,8 @@ class Waiting:
                     self._again(list(left.values()))
                 elif left:
                     break
-                elif len(feed):  # for whoever comes
-                    self._look(feed)
+                elif len(feed):  # for whoever is there
+                    self._seat(feed)
                 else:
                     return
         raise ClusterError(f"{len(left):,} tasks were cancelled: the cluster was restarted or shut down; run again")
@@ -136,7 +136,8 @@ class Waiting:
             done = [(future, result) for future, result in batch if future.status == "finished"]
             feed.ended([left.pop(future.key) for future, _ in done])
             if look := time.monotonic() - looked > LOOK_SECONDS:
-                self._look(feed)
+                self._seat(feed)
+                self.ask(free_stranded, self._client, self._token)  # of a worker that is lost
                 looked = time.monotonic()
             if done or look:  # before the results are seen to, so that no worker waits for that
                 ended.update(_submit(feed, left))
@@ -150,8 +151,8 @@ class Waiting:
             if not batch:
                 time.sleep(pause)
 
-    def _look(self, feed: Feed) -> None:
-        """Give up when all workers are lost for good; let tasks go on whose preferred worker is."""
+    def _seat(self, feed: Feed) -> None:
+        """Tell who is there; give up when all workers are lost for good."""
         threads = self.for_workers()
         if not threads:
             raise ClusterError(
@@ -159,7 +160,6 @@ class Waiting:
                 "were stopped; start some with `dask worker ADDRESS` and run again, or wait longer with "
                 "--worker-timeout"
             )
-        self.ask(free_stranded, self._client, self._token)
         feed.seat(threads)
 
     def _again(self, futures: list[Any]) -> None:

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any
 
 from dasktc.dealing import Copies, Shares, shares
-from dasktc.scheduler import drop_copies, holders, keep_copies
+from dasktc.scheduler import drop_copies, keep_copies
 from dasktc.waiting import LOOK_SECONDS, Waiting
 
 __all__ = ["DEPTH", "Calls", "Held", "Window"]
@@ -177,14 +177,22 @@ class Calls:
 
     def seat(self, threads: Mapping[str, int]) -> None:
         """Hear which workers there are: at first, deal the calls out to them."""
-        if self._blocks:
-            self._waiting.ask(keep_copies, self._client, self._groups, KEEP_SECONDS)
         if self._window is None:
-            self._window = Window(self._needs, threads, self._held())
-        self._window.seat(threads)
+            self._window = Window(self._needs, threads, self._held(self._kept(self._blocks)))
+        else:
+            self._kept([])
+            self._window.seat(threads)
 
-    def _held(self) -> Held:
-        found = self._waiting.ask(holders, self._client, self._blocks) if self._blocks else {}
+    def _kept(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
+        """See to it that copies of blocks stay; bytes and places of some."""
+        if not self._blocks:
+            return {}
+        found: dict[Any, tuple[int, list[str]]] = self._waiting.ask(
+            keep_copies, self._client, self._groups, KEEP_SECONDS, keys
+        )
+        return found
+
+    def _held(self, found: dict[Any, tuple[int, list[str]]]) -> Held:
         sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in found.items()}
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
         return Held(sizes, {key: sorted(workers) for key, (_, workers) in found.items()}, self._room(largest))

@@ -199,7 +199,7 @@ def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: f
     CountError
         A task's triangles, wedges or probes differ; its block triple is named.
     """
-    chosen = random.Random(seed).sample(sorted(records), max(1, round(share * len(records))))
+    chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
     for record, again, probes in tasks.each("verify", _verify, calls):
         found, job = record.count, record.job

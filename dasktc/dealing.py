@@ -105,7 +105,7 @@ def numbered(plan: Plan) -> tuple[list[Block], Array]:
 
 
 def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> Where:
-    """The worker that should build each block; of none where there is no worker.
+    """The worker that should build each block; nothing where there are not two to choose from.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> Where:
     seats : sequence of str
         Name of the worker that each belongs to.
     """
-    if not seats:
+    if len(set(seats)) < 2:
         return NOWHERE
     workers, of_seat = np.unique(np.array(seats), return_inverse=True)
     blocks, triples = numbered(plan)

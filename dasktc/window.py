@@ -9,7 +9,7 @@ thread would be idle without it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -35,7 +35,7 @@ class Held:
     ----------
     block_bytes : mapping of block to int
     holders : mapping of block to sequence of str
-        The workers that have it, the one that built it first.
+        The workers that have it, first the one that keeps it whatever else needs room.
     room : float
         Bytes that the blocks of a worker may take for each of its threads.
     """
@@ -195,7 +195,12 @@ class Calls:
     def _held(self, found: dict[Any, tuple[int, list[str]]]) -> Held:
         sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in found.items()}
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
-        return Held(sizes, {key: sorted(workers) for key, (_, workers) in found.items()}, self._room(largest))
+        keeps: Counter[str] = Counter()
+        places = {}
+        for key in sorted(found, key=lambda key: -sizes[key]):  # of several that have it, who keeps least
+            places[key] = sorted(found[key][1], key=lambda worker: (keeps[worker], worker))
+            keeps[places[key][0]] += sizes[key]
+        return Held(sizes, places, self._room(largest))
 
     def submit(self) -> list[Any]:
         """Submit what should be in flight now."""

@@ -16,15 +16,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
+from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
 from dasktc.options import Options
 from dasktc.orient import Oriented
 from dasktc.tasks import Tasks
 
-__all__ = ["Facts", "choose", "look"]
+__all__ = ["RULES", "Facts", "Rule", "choose", "look"]
 
 Array = Any
-WALKED = 4
-"""Longest usual row with which `merge` wins."""
 USUAL = 0.99
 
 
@@ -38,11 +37,53 @@ class Facts(NamedTuple):
     longest : int
         Entries of the longest row.
     wedges_per_edge : float
+    edges : int
+    narrow, wide : int
+        Rows of 2 to 100 entries, and of more: TRUST's two kinds.
+    processors : int
+        Of the device that counts; 1 on the CPU.
     """
 
     usual: int
     longest: int
     wedges_per_edge: float
+    edges: int = 0
+    narrow: int = 0
+    wide: int = 0
+    processors: int = 1
+
+
+class Rule(NamedTuple):
+    """A kernel, for graphs none of whose facts is above some limits.
+
+    Attributes
+    ----------
+    kernel : str
+    most : dict of str to float
+        Limits by fact; none: any graph.
+    why : str
+        What the plan says, with facts in braces.
+    """
+
+    kernel: str
+    most: dict[str, float]
+    why: str
+
+    def fits(self, facts: Facts) -> bool:
+        """Whether no fact is above its limit."""
+        return all(getattr(facts, name) <= limit for name, limit in self.most.items())
+
+
+ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
+RULES: dict[str, tuple[Rule, ...]] = {
+    "cpu": (
+        Rule("merge", {"usual": 4}, f"{ROWS}, and walking two costs less than any table"),
+        Rule("hub", {}, f"{ROWS}, and tables pay"),
+    ),
+    "cuda": (Rule("hub", {}, "it takes edges, bitmaps or tables row by row"),),
+}
+"""By backend; the first that fits is taken. The figures behind them stand above."""
+ORDER = "rows are cut at v, and no order made the count shorter"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
@@ -54,15 +95,18 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    usual, longest = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
-    return Facts(usual, longest, graph.wedges / max(1, graph.edges))
+    usual, longest, narrow, wide, processors = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
+    return Facts(usual, longest, graph.wedges / max(1, graph.edges), graph.edges, narrow, wide, processors)
 
 
-def _rows(out_degree: Array, backend: str) -> tuple[int, int]:
-    if not len(out_degree):
-        return 0, 0
-    reached = get_backend(backend).array.cumsum(get_backend(backend).array.bincount(out_degree))
-    return int((reached < USUAL * len(out_degree)).sum()), len(reached) - 1
+def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int]:
+    found, size = get_backend(backend), len(out_degree)
+    if not size:
+        return 0, 0, 0, 0, found.processors()
+    reached = found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1))
+    usual = int((reached < USUAL * size).sum())
+    up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
+    return usual, int(out_degree.max()), up_to_small - below_two, size - up_to_small, found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
@@ -89,16 +133,28 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
     if options.reorder != "auto":
         order += " as asked"
     else:
-        order += ": TRUST's own" if chosen.chosen_reorder == "collective" else ": rows are cut at v"
-    return replace(chosen, reorder=chosen.chosen_reorder), f"{why}; {order}"
+        order += ": TRUST's own" if chosen.chosen_reorder == "collective" else f": {ORDER}"
+    said = [why, *([_chunks(facts)] if (kernel, chosen.chosen_backend) == ("trust", "cuda") else []), order]
+    return replace(chosen, reorder=chosen.chosen_reorder), "; ".join(said)
 
 
 def _kernel(backend: str, facts: Facts | None) -> tuple[str, str]:
     if facts is None:
         return "hub", "kernel hub: a size tells nothing of the rows"
-    if backend == "cuda":
-        return "hub", "kernel hub: it takes edges, bitmaps or tables row by row"
-    rows = f"99 % of the rows have at most {facts.usual:,} entries, the longest {facts.longest:,}"
-    if facts.usual <= WALKED:
-        return "merge", f"kernel merge: {rows}, and walking two costs less than any table"
-    return "hub", f"kernel hub: {rows}, and tables pay"
+    rule = next(rule for rule in RULES[backend] if rule.fits(facts))
+    return rule.kernel, f"kernel {rule.kernel}: {rule.why.format(**facts._asdict())}"
+
+
+def _chunks(facts: Facts | None) -> str:
+    """What `trust` takes at a time, if one task has all rows; a task of fewer rows takes no more."""
+    if facts is None:
+        return "chunks of rows by each task's own"
+    warps, blocks = teams_of(facts.processors)
+    mean = facts.edges * (1 + facts.wedges_per_edge) / max(1, facts.narrow + facts.wide)
+    by_warp = chunk_rows(facts.narrow, mean, warps)
+    by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
+    return (
+        f"chunks of up to {by_warp:,} rows a warp, for {facts.narrow:,} rows of 2 to {SMALL_ROW} entries and "
+        f"{warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for {facts.wide:,} "
+        "longer rows"
+    )

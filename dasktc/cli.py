@@ -19,7 +19,7 @@ import click
 from dasktc.clusters import SAMPLES, sample
 from dasktc.errors import DasktcError, InputError
 from dasktc.interrupts import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
-from dasktc.options import ASSIGNMENTS, BACKENDS, KERNELS, PARTITIONS, REORDERS
+from dasktc.options import ASSIGNMENTS, BACKENDS, PARTITIONS, REORDERS
 from dasktc.tasks import RETRIES, WORKER_SECONDS
 
 __all__ = ["cli", "main"]
@@ -94,6 +94,25 @@ def _workers(context: click.Context, option: click.Parameter, text: str | None) 
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
 
 
+class KernelName(click.ParamType):
+    """`auto`, or a kernel of any backend: looked up when it is asked for, so that one registered later is among them."""
+
+    name = "kernel"
+
+    def _choice(self) -> click.Choice[str]:
+        from dasktc.backend import kernel_names
+
+        return click.Choice(("auto", *kernel_names()))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what no backend has."""
+        return "auto" if value == "auto" else self._choice().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """All names."""
+        return self._choice().get_metavar(param, ctx)
+
+
 reading = _options(
     click.option("--format", metavar="NAME", help="Format of SOURCE, where its content does not tell."),
     click.option("--columns", metavar="A,B", help="The two id columns, by name or position."),
@@ -102,7 +121,7 @@ reading = _options(
 )
 counting = _options(
     click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What counts."),
-    click.option("--kernel", type=click.Choice(KERNELS), default="auto", help="How a block triple is counted."),
+    click.option("--kernel", type=KernelName(), default="auto", help="How a block triple is counted."),
     click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
     click.option("--assign", type=click.Choice(ASSIGNMENTS), default="random", help="Vertices to the parts of proxy."),
     click.option("--parts", type=int, metavar="n", help="n of hash2d and vertical: n³ tasks; parts of proxy."),
@@ -301,10 +320,11 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--graphs", metavar="DIR", help="Folder with real graphs to add.")
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many.")
 @click.option("--quick", is_flag=True, help="Two small graphs, one run.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True, help="What counts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
-    """What auto chooses, against every fixed choice of kernel."""
+    """What auto chooses, against every fixed choice of kernel and order."""
     from dasktc.bench.choose import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from dasktc.errors import InputError
 from dasktc.sources import Ids
 
-__all__ = ["ASSIGNMENTS", "BACKENDS", "KERNELS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
+__all__ = ["ASSIGNMENTS", "BACKENDS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
 
 BACKENDS = ("auto", "cpu", "cuda")
-KERNELS = ("auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream")
 PARTITIONS = ("auto", "whole", "edges", "hash2d", "proxy", "vertical")
 ASSIGNMENTS = ("random", "contiguous", "metis")
 REORDERS = ("auto", "degree", "collective", "indegree", "none")
@@ -23,7 +22,8 @@ class Options:
     Attributes
     ----------
     backend : {"auto", "cpu", "cuda"}
-    kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    kernel : str
+        "auto", or the name of any backend's kernel (`dasktc.backend.kernel_names`).
     partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int or None
         n (accepted without effect by `whole` and `edges`) and m.
@@ -49,8 +49,8 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
         _one_of("backend", self.backend, BACKENDS)
-        if self.kernel not in KERNELS:
-            _one_of("kernel", self.kernel, self._kernels())
+        if self.kernel != "auto":
+            _one_of("kernel", self.kernel, ("auto", *_kernel_names()))
         _one_of("partition", self.partition, PARTITIONS)
         _one_of("reorder", self.reorder, REORDERS)
         _one_of("assign", self.assign, ASSIGNMENTS)
@@ -61,12 +61,6 @@ class Options:
             if value is not None and value < 1:
                 raise InputError(f"--{name} {value} is below 1: a count has at least one part; give 1 or more")
         bytes_of(self.memory)
-
-    def _kernels(self) -> tuple[str, ...]:
-        """Those of the command line, and whatever else the backend has."""
-        from dasktc.backend import kernels
-
-        return tuple(dict.fromkeys((*KERNELS, *kernels(self.chosen_backend))))
 
     @property
     def chosen_backend(self) -> str:
@@ -111,6 +105,12 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
     if found < 1:
         raise InputError(f"--{name} {value} is below one byte: nothing would fit; give what one worker may use")
     return found
+
+
+def _kernel_names() -> tuple[str, ...]:
+    from dasktc.backend import kernel_names
+
+    return kernel_names()
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

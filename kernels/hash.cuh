@@ -55,16 +55,23 @@ template <class T> struct HashTable {
     return level + 1;
   }
 
-  __device__ bool contains(int32 x) {
+  // `reads` grows by the entries that were compared.
+  __device__ bool contains(int32 x, uint64& reads) {
     uint32 bucket = uint32(x) % T::BUCKETS;
     for (;;) {
       uint32 size = fill[bucket];
       for (uint32 level = 0; level < min(size, depth); level++) {
+        reads++;
         if (slot(level, bucket) == x) { return true; }
       }
       if (size < depth) { return false; }
       bucket = (bucket + 1) % T::BUCKETS;
     }
+  }
+
+  __device__ bool contains(int32 x) {
+    uint64 reads = 0;
+    return contains(x, reads);
   }
 
   // The table of a list; the team calls it together. Returns the longest bucket that the thread met.

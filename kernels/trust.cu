@@ -11,6 +11,7 @@
 //       physically, that is copied one after another first
 //   LANES, COPIES   32, 16 or 8; entries a thread that are copied at a time
 //   STEPS           0: no table is built; 1: nothing is looked up; for the paper's figure 4
+//   READS           1: `probes` are the bucket entries that lookups read, for the paper's figure 12
 //
 // RO, the order of ids, is the caller's. A row is skipped if its table or index row is empty, or
 // if both are one row of a single entry; the length of a block's row chooses only warp or block.
@@ -18,7 +19,8 @@
 //   probes(u, v) = |stream.row(v)|, of rows that are not skipped
 //
 // Launch: trust_rows, a thread a row, sorts the rows by team; then trust_warp, a warp a row, and trust_block, a
-// block of THREADS a row, each as many blocks as fit, which take CHUNK rows at a time until none is left.
+// block of THREADS a row, each as many blocks as fit, which take a chunk of rows at a time until none is left. The
+// first pass also adds up what every 32nd row costs, from which the launch chooses the chunk.
 //
 // One H200, ms, Kronecker 20 (edge factor 16, 4.4 G probes) in degree order, before hash.cuh was split off:
 //
@@ -46,23 +48,40 @@
 #ifndef STEPS
 #define STEPS 2
 #endif
-#ifndef CHUNK
-#define CHUNK 1  // rows that a team takes at a time (section 4.3)
+#ifndef READS
+#define READS 0
 #endif
 #ifndef THREADS
 #define THREADS 1024
 #endif
 
-constexpr int64 SMALL_ROW = 100;
+constexpr int64 SMALL_ROW = 100, SAMPLE = 32;
 
 // Rows by the team that counts them: `rows` holds warps' rows from its front, blocks' from its back.
 struct Lists {
   uint32 warp_rows, block_rows, warp_next, block_next, longest, spare;
 };
 
-extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Totals* totals) {
+// Of the rows sampled for a kind of team: how many, and the entries that they hash and look up.
+struct Sampled {
+  uint64 rows = 0, entries = 0;
+
+  // As if all lists of the row were as long as its middle one: one read a row.
+  __device__ void add(const Task& t, int64 u, int64 size, int64 edges) {
+    rows++;
+    entries += size + edges * t.stream.length(t.index.columns[t.index.offsets[u] + edges / 2]);
+  }
+
+  __device__ void add_up(Sampled* all) const {
+    add_to(&all->rows, rows);
+    add_to(&all->entries, entries);
+  }
+};
+
+extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sampled* sampled, Totals* totals) {
   uint64 wedges = 0;
   uint32 longest = 0;
+  Sampled narrow, wide;
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
     int64 u = row_of(t, k);
@@ -75,10 +94,14 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Totals
       }
     } else if (CO && size > SMALL_ROW) {
       rows[t.rows - 1 - atomicAdd(&lists->block_rows, 1u)] = uint32(u);
+      if (k % SAMPLE == 0) { wide.add(t, u, size, edges); }
     } else {
       rows[atomicAdd(&lists->warp_rows, 1u)] = uint32(u);
+      if (k % SAMPLE == 0) { narrow.add(t, u, size, edges); }
     }
   }
+  narrow.add_up(sampled);
+  wide.add_up(sampled + 1);
   add_to(&totals->wedges, wedges);
   longest = warp_max(longest);
   if (threadIdx.x % 32 == 0) { atomicMax(&lists->longest, longest); }
@@ -99,9 +122,14 @@ struct Shared {
 };
 
 struct Found {
-  uint64 triangles = 0, probes = 0;
+  uint64 triangles = 0, probes = 0, reads = 0;
   uint32 collision = 0;
 };
+
+template <bool WIDE> __device__ __forceinline__ void look_up(Table<WIDE>& table, int32 x, Found& found) {
+  found.triangles += table.contains(x, found.reads);
+  found.probes++;
+}
 
 // LANES threads a list: lists p, p + teams, ... of [begin, end).
 template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t, int64 begin, int64 end, Found& found) {
@@ -109,8 +137,7 @@ template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t,
   for (int64 p = begin + TeamOf<WIDE>::rank() / LANES; p < end; p += teams) {
     int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];
     for (int64 q = t.stream.offsets[v] + lane; q < last; q += LANES) {
-      found.triangles += table.contains(t.stream.columns[q]);
-      found.probes++;
+      look_up<WIDE>(table, t.stream.columns[q], found);
     }
   }
 }
@@ -175,8 +202,7 @@ __device__ void by_combination(Table<WIDE>& table, const Combined& lists, const 
     uint32 list = 0;
     for (int64 i = TeamOf<WIDE>::rank(); i < all; i += SIZE) {
       list = first_above(lists.ends, list, SIZE - 1, i);
-      found.triangles += table.contains(t.stream.columns[lists.starts[list] + i]);
-      found.probes++;
+      look_up<WIDE>(table, t.stream.columns[lists.starts[list] + i], found);
     }
     TeamOf<WIDE>::sync();
   }
@@ -202,8 +228,7 @@ __device__ void by_copies(Table<WIDE>& table, const Combined& lists, const Task&
       }
       TeamOf<WIDE>::sync();
       for (int64 i = first + rank; i < last; i += SIZE) {
-        found.triangles += table.contains(copies[i - first]);
-        found.probes++;
+        look_up<WIDE>(table, copies[i - first], found);
       }
       TeamOf<WIDE>::sync();
     }
@@ -233,7 +258,7 @@ __device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int
 
 __device__ void report(const Found& found, Totals* totals) {
   add_to(&totals->triangles, found.triangles);
-  add_to(&totals->probes, found.probes);
+  add_to(&totals->probes, READS ? found.reads : found.probes);
   add_to(&totals->wedges, found.probes);
   uint32 longest = warp_max(found.collision);
   if (threadIdx.x % 32 == 0) { atomicMax(&totals->collision, uint64(longest)); }
@@ -242,17 +267,17 @@ __device__ void report(const Found& found, Totals* totals) {
 // Rows below 101 entries (all, without CO), a warp a row.
 extern "C" __global__ void __launch_bounds__(THREADS)
 trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
-    Totals* totals) {
+    uint32 chunk, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<false> table(shared.fill, shared.slots, scratch, depth);
   Found found;
   for (;;) {
     uint32 next = 0;
-    if (threadIdx.x % 32 == 0) { next = atomicAdd(&lists->warp_next, uint32(CHUNK)); }
+    if (threadIdx.x % 32 == 0) { next = atomicAdd(&lists->warp_next, chunk); }
     next = __shfl_sync(ALL, next, 0);
     if (next >= lists->warp_rows) { break; }
-    for (uint32 k = next; k < min(next + CHUNK, lists->warp_rows); k++) {
+    for (uint32 k = next; k < min(next + chunk, lists->warp_rows); k++) {
       count_row<false>(table, shared, t, copies, rows[k], found);
     }
   }
@@ -262,18 +287,18 @@ trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copi
 // Longer rows, a block a row.
 extern "C" __global__ void __launch_bounds__(THREADS)
 trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
-    Totals* totals) {
+    uint32 chunk, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<true> table(shared.fill, shared.slots, scratch, depth);
   Found found;
   for (;;) {
-    if (threadIdx.x == 0) { shared.row = atomicAdd(&lists->block_next, uint32(CHUNK)); }
+    if (threadIdx.x == 0) { shared.row = atomicAdd(&lists->block_next, chunk); }
     __syncthreads();
     uint32 next = shared.row;
     __syncthreads();
     if (next >= lists->block_rows) { break; }
-    for (uint32 k = next; k < min(next + CHUNK, lists->block_rows); k++) {
+    for (uint32 k = next; k < min(next + chunk, lists->block_rows); k++) {
       count_row<true>(table, shared, t, copies, rows[t.rows - 1 - k], found);
     }
   }

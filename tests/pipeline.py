@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from oracle import Edge, clean
 
-from dasktc.backend import get_backend
+from dasktc.backend import get_backend, kernels
 from dasktc.csr import OrientedCSR
 from dasktc.keys import unpack
 from dasktc.objects import from_object
-from dasktc.options import KERNELS, REORDERS, Options
+from dasktc.options import REORDERS, Options
 from dasktc.sources import Ids, ReadOptions, Source
 from dasktc.stages import Prepared, prepare_edges
 from dasktc.tasks import Direct
 
-EVERY_KERNEL = [name for name in KERNELS if name != "auto"]
+EVERY_KERNEL = list(kernels("cpu"))
 EVERY_REORDER = [name for name in REORDERS if name != "auto"]
 EVERY_PARTITION = [
     {"partition": partition, "parts": parts, "splits": splits}

@@ -8,17 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from emulation import cuda as emulated_cuda
+from emulation.host import compiler
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import complete, multigraphs, triangles
 from pipeline import orientation, prepared, random_edges, source_of
 
 import dasktc
 from dasktc.backend.cpu import KERNELS
+from dasktc.backend.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choose as table
-from dasktc.choose import Facts, choose, look
+from dasktc.choose import RULES, Facts, choose, look
 from dasktc.cli import main
 from dasktc.errors import CountError
 from dasktc.generate import grid3d, kronecker
+from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.tasks import Direct
 
@@ -33,6 +38,9 @@ def test_facts_are_those_of_the_rows(edges):
     if not lengths:
         assert facts == Facts(0, 0, 0.0)
         return
+    assert facts.edges == len(slow.edges)
+    assert (facts.narrow, facts.wide) == (sum(2 <= n <= 100 for n in lengths), sum(n > 100 for n in lengths))
+    assert facts.processors == 1
     assert facts.longest == lengths[-1]
     assert facts.usual == next(k for k in range(len(lengths)) if sum(n <= k for n in lengths) >= 0.99 * len(lengths))
     assert facts.wedges_per_edge == slow.wedges / len(slow.edges)
@@ -99,25 +107,71 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
     with gzip.open(tmp_path / "ca-GrQc.txt.gz", "wt") as file:
         file.writelines(f"{u} {v}\n" for u, v in complete(30))
     report = table.run(quick=True, graphs=str(tmp_path))
-    choices, fixed = report.sections
+    choices, fixed, seconds, facts = report.sections
+    names = [str(choice) for choice in table.choices("cpu")]
+    assert names == [*KERNELS, "hub, collective", "hub, indegree", "hub, none", "trust, degree"]
     assert [row[0] for row in choices.rows] == [*table.QUICK, "ca-GrQc.txt.gz"]
-    assert [row[0] for row in fixed.rows] == ["auto", *KERNELS]
-    for _, edges, kernel, count, best, least, ratio, _ in choices.rows:
+    assert [row[0] for row in fixed.rows] == ["auto", *names]
+    for (_, edges, auto, count, best, least, ratio, _), row in zip(choices.rows, seconds.to_dict()["rows"], strict=True):
         assert edges > 0
-        assert {kernel, best} <= {*KERNELS}
+        assert (1e3 * count, 1e3 * least) == (row[auto], row[best])
+        assert least == min(row[name] for name in names) / 1e3
         assert ratio == pytest.approx(count / least)
-    assert all(worst >= mean >= 1 - 1e-9 for name, worst, _, mean, *_ in fixed.rows if name != "auto")
+    assert all(worst >= mean >= 1 - 1e-9 for _, worst, _, mean, *_ in fixed.rows)
+    assert facts.rows[-1][1:] == [29, 29, pytest.approx(28 / 3), 435, 28, 0, 1]
     assert main(["bench", "choose", "--runs", "0"]) == 2
     assert "--runs 0 is below 1" in capsys.readouterr().err
 
 
 def test_kernels_that_disagree_end_the_table(monkeypatch):
-    real = table.triangle_count
+    real = Graph.triangle_count
 
-    def wrong(*args, kernel="auto", **kwargs):
-        result = real(*args, kernel=kernel, **kwargs)
+    def wrong(graph, *, kernel=None, **kwargs):
+        result = real(graph, kernel=kernel, **kwargs)
         return replace(result, triangles=result.triangles + (kernel == "search"))
 
-    monkeypatch.setattr(table, "triangle_count", wrong)
+    monkeypatch.setattr(Graph, "triangle_count", wrong)
     with pytest.raises(CountError, match="kernel search counts"):
         table.run(quick=True)
+
+
+def test_what_is_more_than_a_tenth_slower_is_named():
+    fast, slow = table.Choice("hub", "degree"), table.Choice("merge", "degree")
+    of = table.Measured(slow, 9, Facts(1, 1, 1.0), {fast: 1.0, slow: 1.2}, {fast: 2.0, slow: 2.1})
+    section = table._choices({"G": of, "H": replace(of, auto=fast)}, "cpu")
+    assert section.notes[-1] == "more than 1.10 times the best: G"
+    assert section.rows[0][2:] == ["merge", 1.2, "hub", 1.0, 1.2, 1.05]
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+def test_the_table_on_an_emulated_device(monkeypatch):
+    monkeypatch.setattr(table, "QUICK", {"torus 4³": lambda: grid3d(4), "Kronecker 6": lambda: kronecker(6)})
+    with emulated_cuda.backend():
+        report = table.run(quick=True, backend="cuda")
+    assert report.facts["device"] == "emulated"
+    assert {row[2] for row in report.sections[0].rows} <= {rule.kernel for rule in RULES["cuda"]}
+    assert list(report.sections[2].columns)[1:] == [str(choice) for choice in table.choices("cuda")]
+    assert all(row[-1] == 2 for row in report.sections[3].rows)
+
+
+# chunks of `trust`
+
+
+def test_the_plan_says_the_chunks_of_trust():
+    facts = Facts(3, 3, 3.0, 81_000_000, 27_000_000, 5000, 132)
+    options, why = choose(Options(backend="cuda", kernel="trust"), facts)
+    assert options.reorder == "collective"
+    mean = 81_000_000 * 4 / 27_005_000
+    assert f"chunks of up to {chunk_rows(27_000_000, mean, 8448)} rows a warp, for 27,000,000 rows" in why
+    assert "of 1 a thread block, for 5,000 longer rows" in why
+    assert "chunks of rows by each task's own" in choose(Options(backend="cuda", kernel="trust"), None)[1]
+    assert "chunk" not in choose(Options(backend="cpu", kernel="trust"), facts)[1]
+
+
+@given(st.integers(0, 10**9), st.floats(1, 10**7) | st.none(), st.integers(1, 10**4))
+def test_chunks_leave_every_team_its_turns(rows, mean, teams):
+    chunk = chunk_rows(rows, mean, teams)
+    assert chunk >= 1
+    assert chunk == 1 or (chunk * TURNS * teams <= rows and chunk * mean <= ENTRIES)
+    assert chunk_rows(2 * rows, mean, teams) >= chunk
+    assert chunk_rows(rows, mean, 2 * teams) <= chunk

@@ -13,7 +13,7 @@ from test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
 import dasktc
 from dasktc.backend import cpu, device_probes, launch
 from dasktc.csr import BlockTask
-from dasktc.options import KERNELS, PARTITIONS, REORDERS
+from dasktc.options import PARTITIONS, REORDERS
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -39,7 +39,7 @@ def emulated(monkeypatch):
         yield found
 
 
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "auto"])
+@pytest.mark.parametrize("kernel", launch.KERNELS)
 def test_every_planner_and_order(kernel, emulated):
     """Verified: each task is counted again by `plain`, and its probes are added up from lengths alone."""
     edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]

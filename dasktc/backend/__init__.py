@@ -26,6 +26,7 @@ __all__ = [
     "TextIds",
     "Whole",
     "get_backend",
+    "kernel_names",
     "kernels",
     "scratch_bytes",
     "support_bytes",
@@ -156,6 +157,8 @@ class Backend:
         trim threshold, which stops malloc from learning.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    processors : callable () -> int
+        Multiprocessors of the device; 1 on the CPU.
     """
 
     name: str
@@ -175,6 +178,7 @@ class Backend:
     memory: Callable[[], int]
     chunk: int = 1 << 13
     references: tuple[str, str] = ("merge", "search")
+    processors: Callable[[], int] = lambda: 1
 
 
 @cache
@@ -229,6 +233,11 @@ def kernels(name: str) -> tuple[str, ...]:
     from dasktc.backend import cpu
 
     return tuple(cpu.KERNELS)
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names of the kernels of all backends, each once, the default first; needs no GPU."""
+    return tuple(dict.fromkeys(kernel for name in BACKENDS for kernel in kernels(name)))
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: Whole | None = None) -> int:

@@ -252,5 +252,6 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         references=("plain", "merge"),
+        processors=lambda: device().processors,
     )
     return made

@@ -59,7 +59,8 @@ class CudaKernel:
     scratch : callable (index_edges, block_edges, columns) -> int
         Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
     macros : mapping of str to int
-        Its own, with the values in the source; a macro that the source does not define may be among them.
+        Its own, with the values in the source; a macro that the source does not define may be among them. A name in
+        lower case is no macro but a setting of the launch, which needs no other compilation.
     """
 
     file: str

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dasktc.backend.device import Launch
 
-__all__ = ["TRUST", "scratch_bytes", "trust"]
+__all__ = ["SMALL_ROW", "TRUST", "chunk_rows", "scratch_bytes", "shared_bytes", "teams_of", "trust"]
 
 TRUST = {
-    "VH": 1, "CO": 1, "VC": 1, "CHUNK": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2,
+    "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2, "READS": 0,
+    "chunk": 0,
 }  # fmt: skip
-"""Macros of the `trust` kernel."""
+"""Macros of the `trust` kernel; `chunk`: rows that a team takes at a time, 0: as `chunk_rows` has it."""
 PHYSICAL = 2
 """VC of lists that are copied."""
 TRUST_BYTES = 512 << 20
@@ -21,6 +24,14 @@ DEPTH = 128
 BUCKETS = 1024
 """Buckets of a thread block's table; together as many in its warps' tables of SMALL_BUCKETS."""
 SMALL_BUCKETS = 32
+SMALL_ROW = 100
+"""Longest row that a warp takes."""
+RESIDENT = 2
+"""Thread blocks of a multiprocessor."""
+ENTRIES = 512
+"""Entries that a chunk hashes and looks up, about, where rows are many."""
+TURNS = 32
+"""Chunks that each team has to take, at least, where a chunk is more than one row."""
 
 
 def trust(launch: Launch) -> None:
@@ -32,21 +43,71 @@ def trust(launch: Launch) -> None:
     """
     shape, xp = launch.shape, launch.device.array
     rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
-    lists = xp.zeros(6, dtype="uint32")
-    launch.spread("trust_rows", len(rows), rows, lists, launch.totals)
+    lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2), dtype="uint64")
+    launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
+    means = [_mean(*of) for of in sampled.tolist()]
     buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
     deepest = max(DEPTH, -(-2 * longest // buckets))
-    threads, shared = shape["THREADS"], _shared_bytes(shape)
-    work = [("trust_block", by_block, deepest)]
-    work += [("trust_warp", -(-32 * by_warp // threads), DEPTH if shape["CO"] else deepest)]
-    for entry, blocks, depth in work:
-        grid = min(2 * launch.device.processors, blocks, max(1, TRUST_BYTES // _table_bytes(depth)))
+    warps = shape["THREADS"] // 32
+    work = [("trust_block", by_block, 1, deepest, means[1])]
+    work += [("trust_warp", by_warp, warps, DEPTH if shape["CO"] else deepest, means[0])]
+    for entry, number, teams, depth, mean in work:
+        grid = min(RESIDENT * launch.device.processors, -(-number // teams), max(1, TRUST_BYTES // _table_bytes(depth)))
         if grid:
-            scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
-            copies = xp.empty(grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
-            values = (rows, lists, scratch, copies, np.uint32(depth), launch.totals)
-            launch.run(entry, grid, threads, *values, shared=shared)
+            chunk = shape["chunk"] or chunk_rows(number, mean, grid * teams)
+            _count(launch, entry, grid, (rows, lists), depth, chunk)
+
+
+def _mean(rows: int, entries: int) -> float | None:
+    return entries / rows if rows else None
+
+
+def _count(launch: Launch, entry: str, grid: int, lists: Any, depth: int, chunk: int) -> None:
+    shape, xp = launch.shape, launch.device.array
+    threads = shape["THREADS"]
+    scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
+    copies = xp.empty(grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
+    values = (*lists, scratch, copies, np.uint32(depth), np.uint32(chunk), launch.totals)
+    launch.run(entry, grid, threads, *values, shared=shared_bytes(shape))
+
+
+def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
+    """Choose how many rows a team takes at a time, what TRUST's section 4.3 and figure 8 leave open.
+
+    Each turn costs the team an atomic addition that it waits for, so short rows are taken several at a time:
+    enough of them for ENTRIES entries, to which the addition is little. But never so many that a team has fewer
+    than TURNS turns: then one that is last is late by no more than about a turn of TURNS. Rows of much work
+    come alone.
+
+    Parameters
+    ----------
+    rows : int
+        Of the team's kind: up to 100 entries for warps, more for thread blocks.
+    mean : float or None
+        Entries that such a row hashes and looks up, as a sample has them; None where it has none of them.
+    teams : int
+        Warps or thread blocks that the device runs at a time.
+
+    Returns
+    -------
+    int
+    """
+    if mean is None:
+        return 1
+    return max(1, min(int(ENTRIES // max(mean, 1.0)), rows // (TURNS * teams)))
+
+
+def teams_of(processors: int) -> tuple[int, int]:
+    """Warps and thread blocks that a device runs at a time, with the macros' defaults.
+
+    Parameters
+    ----------
+    processors : int
+        Its multiprocessors.
+    """
+    blocks = RESIDENT * processors
+    return blocks * TRUST["THREADS"] // 32, blocks
 
 
 def _table_bytes(depth: int) -> int:
@@ -54,8 +115,14 @@ def _table_bytes(depth: int) -> int:
     return 4 * BUCKETS * depth
 
 
-def _shared_bytes(shape: dict[str, int]) -> int:
-    """Bytes of `struct Shared`."""
+def shared_bytes(shape: dict[str, int]) -> int:
+    """Bytes of `struct Shared`.
+
+    Parameters
+    ----------
+    shape : dict of str to int
+        The macros.
+    """
     return 4 * BUCKETS * (1 + shape["LEVELS"]) + 16 * shape["THREADS"] + 8
 
 

@@ -55,9 +55,9 @@ def source(kernel: str, defines: Mapping[str, int] | Defines = ()) -> str:
     kernel : str
         A file of the kernels' folder, or the path of one elsewhere, without its suffix.
     defines : mapping of str to int
-        Preprocessor macros, put before everything else.
+        Preprocessor macros, put before everything else; names in lower case are for the launch alone.
     """
-    macros = "".join(f"#define {name} {value}\n" for name, value in dict(defines).items())
+    macros = "".join(f"#define {name} {value}\n" for name, value in dict(defines).items() if name.isupper())
     text = _text(f"{kernel}.cu")
     named = MORE.search(text)
     preludes = (PRELUDE, *(named[1].split() if named else ()))

@@ -52,7 +52,7 @@ def _chunks_timed(bench: Bench) -> Figure:
         notes=["order collective"],
     )
     for case in bench.cases:
-        seconds = [bench.count(case, "collective", "trust", {"CHUNK": chunk}).seconds for chunk in CHUNKS]
+        seconds = [bench.count(case, "collective", "trust", {"chunk": chunk}).seconds for chunk in CHUNKS]
         figure.rows.append([case.name, 1e3 * seconds[0], *(seconds[0] / s for s in seconds)])
     speeds: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
     figure.plot = Plot("lines", [str(c) for c in CHUNKS], dict(speeds), "vertices a chunk", "speed over 1", one=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from dasktc.backend.device import Launch
+from dasktc.csr import Array
 
-__all__ = ["SMALL_ROW", "TRUST", "chunk_rows", "scratch_bytes", "shared_bytes", "teams_of", "trust"]
+__all__ = ["SMALL_ROW", "TRUST", "chunk_rows", "chunks", "scratch_bytes", "shared_bytes", "teams_of", "trust"]
 
 TRUST = {
     "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2, "READS": 0,
@@ -34,6 +35,15 @@ TURNS = 32
 """Chunks that each team has to take, at least, where a chunk is more than one row."""
 
 
+class Work(NamedTuple):
+    """What a kind of team is launched with: entry point, thread blocks, entries of a bucket, rows at a time."""
+
+    entry: str
+    grid: int
+    depth: int
+    chunk: int
+
+
 def trust(launch: Launch) -> None:
     """Sort the rows by team, then count them.
 
@@ -41,35 +51,54 @@ def trust(launch: Launch) -> None:
     ----------
     launch : Launch
     """
+    rows, lists, work = _sorted(launch)
+    for of in work:
+        if of.grid:
+            _count(launch, of, rows, lists)
+
+
+def chunks(launch: Launch) -> tuple[int, int]:
+    """Rows that a warp and a thread block take at a time.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    by_block, by_warp = _sorted(launch)[2]
+    return by_warp.chunk, by_block.chunk
+
+
+def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
+    """Rows by team, longer ones first."""
     shape, xp = launch.shape, launch.device.array
     rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
     lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2), dtype="uint64")
     launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
-    means = [_mean(*of) for of in sampled.tolist()]
     buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
     deepest = max(DEPTH, -(-2 * longest // buckets))
-    warps = shape["THREADS"] // 32
-    work = [("trust_block", by_block, 1, deepest, means[1])]
-    work += [("trust_warp", by_warp, warps, DEPTH if shape["CO"] else deepest, means[0])]
-    for entry, number, teams, depth, mean in work:
-        grid = min(RESIDENT * launch.device.processors, -(-number // teams), max(1, TRUST_BYTES // _table_bytes(depth)))
-        if grid:
-            chunk = shape["chunk"] or chunk_rows(number, mean, grid * teams)
-            _count(launch, entry, grid, (rows, lists), depth, chunk)
+    narrow, wide = sampled.tolist()
+    return rows, lists, [
+        _work(launch, "trust_block", by_block, 1, deepest, wide),
+        _work(launch, "trust_warp", by_warp, shape["THREADS"] // 32, DEPTH if shape["CO"] else deepest, narrow),
+    ]  # fmt: skip
 
 
-def _mean(rows: int, entries: int) -> float | None:
-    return entries / rows if rows else None
+def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
+    """Blocks that the device and the scratch have room for, of so many teams each."""
+    resident = min(RESIDENT * launch.device.processors, max(1, TRUST_BYTES // _table_bytes(depth)))
+    grid, (sampled_rows, entries) = min(resident, -(-rows // teams)), sampled
+    mean = entries / sampled_rows if sampled_rows else None
+    return Work(entry, grid, depth, launch.shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams))
 
 
-def _count(launch: Launch, entry: str, grid: int, lists: Any, depth: int, chunk: int) -> None:
+def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
     shape, xp = launch.shape, launch.device.array
     threads = shape["THREADS"]
-    scratch = xp.empty(grid * _table_bytes(depth) // 4, dtype="int32")
-    copies = xp.empty(grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
-    values = (*lists, scratch, copies, np.uint32(depth), np.uint32(chunk), launch.totals)
-    launch.run(entry, grid, threads, *values, shared=shared_bytes(shape))
+    scratch = xp.empty(work.grid * _table_bytes(work.depth) // 4, dtype="int32")
+    copies = xp.empty(work.grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
+    values = (rows, lists, scratch, copies, np.uint32(work.depth), np.uint32(work.chunk), launch.totals)
+    launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape))
 
 
 def chunk_rows(rows: int, mean: float | None, teams: int) -> int:

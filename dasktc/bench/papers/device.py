@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dasktc.backend import launch
+from dasktc.backend.device import Launch, describe
 from dasktc.csr import BlockTask
 
-__all__ = ["binning_seconds"]
+__all__ = ["binning_seconds", "launch_of"]
 
 
 def binning_seconds(task: BlockTask, kernel: str) -> float:
@@ -18,18 +20,31 @@ def binning_seconds(task: BlockTask, kernel: str) -> float:
         On the device.
     kernel : {"search", "merge"}
     """
-    from dasktc.backend import cuda, launch
-    from dasktc.backend.device import Launch, describe
+    from dasktc.backend import cuda
     from dasktc.backend.launch_edges import binned, slices
 
-    device = cuda.device()
-    xp: Any = device.array
-    totals, known = xp.zeros(4, dtype="uint64"), launch.KERNELS[kernel]
+    xp: Any = cuda.device().array
     begin, end = xp.cuda.Event(), xp.cuda.Event()
     begin.record()
-    whole = Launch(device, task, describe(device, task), totals, launch.defines(kernel), known.file)
-    for part in slices(whole):
+    for part in slices(launch_of(task, kernel)):
         binned(part)
     end.record()
     end.synchronize()
     return float(xp.cuda.get_elapsed_time(begin, end)) / 1e3
+
+
+def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
+    """What a kernel's launches on the current GPU share.
+
+    Parameters
+    ----------
+    task : BlockTask
+        On the device.
+    kernel : str
+    macros : dict, optional
+    """
+    from dasktc.backend import cuda
+
+    device, known = cuda.device(), launch.KERNELS[kernel]
+    totals = device.array.zeros(4, dtype="uint64")
+    return Launch(device, task, describe(device, task), totals, launch.defines(kernel, macros), known.file)

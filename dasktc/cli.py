@@ -94,8 +94,8 @@ def _workers(context: click.Context, option: click.Parameter, text: str | None) 
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
 
 
-class KernelName(click.ParamType):
-    """`auto`, or a kernel of any backend: looked up when it is asked for, so that one registered later is among them."""
+class KernelName(click.ParamType[str]):
+    """`auto`, or a kernel of any backend: looked up when asked for, so that one registered later is among them."""
 
     name = "kernel"
 

@@ -19,7 +19,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
-from dasktc.bench.papers import fox, hindex, loops, lstc, run, tcstream, trust_balance, trust_collisions, trust_hash
+from dasktc.bench.papers import (
+    fox,
+    hindex,
+    loops,
+    lstc,
+    run,
+    tcstream,
+    trust_balance,
+    trust_chunks,
+    trust_collisions,
+    trust_hash,
+)
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
@@ -160,7 +171,7 @@ def test_speeds_are_over_the_baseline(figures: dict[str, Figure]):
 @pytest.mark.parametrize(("teams", "chunk"), list(product((1, 2, 3), (1, 2, 7))))
 def test_a_schedule_is_no_shorter_than_it_can_be(teams: int, chunk: int):
     costs = np.array([5, 1, 1, 9, 2, 2, 2, 30, 1])
-    length = trust_balance.makespan(costs, teams, chunk)
+    length = trust_chunks.makespan(costs, teams, chunk)
     pieces = [int(costs[i : i + chunk].sum()) for i in range(0, len(costs), chunk)]
     assert max(max(pieces), -(-sum(pieces) // teams)) <= length <= sum(pieces)
     assert teams > 1 or length == sum(pieces)
@@ -170,7 +181,7 @@ def test_row_costs_are_what_is_hashed_and_looked_up(bench: Bench):
     of = bench.block(bench.cases[0], "collective")
     row = neighbours(of)
     expected = [len(r) + sum(len(row[v]) for v in r) for r in row if len(r) > 1]
-    assert trust_balance.row_costs(of).tolist() == expected
+    assert trust_chunks.row_costs(of).tolist() == expected
 
 
 @given(multigraphs())
@@ -466,7 +477,7 @@ def emulated():
 def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: pytest.MonkeyPatch):
     """Every figure by the real kernels, with fewer settings than on a GPU: each is compiled anew."""
     monkeypatch.setattr(trust_hash, "LEVELS", (1, 6, 8))
-    monkeypatch.setattr(trust_balance, "CHUNKS", (1, 3))
+    monkeypatch.setattr(trust_chunks, "CHUNKS", (1, 3))
     monkeypatch.setattr(lstc, "WIDTHS", (64, 128, 256))
     monkeypatch.setattr(hindex, "PUBLISHED", {})
     sizes = TINY._replace(scale=5, wide=5, vertices=50, side=3, rates=(4, 5), stars=1, streamed=(4, 5), tasks=((2, 1),))

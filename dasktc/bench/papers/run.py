@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dasktc.backend import get_backend, unusable
-from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_collisions, trust_hash
+from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_chunks, trust_collisions, trust_hash
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure
 from dasktc.bench.papers.graphs import SIZES, generated, real
@@ -27,7 +27,7 @@ NO_PLOTS = "matplotlib is not installed: text alone; pip install 'dasktc[bench]'
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "trust-fig3": trust_hash.cached_levels,
     "trust-fig4": trust_hash.construction,
-    "trust-fig8": trust_balance.chunk_size,
+    "trust-fig8": trust_chunks.chunk_size,
     "trust-fig12": trust_hash.ablation,
     "trust-fig14": trust_balance.combinations,
     "trust-table3": trust_collisions.max_collision,

@@ -1,0 +1,182 @@
+"""The choices that `auto` has, and what each takes on a graph: for `dasktc bench choose`.
+
+A fixed choice is a kernel with an order of ids, its own or another. A graph is prepared for each order, then
+counted with each kernel, in turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import NamedTuple
+
+from dasktc.backend import hub_tables, kernels
+from dasktc.choose import Facts, look
+from dasktc.errors import CountError
+from dasktc.graph import Graph
+from dasktc.options import Options
+from dasktc.sources import Source
+from dasktc.tasks import Direct
+from dasktc.triangles import build
+
+__all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]
+
+Make = Callable[[], Source]
+OTHER_ORDERS = (("hub", "collective"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"))
+"""Orders that are not a kernel's own."""
+HOPELESS = 5.0
+"""Times the fastest so far, beyond which a choice is not run again."""
+CLOSE, MOMENT = 1.1, 1e-4
+"""Times the best choice, or seconds more than it, that `auto` may take."""
+
+
+class Choice(NamedTuple):
+    """A kernel with an order of ids."""
+
+    kernel: str
+    order: str
+
+    @property
+    def own(self) -> bool:
+        """Whether the order is the kernel's own."""
+        return self.order == Options(kernel=self.kernel).chosen_reorder
+
+    def __str__(self) -> str:
+        return self.kernel if self.own else f"{self.kernel}, {self.order}"
+
+
+@dataclass
+class Measured:
+    """A graph: what `auto` takes, its facts, and median seconds by choice, of counting and of everything."""
+
+    auto: Choice
+    edges: int
+    facts: Facts
+    count: dict[Choice, float] = field(default_factory=dict)
+    whole: dict[Choice, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Choice:
+        """The kernel that counts in least seconds, each in its own order: another order has to be made first."""
+        return min((choice for choice in self.count if choice.own), key=lambda choice: self.count[choice])
+
+    @property
+    def close(self) -> bool:
+        """Whether `auto` counts about as fast as the best."""
+        mine, least = self.count[self.auto], self.count[self.best]
+        return mine <= CLOSE * least or mine - least <= MOMENT
+
+    def ratios(self, choice: Choice) -> tuple[float, float]:
+        """Seconds of a choice over those of the best: of counting, and of everything."""
+        return self.count[choice] / self.count[self.best], self.whole[choice] / min(self.whole.values())
+
+
+def choices(backend: str) -> list[Choice]:
+    """The fixed choices: every kernel with its own order, and some with others.
+
+    Parameters
+    ----------
+    backend : {"cpu", "cuda"}
+    """
+    own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in kernels(backend)]
+    return own + [Choice(*other) for other in OTHER_ORDERS]
+
+
+def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
+    """Measure every choice on one graph.
+
+    Parameters
+    ----------
+    name : str
+    source : callable () -> Source
+    runs : int
+        Medians of so many.
+    backend : {"cpu", "cuda"}
+
+    Raises
+    ------
+    CountError
+        Two kernels disagree.
+    """
+    auto = build(Direct(), source(), Options(backend=backend))
+    facts = look(Direct(), auto.prepared.graph, backend)
+    found = Measured(Choice(auto.options.kernel, auto.options.reorder), auto.edges, facts)
+    counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
+    del auto
+    for order in dict.fromkeys(choice.order for choice in choices(backend)):
+        graph, prepared = _prepared(source, order, runs, backend)
+        for kernel, samples in counted.rounds(graph, [c.kernel for c in choices(backend) if c.order == order], runs):
+            count, rest = (median(sample) for sample in zip(*samples, strict=True))
+            found.count[Choice(kernel, order)], found.whole[Choice(kernel, order)] = count, prepared + rest
+    return found
+
+
+Sample = tuple[float, float]
+"""Seconds of the counting tasks, and of everything after preparation."""
+
+
+@dataclass
+class _Counter:
+    """Counts one graph again and again; all counts have to be equal.
+
+    Attributes
+    ----------
+    name : str
+        Of the graph.
+    first : str
+        The kernel that counted it first.
+    triangles : int
+        What that found.
+    least : float
+        Seconds of the fastest count so far.
+    """
+
+    name: str
+    first: str
+    triangles: int
+    least: float = float("inf")
+
+    def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
+        """Samples by kernel, taken in turns, so that what else the machine does meets all of them."""
+        warm_up = graph.options.chosen_backend == "cuda"
+        samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
+        for _ in range(runs + warm_up):
+            for kernel, taken in samples.items():
+                if not taken or taken[0][0] <= HOPELESS * self.least:
+                    taken.append(self._sample(graph, kernel))
+                    self.least = min(self.least, taken[-1][0])
+        return [(kernel, taken[warm_up and len(taken) > 1 :]) for kernel, taken in samples.items()]
+
+    def _sample(self, graph: Graph, kernel: str) -> Sample:
+        backend = graph.options.chosen_backend
+        hub_tables.forget()  # a count that is made once has none
+        began = _now(backend)
+        result = graph.triangle_count(kernel=kernel)
+        seconds = _now(backend) - began
+        if int(result) != self.triangles:
+            raise CountError(
+                f"kernel {kernel} counts {int(result):,} triangles of {self.name}, {self.first} {self.triangles:,}: "
+                "one of them is wrong; report this with the output of `dasktc info`"
+            )
+        return sum(record.count.seconds for record in result.records), seconds
+
+
+def _now(backend: str) -> float:
+    if backend == "cpu":
+        return time.process_time()
+    from dasktc.backend import cuda
+
+    cuda.synchronize()
+    return time.perf_counter()
+
+
+def _prepared(source: Make, order: str, runs: int, backend: str) -> tuple[Graph, float]:
+    """Blocks in an order of ids, and the seconds that they took."""
+    samples: list[float] = []
+    for _ in range(runs):
+        began = _now(backend)
+        graph = build(Direct(), source(), Options(backend=backend, kernel="merge", reorder=order))
+        samples.append(_now(backend) - began)
+    return graph, median(samples)

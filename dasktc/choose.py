@@ -13,6 +13,7 @@ the smallest n of `hash2d`.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
@@ -36,8 +37,7 @@ class Facts(NamedTuple):
         Entries of a row that 99 % of the rows do not exceed.
     longest : int
         Entries of the longest row.
-    wedges_per_edge : float
-    edges : int
+    rows, edges, wedges : int
     narrow, wide : int
         Rows of 2 to 100 entries, and of more: TRUST's two kinds.
     processors : int
@@ -46,41 +46,70 @@ class Facts(NamedTuple):
 
     usual: int
     longest: int
-    wedges_per_edge: float
-    edges: int = 0
+    rows: int
+    edges: int
+    wedges: int
     narrow: int = 0
     wide: int = 0
     processors: int = 1
 
+    @property
+    def wedges_per_edge(self) -> float:
+        """Entries of the list that an edge leads to, in the mean over the edges."""
+        return self.wedges / max(1, self.edges)
+
+    @property
+    def skew(self) -> float:
+        """The same over the mean row: 1 or less without hubs, for edges then lead to rows like any other."""
+        return self.wedges * self.rows / max(1, self.edges) ** 2
+
+    @property
+    def even(self) -> float:
+        """The mean row over the usual one."""
+        return self.edges / max(1, self.rows * self.usual)
+
 
 class Rule(NamedTuple):
-    """A kernel, for graphs none of whose facts is above some limits.
+    """A kernel, for graphs all of whose facts are within some ranges.
 
     Attributes
     ----------
     kernel : str
-    most : dict of str to float
-        Limits by fact; none: any graph.
+    within : dict of str to (float, float)
+        Least and most by fact; none: any graph.
     why : str
         What the plan says, with facts in braces.
     """
 
     kernel: str
-    most: dict[str, float]
+    within: dict[str, tuple[float, float]]
     why: str
 
     def fits(self, facts: Facts) -> bool:
-        """Whether no fact is above its limit."""
-        return all(getattr(facts, name) <= limit for name, limit in self.most.items())
+        """Whether every fact is within its range."""
+        return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
 
 
+FEW, SOME = 5_000_000, 10**9
+"""Wedges that are counted in about the time of some launches, and in that of building tables."""
+SMALL = "{wedges:,} wedges are few"
 ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
 RULES: dict[str, tuple[Rule, ...]] = {
     "cpu": (
-        Rule("merge", {"usual": 4}, f"{ROWS}, and walking two costs less than any table"),
+        Rule("merge", {"usual": (0, 4)}, f"{ROWS}, and walking two costs less than any table"),
         Rule("hub", {}, f"{ROWS}, and tables pay"),
     ),
-    "cuda": (Rule("hub", {}, "it takes edges, bitmaps or tables row by row"),),
+    "cuda": (
+        Rule("plain", {"usual": (0, 4)}, f"{ROWS}, and a thread walks two of them in one launch"),
+        Rule("plain", {"usual": (0, 10), "wedges": (0, FEW)}, f"{ROWS}, and {SMALL}"),
+        Rule("lstc", {"wedges": (0, FEW)}, f"{SMALL}: one launch without tables in global memory"),
+        Rule(
+            "merge", {"longest": (65, inf), "skew": (0, 1)}, f"{ROWS}, all alike: there are no hubs to have bitmaps of"
+        ),
+        Rule("bitmap", {"longest": (65, inf), "wedges": (0, SOME)}, f"{ROWS}, and hubs' bitmaps are soon filled"),
+        Rule("plain", {"edges": (0, 1 << 24), "even": (0, 0.4)}, f"{ROWS}, and the graph stays in the cache"),
+        Rule("hub", {}, f"{ROWS}, and records or tables pay"),
+    ),
 }
 """By backend; the first that fits is taken. The figures behind them stand above."""
 ORDER = "rows are cut at v, and no order made the count shorter"
@@ -95,18 +124,20 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    usual, longest, narrow, wide, processors = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
-    return Facts(usual, longest, graph.wedges / max(1, graph.edges), graph.edges, narrow, wide, processors)
+    of_rows = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
+    usual, longest, rows, narrow, wide, processors = of_rows
+    return Facts(usual, longest, rows, graph.edges, graph.wedges, narrow, wide, processors)
 
 
-def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int]:
+def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int, int]:
+    """Usual and longest row, rows in all, of 2 to 100 entries and of more, and the device's processors."""
     found, size = get_backend(backend), len(out_degree)
     if not size:
-        return 0, 0, 0, 0, found.processors()
+        return 0, 0, 0, 0, 0, found.processors()
     reached = found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1))
     usual = int((reached < USUAL * size).sum())
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
-    return usual, int(out_degree.max()), up_to_small - below_two, size - up_to_small, found.processors()
+    return usual, int(out_degree.max()), size, up_to_small - below_two, size - up_to_small, found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
@@ -150,7 +181,7 @@ def _chunks(facts: Facts | None) -> str:
     if facts is None:
         return "chunks of rows by each task's own"
     warps, blocks = teams_of(facts.processors)
-    mean = facts.edges * (1 + facts.wedges_per_edge) / max(1, facts.narrow + facts.wide)
+    mean = (facts.edges + facts.wedges) / max(1, facts.narrow + facts.wide)
     by_warp = chunk_rows(facts.narrow, mean, warps)
     by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
     return (

@@ -274,7 +274,8 @@ def test_local_vertices_are_in_their_part(bench: Bench, figures: dict[str, Figur
 
 def test_every_way_to_deal_vertices_out_is_there(figures: dict[str, Figure]):
     pytest.importorskip("pymetis")
-    assert [row["assign"] for row in rows(figures["lstc-table6"])] == ["random", "contiguous", "metis"] * 2
+    ways = ["random", "contiguous", "metis", lstc.UNDIVIDED]
+    assert [row["assign"] for row in rows(figures["lstc-table6"])] == ways * 2
     assert all(row["total"] == row["partition"] + row["kernel"] for row in rows(figures["lstc-table6"]))
 
 
@@ -286,6 +287,19 @@ def test_a_wider_tile_searches_no_more(figures: dict[str, Figure], bench: Bench)
         _, a, b = lengths(bench.block(case))
         expected = sum(-(-x // 64) * y for x, y in zip(a.tolist(), b.tolist(), strict=True)) / int(b.sum())
         assert searches[0] == pytest.approx(expected)
+
+
+def test_threads_that_a_processor_holds(emulated: Any):
+    from dasktc.bench.papers.device import occupancy
+
+    def held(block: int, shared: int = 0) -> int:
+        return occupancy("lstc", "lstc_rows", {"TILE": block, "THREADS": block}, block, shared).threads
+
+    assert held(128) == 12 * 128  # 40 registers a thread: 12 blocks of 4 warps of 1280
+    assert held(32) == 32 * 32  # no more than 32 blocks
+    assert held(1024) == 1024
+    assert held(128, 100 << 10) == 2 * 128
+    assert "40 registers, 1,024 B" in str(occupancy("lstc", "lstc_rows", {"TILE": 64, "THREADS": 64}, 64))
 
 
 # H-INDEX

@@ -65,6 +65,11 @@ class CudaDevice:
         """Run an entry point on the current stream; CuPy raises when the launch fails."""
         _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
 
+    def takes(self, kernel: str, entry: str, defines: Defines) -> tuple[int, int]:
+        """Registers a thread, and bytes of static shared memory a block, of a compiled entry point."""
+        function = _function(kernel, entry, defines, 0)
+        return int(function.num_regs), int(function.shared_size_bytes)
+
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def device() -> CudaDevice:

@@ -29,7 +29,7 @@ SMALL_ROW = 100
 """Longest row that a warp takes."""
 RESIDENT = 2
 """Thread blocks of a multiprocessor."""
-ENTRIES = 512
+ENTRIES = 1024
 """Entries that a chunk hashes and looks up, about, where rows are many."""
 TURNS = 32
 """Chunks that each team has to take, at least, where a chunk is more than one row."""

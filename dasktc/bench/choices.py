@@ -140,14 +140,15 @@ class _Counter:
 
     def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
         """Samples by kernel, taken in turns, so that what else the machine does meets all of them."""
-        warm_up = graph.options.chosen_backend == "cuda"
         samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
-        for _ in range(runs + warm_up):
+        for kernel in of if graph.options.chosen_backend == "cuda" else ():
+            self._sample(graph, kernel)  # loads the functions, and fills the memory pool
+        for _ in range(runs):
             for kernel, taken in samples.items():
                 if not taken or taken[0][0] <= HOPELESS * self.least:
                     taken.append(self._sample(graph, kernel))
                     self.least = min(self.least, taken[-1][0])
-        return [(kernel, taken[warm_up and len(taken) > 1 :]) for kernel, taken in samples.items()]
+        return list(samples.items())
 
     def _sample(self, graph: Graph, kernel: str) -> Sample:
         backend = graph.options.chosen_backend

@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from dasktc.backend import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.report import Report, Section, load, machine, versions
@@ -24,6 +26,12 @@ from dasktc.triangles import as_source
 
 __all__ = ["FILES", "GENERATED", "run"]
 
+
+def clique(vertices: int) -> Source:
+    """Every pair of so many vertices."""
+    return as_source(np.triu_indices(vertices, 1))
+
+
 GENERATED: dict[str, dict[str, Make]] = {
     "cpu": {
         "Kronecker 16": lambda: kronecker(16),
@@ -34,17 +42,18 @@ GENERATED: dict[str, dict[str, Make]] = {
         "theory 25-81-256": lambda: theory((25, 81, 256), "B1k"),
     },
     "cuda": {
-        "Kronecker 10": lambda: kronecker(10),
-        "Kronecker 14": lambda: kronecker(14),
-        "Kronecker 17": lambda: kronecker(17),
-        "Kronecker 20": lambda: kronecker(20),
-        "Kronecker 22": lambda: kronecker(22),
-        "RM 2^20": lambda: rmat(2**20, 8 * 2**20),
-        "RM 2^24": lambda: rmat(2**24, 8 * 2**24),
+        **{f"Kronecker {scale}": partial(kronecker, scale) for scale in (10, 12, 14, 17, 18, 19, 20, 22)},
+        **{f"RM 2^{wide}": partial(rmat, 2**wide, 8 * 2**wide) for wide in (16, 18, 20, 22, 24)},
         "RA 10^6": lambda: random_graph(10**6, 10**7),
         "RA 10^7": lambda: random_graph(10**7, 10**8),
         "random, degree 4": lambda: random_graph(2 * 10**7, 4 * 10**7),
+        "random, degree 40": lambda: random_graph(10**6, 2 * 10**7),
+        "random, degree 60": lambda: random_graph(10**6, 3 * 10**7),
         "random, degree 100": lambda: random_graph(10**6, 5 * 10**7),
+        "random 10^5, degree 100": lambda: random_graph(10**5, 5 * 10**6),
+        "random 10^5, degree 400": lambda: random_graph(10**5, 2 * 10**7),
+        "random 10^4, degree 400": lambda: random_graph(10**4, 2 * 10**6),
+        "clique 1500": lambda: clique(1500),
         "torus 50³": lambda: grid3d(50),
         "torus 300³": lambda: grid3d(300),
         "theory 25-81-256": lambda: theory((25, 81, 256), "B1k"),
@@ -204,9 +213,9 @@ def _seconds(found: dict[str, Measured], backend: str, what: str) -> Section:
 
 
 def _facts(found: dict[str, Measured]) -> Section:
-    rows: list[Any] = [[name, *of.facts] for name, of in found.items()]
-    forms = {"wedges_per_edge": ".2f"}
-    columns = {"graph": "", **{name: forms.get(name, ",d") for name in Facts._fields}}
+    derived = ("wedges_per_edge", "skew", "even")
+    rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in found.items()]
+    columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
     notes = [
         "usual: entries of a row that 99 % of the rows do not exceed; narrow, wide: rows of 2 to 100 entries, of more"
     ]

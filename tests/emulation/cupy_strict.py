@@ -406,6 +406,7 @@ class RawModule:
 
 class _Function:
     max_dynamic_shared_size_bytes = 48 << 10
+    num_regs, shared_size_bytes = 40, 1 << 10
 
     def __init__(self, code, name):
         self._code, self._name = code, name
@@ -454,7 +455,12 @@ class Device:
     """The only one."""
 
     id = 0
-    attributes = {"MultiProcessorCount": HostDevice.processors}  # noqa: RUF012
+    attributes = {  # noqa: RUF012
+        "MultiProcessorCount": HostDevice.processors,
+        "MaxThreadsPerMultiProcessor": 2048,
+        "MaxRegistersPerMultiprocessor": 1 << 16,
+        "MaxSharedMemoryPerMultiprocessor": 228 << 10,
+    }
     compute_capability = "90"
 
     def __init__(self, device=None):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from dasktc.backend import launch
 from dasktc.backend.device import Launch, describe
 from dasktc.csr import BlockTask
 
-__all__ = ["binning_seconds", "launch_of"]
+__all__ = ["Occupancy", "binning_seconds", "launch_of", "occupancy"]
+
+WARP_REGISTERS = 256
+"""Registers come to a warp in multiples of so many."""
+RESERVED = 1 << 10
+"""Bytes of shared memory that the system takes of a block."""
+MOST_BLOCKS = 32
+"""Of a multiprocessor."""
 
 
 def binning_seconds(task: BlockTask, kernel: str) -> float:
@@ -48,3 +55,53 @@ def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None
     device, known = cuda.device(), launch.KERNELS[kernel]
     totals = device.array.zeros(4, dtype="uint64")
     return Launch(device, task, describe(device, task), totals, launch.defines(kernel, macros), known.file)
+
+
+class Occupancy(NamedTuple):
+    """What a kernel's block takes, and how many threads a multiprocessor holds of it.
+
+    Attributes
+    ----------
+    registers : int
+        A thread.
+    shared : int
+        Bytes a block.
+    threads, most : int
+        That a multiprocessor holds at a time, and that it could hold.
+    """
+
+    registers: int
+    shared: int
+    threads: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.threads:,} of {self.most:,} threads a processor ({self.registers} registers, {self.shared:,} B)"
+
+
+def occupancy(kernel: str, entry: str, macros: dict[str, int], block: int, shared: int = 0) -> Occupancy:
+    """Work the occupancy out from the compiled function's registers and shared memory.
+
+    Parameters
+    ----------
+    kernel, entry : str
+    macros : dict of str to int
+    block : int
+        Threads of it.
+    shared : int
+        Bytes of its dynamic shared memory.
+    """
+    from dasktc.backend import cuda
+
+    device = cuda.device()
+    registers, static = device.takes(launch.KERNELS[kernel].file, entry, launch.defines(kernel, macros))
+    limits: dict[str, int] = device.array.cuda.Device().attributes
+    warps, most = block // 32, int(limits["MaxThreadsPerMultiProcessor"])
+    of_a_warp = -(-32 * max(1, registers) // WARP_REGISTERS) * WARP_REGISTERS
+    blocks = min(
+        most // block,
+        int(limits["MaxRegistersPerMultiprocessor"]) // (of_a_warp * warps),
+        int(limits["MaxSharedMemoryPerMultiprocessor"]) // (static + shared + RESERVED),
+        MOST_BLOCKS,
+    )
+    return Occupancy(registers, static + shared, blocks * block, most)

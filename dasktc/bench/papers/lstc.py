@@ -14,13 +14,14 @@ import numpy as np
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench, lengths
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
-from dasktc.csr import OrientedCSR
 from dasktc.options import ASSIGNMENTS, Options
 from dasktc.tasks import Direct
 from dasktc.triangles import build
 
 __all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
 
+UNDIVIDED = "tcstream, undivided"
+"""What stands for TriCore in table 6."""
 PARTS, DEALT = 4, 2
 """Parts of tables 3 and 4, and of table 6."""
 WIDTHS = (64, 128, 256, 512, 1024)
@@ -96,7 +97,11 @@ def assignments(bench: Bench) -> Figure:
     figure = Figure(
         f"{DEALT} parts, by how vertices are dealt out to them (LSTC, table 6; {clock})",
         {"graph": "", "assign": "", "partition": ".3f", "kernel": ".4f", "total": ".3f"},
-        notes=["partition: the stages plan and blocks; kernel lstc, parts one after another; TriCore is not here"],
+        notes=[
+            "partition: the stages plan and blocks; kernel lstc, parts one after another",
+            f"{UNDIVIDED}: TriCore's method, a binary search an edge with the top of the search tree in shared memory, "
+            "by kernel tcstream on the whole graph; TriCore's own partition of its edge list is not here",
+        ],
     )
     for case in bench.cases[: 2 if bench.quick else None]:
         for how in ASSIGNMENTS:
@@ -105,15 +110,17 @@ def assignments(bench: Bench) -> Figure:
                 continue
             partition, kernel = _dealt(bench, case, how)
             figure.rows.append([case.name, how, partition, kernel, partition + kernel])
+        partition, kernel = _whole(bench, case)
+        figure.rows.append([case.name, UNDIVIDED, partition, kernel, partition + kernel])
     rows: dict[tuple[Any, Any], list[Any]] = {(row[0], row[1]): row[2:] for row in figure.rows}
     names = list(dict.fromkeys(str(row[0]) for row in figure.rows))
     series: dict[str, Any] = {
         f"{how}, {what}": [rows[name, how][k] if (name, how) in rows else None for name in names]
-        for how in ASSIGNMENTS
+        for how in (*ASSIGNMENTS, UNDIVIDED)
         for k, what in enumerate(("partition", "kernel"))
     }
     figure.plot = Plot("bars", names, series, "", clock, log=True)
-    figure.statements = _dealt_said(names, rows)
+    figure.statements = [*_dealt_said(names, rows), _against_tricore(names, rows, bench.cuda)]
     return figure
 
 
@@ -127,12 +134,20 @@ def _no_metis(bench: Bench, case: Case) -> str:
 
 def _dealt(bench: Bench, case: Case, how: str) -> tuple[float, float]:
     """Seconds of partitioning and of the kernel."""
+    return _partitioned(bench, case, Options(bench.backend, "lstc", "proxy", DEALT, 1, assign=how), f"parts by {how}")
+
+
+def _whole(bench: Bench, case: Case) -> tuple[float, float]:
+    """The same of TriCore's method."""
+    return _partitioned(bench, case, Options(bench.backend, "tcstream", "whole", splits=1), "undivided")
+
+
+def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple[float, float]:
     clock = _Clock(bench.cuda)
-    options = Options(bench.backend, "lstc", "proxy", DEALT, 1, assign=how)
     graph = build(Direct(), case.source(), options, clock)
     clock("count", 0, 1)
     result = graph.triangle_count()
-    bench.check(case, f"lstc, parts by {how}", result.triangles)
+    bench.check(case, f"{options.kernel}, {what}", result.triangles)
     partition = clock.seconds["plan"] + clock.seconds["blocks"]
     return partition, sum(record.count.seconds for record in result.records)
 
@@ -154,6 +169,18 @@ def _dealt_said(names: list[str], rows: dict[tuple[Any, Any], list[Any]]) -> lis
     ]
 
 
+def _against_tricore(names: list[str], rows: dict[tuple[Any, Any], list[Any]], cuda: bool) -> Statement:
+    """LSTC's kernel and TriCore's method; what the latter is, the table's notes say."""
+    paper = "the kernel on contiguous parts is faster than TriCore's on most graphs (3 of 5; 0.4 to 2.1 times)"
+    pairs = [(rows[name, UNDIVIDED][1], rows[name, "contiguous"][1]) for name in names]
+    ratios = [theirs / ours for theirs, ours in pairs if ours]
+    if not cuda or not ratios:
+        return Statement(paper, f"{NEEDS_GPU}: on the CPU both are one method, without tiles or cached trees")
+    faster = sum(ratio > 1 for ratio in ratios)
+    here = f"than its method: {spread(ratios)} times as fast, faster on {faster} of {len(ratios)}"
+    return Statement(paper, here, 2 * faster > len(ratios))
+
+
 # figure 7
 
 
@@ -167,10 +194,13 @@ def tile_width(bench: Bench) -> Figure:
         notes=["order degree; " + ("a tile of as many entries as the block has threads, as in the paper" if bench.cuda
                else f"every wedge is searched once a tile; what shared memory costs, and time: {NEEDS_GPU}")],
     )  # fmt: skip
+    searched: dict[str, list[float]] = {}
     for case in bench.cases:
         block = bench.block(case)
-        long = float((np.bincount(lengths(block)[0], minlength=block.rows) > 128).mean()) if block.edges else 0.0
-        figure.rows.append([case.name, long, *(_timed(bench, case) if bench.cuda else tiled_probes(block))])
+        u, a, b = lengths(block)
+        long = float((np.bincount(u, minlength=block.rows) > 128).mean()) if block.edges else 0.0
+        searched[case.name] = tiled_probes(a, b)
+        figure.rows.append([case.name, long, *(_timed(bench, case) if bench.cuda else searched[case.name])])
     values: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
     up = "time over 128" if bench.cuda else "searches a wedge"
     figure.plot = Plot("lines", [str(w) for w in WIDTHS], dict(values), "vertices in shared memory", up, one=True)
@@ -184,15 +214,31 @@ def tile_width(bench: Bench) -> Figure:
             gain[most] > 1 if gain else None,
             counted=not bench.cuda,
         ),
-        Statement(
-            wider,
-            ", ".join(f"{n} {spread(v[2:])}" for n, v in values.items()),
-            all(min(v[2:]) > 1 for v in values.values()),
-        )
+        Statement(wider, f"times 128: {_wider(values, searched)}; {_held()}", _all_slower(values))
         if bench.cuda
         else Statement(wider, f"{NEEDS_GPU}; beyond 128 searches fall by {_saved(values):.1f} % at most"),
     ]
     return figure
+
+
+def _all_slower(values: dict[str, list[Any]]) -> bool:
+    return all(min(v[2:]) > 1 for v in values.values())
+
+
+def _wider(times: dict[str, list[Any]], searched: dict[str, list[float]]) -> str:
+    """Times beyond 128, and why: the searches of a wedge fall where rows are longer than a tile."""
+    return ", ".join(
+        f"{name} {spread(v[2:])} (searches a wedge {searched[name][1]:.2f} at 128, {searched[name][-1]:.2f} at 1024)"
+        for name, v in times.items()
+    )
+
+
+def _held() -> str:
+    """Threads that a multiprocessor holds, by width."""
+    from dasktc.bench.papers.device import occupancy
+
+    held = {w: occupancy("lstc", "lstc_rows", {"TILE": w, "THREADS": w}, w) for w in WIDTHS}
+    return "; ".join(f"{width} wide: {of}" for width, of in held.items())
 
 
 def _saved(values: dict[str, list[Any]]) -> float:
@@ -205,14 +251,13 @@ def _timed(bench: Bench, case: Case) -> list[float]:
     return [s / seconds[WIDTHS.index(128)] for s in seconds]
 
 
-def tiled_probes(block: OrientedCSR) -> list[float]:
+def tiled_probes(a: Any, b: Any) -> list[float]:
     """Searches in tiles over wedges, by width: Σ |row(v)| ⌈|row(u)| / width⌉ over Σ |row(v)|.
 
     Parameters
     ----------
-    block : OrientedCSR
-        A whole graph.
+    a, b : array of int64, shape (edges,)
+        |row(u)| and |row(v)| of each edge (u, v).
     """
-    _, a, b = lengths(block)
     wedges = int(b.sum())
     return [int((b * -(-a // width)).sum()) / wedges if wedges else 1.0 for width in WIDTHS]

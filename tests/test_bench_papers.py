@@ -21,6 +21,7 @@ from oracle import multigraphs, triangles
 
 from dasktc.bench.papers import (
     fox,
+    fox_memory,
     hindex,
     loops,
     lstc,
@@ -224,6 +225,45 @@ def test_warps_take_all_work_and_no_less_than_their_longest_edge(work: list[int]
         steps = fox._warps(array, threads)
         assert 32 * int(steps.sum()) >= sum(work)
         assert int(steps.max(initial=0)) == max((-(-w // threads) for w in work), default=0)
+
+
+@given(multigraphs(), st.sampled_from([1, 4, 32, 256]))
+def test_sectors_are_those_of_lanes_that_bisect_in_step(edges: list[tuple[int, int]], threads: int):
+    of = block(edges)
+    assert fox_memory.sectors_a_search(of, threads) == pytest.approx(read_by_lanes(of, threads))
+
+
+def read_by_lanes(of: OrientedCSR, threads: int) -> float:
+    """Sectors a search, lane by lane: each lane's reads in step, then what is distinct."""
+    first, columns = of.offsets.tolist(), of.columns.tolist()
+    pairs = []
+    for u in range(of.rows):
+        for p in range(first[u], first[u + 1]):
+            v = columns[p]
+            lists = [(first[u], p), (first[v], first[v + 1])]
+            few, many = sorted(lists, key=lambda ends: ends[1] - ends[0])
+            if few[0] < few[1]:
+                pairs.append((few, many))
+    pairs.sort(key=lambda pair: (pair[0][1] - pair[0][0] - 1).bit_length())
+    parts = [(*pair, part) for pair in pairs for part in range(threads)]
+    sectors = searches = 0
+    for warp in range(0, len(parts), 32):
+        reads: list[dict[tuple[int, int], int]] = []
+        for few, many, part in parts[warp : warp + 32]:
+            share = -(-(few[1] - few[0]) // threads)
+            low, mine = many[0], {}
+            for turn, place in enumerate(range(few[0] + part * share, min(few[0] + (part + 1) * share, few[1]))):
+                mine[turn, 0], high, step = place, many[1], 1
+                while low < high:
+                    mine[turn, step], middle, step = (low + high) // 2, (low + high) // 2, step + 1
+                    low, high = (middle + 1, high) if columns[middle] < columns[place] else (low, middle)
+                if low < many[1]:
+                    mine[turn, 99] = low
+                searches += 1
+            reads.append(mine)
+        for moment in set().union(*reads):
+            sectors += len({mine[moment] // 8 for mine in reads if moment in mine})
+    return sectors / searches if searches else 0.0
 
 
 def test_work_of_a_search_is_the_shorter_list(bench: Bench):

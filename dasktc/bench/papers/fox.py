@@ -12,6 +12,7 @@ import numpy as np
 
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays, lengths
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
+from dasktc.bench.papers.fox_memory import sectors_a_search
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import binning_seconds
 from dasktc.csr import OrientedCSR
@@ -43,6 +44,7 @@ def log_tpi(bench: Bench) -> Figure:
         figure.notes += [
             f"steps: the longer of all warps' steps over {RESIDENT:,} resident warps, and of the longest warp's",
             f"a step: 32 lanes make a search each; all in the order of LRB bins; time {NEEDS_GPU}",
+            "a search waits for memory too: the statements name the 32-byte sectors that it reads, bisection in step",
         ]
     for case in bench.cases:
         grown, static = _timed(bench, case) if bench.cuda else schedule(bench.block(case))
@@ -52,7 +54,20 @@ def log_tpi(bench: Bench) -> Figure:
     series: dict[str, Any] = {f"static {threads}": values for threads, values in ratios.items()}
     figure.plot = Plot("bars", bench.names, series, "", "Log-TPI over static", log=True, one=True)
     figure.statements = [replace(said, counted=not bench.cuda) for said in _threads_said(figure.rows)]
+    if not bench.cuda:
+        figure.statements[-1] = _with_sectors(bench, figure.statements[-1])
     return figure
+
+
+def _with_sectors(bench: Bench, said: Statement) -> Statement:
+    """Beside the best number by steps, the one that reads least."""
+    read = {case.name: [sectors_a_search(bench.block(case), threads) for threads in STATIC] for case in bench.cases}
+    texts = [
+        f"{name} {' / '.join(f'{n:.1f}' for n in of)}, least with {STATIC[of.index(min(of))]}"
+        for name, of in read.items()
+    ]
+    counts = " / ".join(map(str, STATIC))
+    return replace(said, here=f"by steps: {said.here}; sectors a search with {counts}: {'; '.join(texts)}")
 
 
 def _threads_said(rows: list[list[Any]]) -> list[Statement]:

@@ -386,15 +386,22 @@ def test_steps_in_turn_add_up(figures: dict[str, Figure]):
 
 
 def test_the_next_blocks_are_read_while_one_task_counts():
-    began = {k: threading.Event() for k in range(4)}
+    began = {k: threading.Event() for k in range(1, 5)}
 
     def fetch(k: int) -> int:
         began[k].set()
         return k
 
-    for k in tcstream._ahead(fetch, list(began)):
+    for k in tcstream._ahead(map(fetch, began)):
         assert k + 1 not in began or began[k + 1].wait(10)
         assert k + 2 not in began or not began[k + 2].is_set()
+
+
+def test_a_pipeline_is_as_long_as_its_slowest_step_and_what_cannot_overlap():
+    steps = tcstream.Steps([1, 1, 1], [2, 2, 2], [5, 5, 5], 30.0, 0)
+    assert (steps.longest, steps.pipeline) == (15, 1 + 2 + 15)
+    assert tcstream.Steps([9, 1], [1, 1], [1, 1], 0.0, 0).pipeline == 9 + 1 + 1 + 1
+    assert tcstream.Steps([2, 2, 2], [2, 2, 2], [0, 0, 0], 0.0, 0).slowed(steps) == [2, 1, 0]
 
 
 # directions

@@ -23,6 +23,7 @@ from dasktc.bench.papers import (
     fox,
     fox_memory,
     hindex,
+    lanes,
     loops,
     lstc,
     run,
@@ -190,15 +191,15 @@ def test_warp_steps_are_those_of_lists_dealt_by_hand(edges: list[tuple[int, int]
     of = block(edges)
     row = neighbours(of)
 
-    def rounds(lanes: int) -> int:
-        teams, steps = 32 // lanes, 0
+    def rounds(width: int) -> int:
+        teams, steps = 32 // width, 0
         for entries in row:
-            busy = [sum(-(-len(row[v]) // lanes) for v in entries[team::teams]) for team in range(teams)]
+            busy = [sum(-(-len(row[v]) // width) for v in entries[team::teams]) for team in range(teams)]
             steps += max(busy)
         return steps
 
     together = sum(-(-sum(len(row[v]) for v in entries) // 32) for entries in row)
-    found = trust_balance.warp_steps(of)
+    found = lanes.warp_steps(lanes.lists_of(of))
     assert found == {
         "WC": rounds(32),
         "SW (8)": rounds(8),
@@ -207,6 +208,64 @@ def test_warp_steps_are_those_of_lists_dealt_by_hand(edges: list[tuple[int, int]
         "VC": together,
     }
     assert found["VC"] <= found["WC"]
+
+
+def lists(first: list[int], size: list[int]) -> lanes.Lists:
+    return lanes.Lists(*(np.array(of) for of in ([0] * len(size), range(len(size)), first, size)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=8), st.sampled_from([8, 16, 32]))
+def test_sectors_are_those_of_every_step(ends: list[tuple[int, int]], width: int):
+    of = lists(*map(list, zip(*ends, strict=True))) if ends else lists([], [])
+    steps = [range(a + k, min(a + k + width, a + n)) for a, n in ends for k in range(0, n, width)]
+    assert lanes.sectors(of, width) == sum(len({place // 8 for place in step}) for step in steps)
+    assert lanes.sectors(of, 0) == sum(len({place // 8 for place in range(a, a + n)}) for a, n in ends)
+
+
+def test_idle_lanes_are_those_without_an_entry():
+    assert lanes.idle_lanes(lists([0, 0, 0], [32, 16, 0])) == pytest.approx(0.25)
+    assert lanes.idle_lanes(lists([], [])) == 0
+
+
+def test_lists_of_a_large_graph_are_those_of_some_rows(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    of = bench.block(bench.cases[0], "collective")
+    every = lanes.lists_of(of)
+    assert len(every.row) == of.edges
+    monkeypatch.setattr(lanes, "SAMPLE", of.edges // 3)
+    some = lanes.lists_of(of)
+    assert 0.2 * of.edges < len(some.row) < 0.7 * of.edges
+    degree = np.diff(of.offsets)
+    assert all((some.row == row).sum() == degree[row] for row in np.unique(some.row))
+    columns = of.columns[of.offsets[some.row] + some.place]
+    assert (some.size == degree[columns]).all()
+    assert (some.first == of.offsets[columns]).all()
+
+
+def test_hot_lines_serve_nine_tenths_of_the_lists(bench: Bench):
+    case = bench.cases[0]
+    asked = Counter(int(v) // 16 for v in bench.block(case, "indegree").columns)
+    served, lines = 0, 0
+    while served < 0.9 * sum(asked.values()):
+        served, lines = served + asked.most_common()[lines][1], lines + 1
+    assert lanes.hot_bytes(bench, case, "indegree") == 128 * lines
+
+
+def test_reads_a_lookup_are_those_of_the_levels(bench: Bench):
+    case = bench.cases[0]
+    reads = int(loops.level_reads(bench.task(case, "collective"), 5).sum())
+    lookups = loops.hashed(bench.task(case, "collective"), loops.LOOK_UP).wedges
+    assert lanes.reads_a_lookup(bench, case, "collective") == pytest.approx(reads / lookups)
+
+
+def test_why_tasks_take_unlike_times():
+    probes = np.array([1000, 2000, 3000, 4000])
+    told = trust_balance._why_unlike(np.tile(2e-3 + 1e-6 * probes, (3, 1)), probes, 2)
+    assert told == (
+        "a task takes 4.500 ms, 2.000 ms of it without any probe, probes tell 100 % of the differences, the same task "
+        "differs 1.00 to 1.00 times from run to run, the first split 0.80 times the second"
+    )
+    noisy = np.array([[1.0, 1.0], [2.0, 3.0], [4.0, 1.0]])
+    assert "differs 3.50 to 4.00 times" in trust_balance._why_unlike(noisy, np.array([5, 5]), 1)
 
 
 def test_imbalances_are_at_least_one(figures: dict[str, Figure]):

@@ -336,6 +336,42 @@ def test_full_buckets_pass_entries_on(variant, vertices, stride, reverse, monkey
 
 
 @emulated
+@pytest.mark.parametrize("virtual", [0, 1])
+def test_reads_are_entries_of_buckets(virtual):
+    """Three layers without a triangle: every lookup compares all that its bucket holds."""
+    rng = np.random.default_rng(2)
+    rows = {u: sorted(rng.choice(60, 20, replace=False).tolist()) for u in range(60, 120)}
+    rows |= {u: sorted((60 + rng.choice(60, 25, replace=False)).tolist()) for u in range(120, 180)}
+    edges = [(u, v) for u, row in rows.items() for v in row]
+    (task,) = tasks(edges, 180)
+    buckets = {u: Counter(w % 32 for w in row) for u, row in rows.items()}
+    reads = sum(buckets[u][w % 32] for u, v in edges for w in rows.get(v, ()))
+    count = launch.count(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1})
+    assert count[:3] == (0, wedges_of(edges), reads)
+
+
+@emulated
+@pytest.mark.parametrize("chunk", [0, 1, 5])
+def test_rows_are_taken_in_chunks(chunk, monkeypatch):
+    """By themselves, several at a time where rows are many and short; as many as they are told otherwise."""
+    monkeypatch.setattr(launch_trust, "TURNS", 2)
+    edges = random_edges(3000, 9000, 3)
+    (task,) = tasks(edges, 3000)
+    device, taken = HostDevice(), {}
+
+    def noted(kernel, entry, defines, grid, block, values, shared=0):
+        if entry == "trust_warp":
+            taken[entry] = int(values[-2]), grid * block // 32
+        HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
+
+    device.launch = noted
+    found = launch.count(device, task, "trust", FEW | {"chunk": chunk})
+    assert found[:2] == (triangles_of(edges), wedges_of(edges))
+    size, teams = taken["trust_warp"]
+    assert size == chunk or (chunk == 0 and 1 < size <= 3000 // (2 * teams))
+
+
+@emulated
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 @pytest.mark.parametrize("variant", ["hindex", "hindex tiny", "hindex of the longer list"])
 def test_full_buckets_of_short_lists_pass_entries_on(variant, reverse, monkeypatch):

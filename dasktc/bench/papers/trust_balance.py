@@ -7,21 +7,20 @@ counted on the graphs' real rows, and said to be counts.
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 
-from dasktc.bench.papers.bench import Bench, host_arrays, lengths
+from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.lanes import at_most, held, lists_of, warp_steps
 from dasktc.csr import OrientedCSR
 from dasktc.graph import Graph
 
-__all__ = ["combinations", "imbalance", "warp_steps"]
+__all__ = ["combinations", "imbalance"]
 
-WARP = 32
-LANES = (32, 8, 16)
 METHODS = ("WC", "SW (8)", "SW (16)", "PC", "VC")
 TIMED = {
     "WC": {"VC": 0},
@@ -48,20 +47,43 @@ def combinations(bench: Bench) -> Figure:
     )
     if not bench.cuda:
         figure.notes.append("a step: 32 lanes look up an entry each, or copy one; PC copies every list by warps first")
+    reasons, single = [], []
     for case in bench.cases:
         block = bench.block(case, "collective")
-        of = _seconds(bench, case) if bench.cuda else warp_steps(block)
-        mean = float(lengths(block)[2].mean()) if block.edges else 0.0
+        of, mean = _seconds(bench, case) if bench.cuda else _steps(block)
         figure.rows.append([case.name, mean, *(of["WC"] / of[method] if of[method] else None for method in METHODS)])
+        if bench.cuda:
+            reasons.append(at_most(bench, case, "collective", of["WC"]))
+            single.append(_in_single_rows(bench, case))
     speeds: dict[str, list[Any]] = {m: [row[2 + k] for row in figure.rows] for k, m in enumerate(METHODS)}
     figure.plot = Plot("bars", bench.names, dict(speeds), "", "over a warp a list", one=True)
     averages = {m: geometric_mean([s for s in speeds[m] if s]) for m in METHODS if any(speeds[m])}
     figure.statements = [replace(said, counted=not bench.cuda) for said in _layouts_said(averages, speeds)]
+    if bench.cuda:
+        virtual, _, subwarps, _ = figure.statements
+        alone = geometric_mean(single)
+        why = f"; {alone:.2f} where rows are taken one at a time; fewer idle lanes could bring {', '.join(reasons)}"
+        figure.statements[0] = replace(virtual, here=virtual.here + why)
+        figure.statements[2] = replace(subwarps, here=f"{subwarps.here}; {held()}")
     return figure
 
 
-def _seconds(bench: Bench, case: Case) -> dict[str, float]:
-    return {name: bench.count(case, "collective", "trust", macros).seconds for name, macros in TIMED.items()}
+def _seconds(bench: Bench, case: Case) -> tuple[dict[str, float], float]:
+    """Seconds by layout, and the mean entries of a list."""
+    counts = {name: bench.count(case, "collective", "trust", macros) for name, macros in TIMED.items()}
+    mean = counts["WC"].wedges / max(1, bench.block(case, "collective").edges)
+    return {name: count.seconds for name, count in counts.items()}, mean
+
+
+def _in_single_rows(bench: Bench, case: Case) -> float:
+    """The speed of virtual combination over a warp a list, where a team takes one row at a time."""
+    before, after = (bench.count(case, "collective", "trust", {"VC": way, "chunk": 1}).seconds for way in (0, 1))
+    return before / after
+
+
+def _steps(block: OrientedCSR) -> tuple[dict[str, int], float]:
+    lists = lists_of(block)
+    return warp_steps(lists), float(lists.size.mean()) if len(lists.size) else 0.0
 
 
 def _layouts_said(averages: dict[str, float], speeds: dict[str, list[Any]]) -> list[Statement]:
@@ -73,41 +95,6 @@ def _layouts_said(averages: dict[str, float], speeds: dict[str, list[Any]]) -> l
         Statement("subwarps of 8 and 16: 1.40 and 1.45 times", sub, min(averages["SW (8)"], averages["SW (16)"]) > 1),
         Statement("which subwarp is best differs from graph to graph", f"best: {', '.join(best)}", len(set(best)) == 2),
     ]
-
-
-def warp_steps(block: OrientedCSR) -> dict[str, int]:
-    """Steps of all warps, a warp a row, by layout of its lists.
-
-    Parameters
-    ----------
-    block : OrientedCSR
-        A whole graph.
-
-    Returns
-    -------
-    dict of str to int
-    """
-    u, _, size = lengths(block)
-    offsets = host_arrays(block)[0]
-    steps = {lanes: _rounds(u, np.arange(len(u)) - offsets[u], size, lanes) for lanes in LANES}
-    rows = np.bincount(u, size, minlength=block.rows).astype("int64") if len(u) else np.zeros(1, "int64")
-    together = int(-(-rows // WARP).sum())
-    return {
-        "WC": steps[32],
-        "SW (8)": steps[8],
-        "SW (16)": steps[16],
-        "PC": steps[32] + together,
-        "VC": together,
-    }
-
-
-def _rounds(u: Any, place: Any, size: Any, lanes: int) -> int:
-    """Steps where subwarps take a row's lists in turn, each its own, and wait for each other at the end of the row."""
-    teams = WARP // lanes
-    if not len(u):
-        return 0
-    busy = np.bincount(u * teams + place % teams, -(-size // lanes), minlength=(int(u.max()) + 1) * teams)
-    return int(busy.reshape(-1, teams).max(axis=1).sum())
 
 
 # table 6
@@ -124,41 +111,67 @@ def imbalance(bench: Bench) -> Figure:
             "kernel trust, order collective, partition hash2d",
         ],
     )
+    reasons = []
     for case in bench.cases[:2]:
         for n, m in shapes:
             graph = bench.prepared(case, partition="hash2d", parts=n, splits=m, kernel="trust", reorder="collective")
-            time, work = _task_ratios(graph, max(3, bench.runs))
+            seconds, probes = _task_times(graph, max(3, bench.runs))
+            time, work = _over_least(np.median(seconds, axis=0).tolist()), _over_least(probes.tolist())
             figure.rows.append([case.name, n, m, n**3 * m, time, work, graph.plan.space_imbalance])
+        reasons.append(f"{case.name} at n = {n}, m = {m}: {_why_unlike(seconds, probes, m)}")
     names = [case.name for case in bench.cases[:2]]
     spaces = {name: [row[6] for row in figure.rows if row[0] == name] for name in names}
     works = {f"{name}, work": [row[5] for row in figure.rows if row[0] == name] for name in names}
     places = [f"n={n} m={m}" for n, m in shapes]
     series: dict[str, Any] = works | {f"{name}, space": values for name, values in spaces.items()}
     figure.plot = Plot("bars", places, series, "", "largest / smallest", one=True)
-    figure.statements = _imbalance_said(figure.rows)
+    figure.statements = _imbalance_said(figure.rows, "; ".join(reasons))
     return figure
 
 
-def _task_ratios(graph: Graph, runs: int) -> tuple[float | None, float | None]:
-    """Seconds and probes of the largest over those of the smallest task."""
-    counts = [graph.triangle_count().records for _ in range(runs)]
-    seconds = [median(record.count.seconds for record in of) for of in zip(*counts, strict=True)]
-    probes = [record.count.probes for record in counts[0]]
-    return _over_least(seconds), _over_least(probes)
+def _task_times(graph: Graph, runs: int) -> tuple[Any, Any]:
+    """Seconds, shape (runs, tasks), and probes of each task."""
+    counts = [sorted(graph.triangle_count().records) for _ in range(runs)]
+    seconds = np.array([[record.count.seconds for record in of] for of in counts])
+    return seconds, np.array([record.count.probes for record in counts[0]])
+
+
+def _why_unlike(seconds: Any, probes: Any, splits: int) -> str:
+    """What a task's time is besides its work: what it takes with none of it, and how it differs from run to run.
+
+    Parameters
+    ----------
+    seconds : array, shape (runs, tasks)
+    probes : array, shape (tasks,)
+    splits : int
+        The tasks of a triple follow each other.
+    """
+    typical = np.median(seconds, axis=0)
+    slope, fixed = np.polyfit(probes, typical, 1) if np.ptp(probes) else (0.0, float(typical.mean()))
+    spread_of = typical.var()
+    told = 1 - float((typical - fixed - slope * probes).var()) / spread_of if spread_of else 1.0
+    again = seconds.max(axis=0) / np.maximum(seconds.min(axis=0), 1e-9)
+    first = typical.reshape(-1, splits)
+    sampled = f", the first split {first[:, 0].sum() / first[:, 1].sum():.2f} times the second" if splits == 2 else ""
+    return (
+        f"a task takes {1e3 * typical.mean():.3f} ms, {1e3 * max(0.0, fixed):.3f} ms of it without any probe, probes "
+        f"tell {100 * told:.0f} % of the differences, the same task differs {np.median(again):.2f} to "
+        f"{again.max():.2f} times from run to run{sampled}"
+    )
 
 
 def _over_least(values: list[Any]) -> float | None:
     return max(values) / min(values) if min(values) else None
 
 
-def _imbalance_said(rows: list[list[Any]]) -> list[Statement]:
+def _imbalance_said(rows: list[list[Any]], why: str) -> list[Statement]:
     limit = "1.7 of a partition by ranges"
     space, work, time = ([row[k] for row in rows if row[k] is not None] for k in (6, 5, 4))
     return [
         Statement(f"space IR 1.01 to 1.06 at n = 8, against the {limit}", spread(space), max(space, default=9) < 1.7),
         Statement(
             f"time IR 1.11 to 1.12 at n = 8, m = 1 and 2, against the {limit}",
-            f"time {spread(time)}, work {spread(work)}",
+            f"time {spread(time)}, work {spread(work)}; {why}",
             max(time, default=9) < 1.7 and len(time) == len(rows),
         ),
     ]

@@ -262,7 +262,8 @@ def test_why_tasks_take_unlike_times():
     told = trust_balance._why_unlike(np.tile(2e-3 + 1e-6 * probes, (3, 1)), probes, 2)
     assert told == (
         "a task takes 4.500 ms, 2.000 ms of it without any probe, probes tell 100 % of the differences, the same task "
-        "differs 1.00 to 1.00 times from run to run, the first split 0.80 times the second"
+        "differs 1.00 to 1.00 times from run to run, the first splits take 0.80 times as long as the second ones and "
+        "make 0.67 times the probes"
     )
     noisy = np.array([[1.0, 1.0], [2.0, 3.0], [4.0, 1.0]])
     assert "differs 3.50 to 4.00 times" in trust_balance._why_unlike(noisy, np.array([5, 5]), 1)

@@ -151,8 +151,12 @@ def _why_unlike(seconds: Any, probes: Any, splits: int) -> str:
     spread_of = typical.var()
     told = 1 - float((typical - fixed - slope * probes).var()) / spread_of if spread_of else 1.0
     again = seconds.max(axis=0) / np.maximum(seconds.min(axis=0), 1e-9)
-    first = typical.reshape(-1, splits)
-    sampled = f", the first split {first[:, 0].sum() / first[:, 1].sum():.2f} times the second" if splits == 2 else ""
+    sampled = ""
+    if splits == 2:
+        time, work = (float(of[::2].sum() / max(1e-9, of[1::2].sum())) for of in (typical, probes))
+        sampled = (
+            f", the first splits take {time:.2f} times as long as the second ones and make {work:.2f} times the probes"
+        )
     return (
         f"a task takes {1e3 * typical.mean():.3f} ms, {1e3 * max(0.0, fixed):.3f} ms of it without any probe, probes "
         f"tell {100 * told:.0f} % of the differences, the same task differs {np.median(again):.2f} to "

@@ -36,6 +36,7 @@ from dasktc.tasks import Direct
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)
+LARGER = skewed_edges(150, 2200, 1)
 KERNELS_HERE = list(launch.KERNELS)
 
 
@@ -117,10 +118,11 @@ def test_every_graph(emulated, name):
     ("kernel", "reorder", "partition"), pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION)
 )
 def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
+    """Pairwise, above 1,000 edges; below that `test_cuda_registry.py` has every combination."""
     found = dasktc.triangle_count(
-        source_of(EDGES, parts=3), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0, **partition
+        source_of(LARGER, parts=3), backend="cuda", kernel=kernel, reorder=reorder, verify=1.0, **partition
     )
-    assert found.triangles == oracle.triangles(EDGES)
+    assert (found.triangles, found.edges > 1000) == (oracle.triangles(LARGER), True)
     assert found.plan.splits == partition["splits"]
 
 
@@ -362,7 +364,7 @@ def test_bytes_an_edge(emulated, monkeypatch, recipe):
     rows, used = recipe.parts[-1].last, cupy_strict.MEMORY_USED
     before, used.moved = used.now, 0
     used.peak = before
-    graph = triangles.build(Direct(), recipe, Options(backend="cuda"))
+    graph = triangles.build(Direct(), recipe, Options(backend="cuda", kernel="hub"))
     vertices = 64 * graph.vertices + (1 << 16)
     assert used.peak - before <= 24 * rows + vertices
     assert used.now - before <= 4 * graph.edges + vertices
@@ -474,10 +476,15 @@ def test_pipeline_on_the_device(kernel, reorder):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kernel", KERNELS_HERE)
 @pytest.mark.parametrize("partition", EVERY_PARTITION, ids=str)
-def test_partitions_on_the_device(partition):
-    found = dasktc.triangle_count(source_of(EDGES, parts=3), backend="cuda", verify=1.0, **partition)
-    assert found.triangles == oracle.triangles(EDGES)
+def test_every_way_on_the_device(partition, kernel):
+    """Below 1,000 edges with every order; above it with one."""
+    for edges, orders in ((EDGES, EVERY_REORDER), (LARGER, ["degree"])):
+        for reorder in orders:
+            how = {"kernel": kernel, "reorder": reorder, **partition}
+            found = dasktc.triangle_count(source_of(edges, parts=3), backend="cuda", verify=1.0, **how)
+            assert found.triangles == oracle.triangles(edges), how
 
 
 @pytest.mark.gpu

@@ -24,6 +24,7 @@ from dasktc.backend.cpu import expected_probes
 from dasktc.backend.jit import Kernel
 from dasktc.backend.probes import expected_wedges
 from dasktc.backend.radix import FEW, sort
+from dasktc.cli import main
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 
@@ -557,8 +558,8 @@ def test_a_kernel_takes_its_own_types_only():
         intersect.merge(1.5)
 
 
-def test_one_more_kernel_is_one_line(monkeypatch):
-    """Its name counts through every door; splits of an unknown cost are cut as those of `merge`."""
+def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
+    """Its name counts through every door, the command line's too; splits of unknown cost are cut as those of `merge`."""
     toy = cpu.CpuKernel(lambda task: (*cpu.count(task, "search")[:2], 7, 0), lambda of: np.where(of.a < 0, 0, 7))
     monkeypatch.setitem(cpu.KERNELS, "toy", toy)
     edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
@@ -566,3 +567,8 @@ def test_one_more_kernel_is_one_line(monkeypatch):
     assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
     assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
     assert cpu.scratch_bytes("toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
+    (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
+    assert main(["count", str(tmp_path / "edges.txt"), "--backend", "cpu", "--kernel", "toy", "--quiet"]) == 0
+    assert capsys.readouterr().out == "1\n"
+    assert main(["count", "--help"]) == 0
+    assert "|toy|" in capsys.readouterr().out.replace("\n", "").replace(" ", "")

@@ -559,7 +559,7 @@ def test_a_kernel_takes_its_own_types_only():
 
 
 def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
-    """Its name counts through every door, the command line's too; splits of unknown cost are cut as those of `merge`."""
+    """Its name counts through every door, the command line's too; splits of unknown cost are those of `merge`."""
     toy = cpu.CpuKernel(lambda task: (*cpu.count(task, "search")[:2], 7, 0), lambda of: np.where(of.a < 0, 0, 7))
     monkeypatch.setitem(cpu.KERNELS, "toy", toy)
     edges = [(1, 0), (2, 0), (2, 1), (3, 2)]

@@ -7,8 +7,30 @@ the smallest n of `hash2d`.
 """
 
 # CPU seconds of a count, hub over merge, in degree order; rows that 99 % of the vertices do not exceed in brackets.
-# grid 70³ [4] 1.26; triangular mesh 500² [3] 1.27; wing [4] 1.12; random, degree 4 [4] 0.85 to 1.06, degree 2 [2] 1.6;
-# random, degree 8 [7] 0.34; dblp-2010 [13] 0.90; p2p-Gnutella31 [9] 0.91; amazon0601 0.40; ego-Twitter [74] 0.22.
+# torus 30³ to 70³ [4] 1.26 to 1.28; triangular mesh 200² [3] 1.35, 500² [3] 1.30; wing [4] 1.17; random, degree 2 [2]
+# 1.36 to 1.50; random, degree 4 [4] 1.27 (100 k edges) to 0.97 (2 M edges); random, degree 6 [6] 0.86 to 1.04;
+# p2p-Gnutella31 [9] 0.97; dblp-2010 [13] 0.91; amazon0601 0.60; ego-Twitter [74] 0.24; Kronecker 16 0.03. Below 20,000
+# wedges merge is faster too, by no more than 0.1 ms.
+#
+# Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
+#                             hub  bitmap   trust   merge    lstc   plain   wedges
+#   torus 300³              1.314   1.415  10.686   2.999  31.114   1.149    242 M   rows of 3
+#   p2p-Gnutella31          0.306   0.376   0.451   0.750   0.229   0.223    0.4 M
+#   email-Enron             0.875   0.407   0.425   0.836   0.259   0.596    3.8 M
+#   Kronecker 14            0.483   0.388   0.604   0.796   0.461   2.368     13 M
+#   Kronecker 19            1.819   1.582   9.485   7.260   7.203  45.384    1.7 G
+#   Kronecker 20            2.776   2.983  22.456  16.972  17.276  72.642    4.4 G
+#   RM 2^20                 0.767   1.258   1.264   1.303   2.961   0.624    107 M   even 0.36
+#   RM 2^24                10.463  26.289  16.883  18.514  60.195  12.064    2.1 G   even 0.31, 133 M edges
+#   random, degree 20       0.653   1.127   1.175   1.439   3.399   0.763     64 M   usual row 17
+#   random, degree 40       3.197   7.847   2.291   3.156   7.341   2.485    261 M   usual row 34
+#   random, degree 60       8.493  12.572   4.663   5.636  12.153   5.500    591 M   covered 0.04
+#   10^5 v., degree 400     5.615   9.459  15.976  16.344  16.239  50.812    2.7 G   covered 0.36
+#   clique 1500             1.511   0.643   3.295   5.334  36.435   276.7    561 M   covered 1
+#
+# Orders over `degree`, kernel hub, geometric means of 17 graphs on the CPU and 33 on the H200: counting with collective
+# 1.45 and 1.63, indegree 1.17 and 1.33, none 1.46 and 1.76; from source to number 1.22 and 1.21, 1.03 and 1.07, 1.09
+# and 1.11. On graphs without hubs indegree counts up to 1.2 times as fast, which making it takes back.
 
 from __future__ import annotations
 
@@ -17,6 +39,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
+from dasktc.backend.launch_hub import hub_count
 from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
 from dasktc.options import Options
 from dasktc.orient import Oriented
@@ -64,6 +87,11 @@ class Facts(NamedTuple):
         return self.wedges * self.rows / max(1, self.edges) ** 2
 
     @property
+    def covered(self) -> float:
+        """The share of the rows that `hub` and `bitmap` have bitmaps of on a GPU, at most."""
+        return hub_count(self.edges, self.rows) / max(1, self.rows)
+
+    @property
     def even(self) -> float:
         """The mean row over the usual one."""
         return self.edges / max(1, self.rows * self.usual)
@@ -90,8 +118,10 @@ class Rule(NamedTuple):
         return all(least <= getattr(facts, name) <= most for name, (least, most) in self.within.items())
 
 
-FEW, SOME = 5_000_000, 10**9
+FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
+LISTED = 64
+"""Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 SMALL = "{wedges:,} wedges are few"
 ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -103,16 +133,18 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("plain", {"usual": (0, 4)}, f"{ROWS}, and a thread walks two of them in one launch"),
         Rule("plain", {"usual": (0, 10), "wedges": (0, FEW)}, f"{ROWS}, and {SMALL}"),
         Rule("lstc", {"wedges": (0, FEW)}, f"{SMALL}: one launch without tables in global memory"),
+        Rule("trust", {"usual": (24, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
+        Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
         Rule(
-            "merge", {"longest": (65, inf), "skew": (0, 1)}, f"{ROWS}, all alike: there are no hubs to have bitmaps of"
+            "plain",
+            {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, 1 << 24)},
+            f"{ROWS}, and the graph stays in the cache",
         ),
-        Rule("bitmap", {"longest": (65, inf), "wedges": (0, SOME)}, f"{ROWS}, and hubs' bitmaps are soon filled"),
-        Rule("plain", {"edges": (0, 1 << 24), "even": (0, 0.4)}, f"{ROWS}, and the graph stays in the cache"),
         Rule("hub", {}, f"{ROWS}, and records or tables pay"),
     ),
 }
 """By backend; the first that fits is taken. The figures behind them stand above."""
-ORDER = "rows are cut at v, and no order made the count shorter"
+ORDER = "rows are cut at v; counts took 1.2 to 1.8 times as long in the others"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
@@ -159,14 +191,18 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
     kernel, why = options.kernel, f"kernel {options.kernel} as asked"
     if kernel == "auto":
         kernel, why = _kernel(options.chosen_backend, facts)
-    chosen = replace(options, kernel=kernel)
-    order = f"order {chosen.chosen_reorder}"
+    order, because = _order(options)
+    said = [why, *([_chunks(facts)] if (kernel, options.chosen_backend) == ("trust", "cuda") else [])]
+    return replace(options, kernel=kernel, reorder=order), "; ".join([*said, f"order {order}{because}"])
+
+
+def _order(options: Options) -> tuple[str, str]:
+    """The order that was asked for; else TRUST's own for its kernel, if that was asked for."""
     if options.reorder != "auto":
-        order += " as asked"
-    else:
-        order += ": TRUST's own" if chosen.chosen_reorder == "collective" else f": {ORDER}"
-    said = [why, *([_chunks(facts)] if (kernel, chosen.chosen_backend) == ("trust", "cuda") else []), order]
-    return replace(chosen, reorder=chosen.chosen_reorder), "; ".join(said)
+        return options.reorder, " as asked"
+    if options.kernel == "trust":
+        return options.chosen_reorder, ": TRUST's own"
+    return "degree", f": {ORDER}"
 
 
 def _kernel(backend: str, facts: Facts | None) -> tuple[str, str]:

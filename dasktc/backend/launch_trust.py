@@ -31,7 +31,7 @@ RESIDENT = 2
 """Thread blocks of a multiprocessor."""
 ENTRIES = 1024
 """Entries that a chunk hashes and looks up, about, where rows are many."""
-TURNS = 32
+TURNS = 8
 """Chunks that each team has to take, at least, where a chunk is more than one row."""
 
 
@@ -108,6 +108,20 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
     enough of them for ENTRIES entries, to which the addition is little. But never so many that a team has fewer
     than TURNS turns: then one that is last is late by no more than about a turn of TURNS. Rows of much work
     come alone.
+
+    Speed over one row at a time, by chunk, on an H200 (`dasktc bench papers trust-fig8`, collective order):
+
+    ============== ====== ==== ==== ==== ==== ==== ======= ==================
+    graph          rows   2    4    8    16   32   entries this rule
+    ============== ====== ==== ==== ==== ==== ==== ======= ==================
+    Kronecker 21   0.9 M  1.00 0.99 0.98 0.93 0.79 7,400   1
+    RM 2^24        15.5 M 1.43 1.74 1.80 1.80 1.83 140     7: 1.82
+    RA 10^7        9.4 M  1.51 2.09 2.25 2.21 2.17 79      12: 2.22
+    3D 300^3       27.0 M 1.65 2.28 2.89 2.96 2.96 12      85: 2.95
+    Kronecker 18   0.1 M  0.89 0.71 0.55 0.33 0.22 4,800   1
+    RM 2^20        1.0 M  1.40 1.59 1.53 1.69 1.62 116     7: 1.69
+    3D 100^3       1.0 M  1.40 1.78 1.90 2.03 1.89 12      14: about 2.0
+    ============== ====== ==== ==== ==== ==== ==== ======= ==================
 
     Parameters
     ----------

@@ -213,7 +213,7 @@ def _seconds(found: dict[str, Measured], backend: str, what: str) -> Section:
 
 
 def _facts(found: dict[str, Measured]) -> Section:
-    derived = ("wedges_per_edge", "skew", "even")
+    derived = ("wedges_per_edge", "skew", "even", "covered")
     rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in found.items()]
     columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
     notes = [

@@ -144,7 +144,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
 }
 """By backend; the first that fits is taken. The figures behind them stand above."""
-ORDER = "rows are cut at v; counts took 1.2 to 1.8 times as long in the others"
+ORDER = "rows are cut at v, and counts took 1.2 to 1.8 times as long in the others"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:

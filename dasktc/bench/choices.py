@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from dasktc.backend import hub_tables, kernels
+from dasktc.backend import hub_tables, kept, kernels
 from dasktc.choose import Facts, look
 from dasktc.errors import CountError
 from dasktc.graph import Graph
@@ -152,7 +152,8 @@ class _Counter:
 
     def _sample(self, graph: Graph, kernel: str) -> Sample:
         backend = graph.options.chosen_backend
-        hub_tables.forget()  # a count that is made once has none
+        for tables in (hub_tables, kept):
+            tables.forget()  # a count that is made once has none
         began = _now(backend)
         result = graph.triangle_count(kernel=kernel)
         seconds = _now(backend) - began

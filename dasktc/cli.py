@@ -324,7 +324,7 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
-    """What auto chooses, against every fixed choice of kernel and order."""
+    """What auto chooses, against every fixed choice of kernel, order and planner."""
     from dasktc.bench.choose import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))

@@ -68,7 +68,9 @@ def triangle_count(
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
-    kernel : {"auto", "hub", "trust", "hindex", "merge", "search", "lstc", "tcstream"}
+    kernel : str
+        "auto", or one of "hub", "trust", "hindex", "merge", "search", "lstc" and "tcstream", on a GPU also "bitmap"
+        and "plain", or a name that was added to the backend's kernels.
     partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int, optional
         n and m of the partition.

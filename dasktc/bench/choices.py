@@ -1,7 +1,7 @@
 """The choices that `auto` has, and what each takes on a graph: for `dasktc bench choose`.
 
-A fixed choice is a kernel with an order of ids, its own or another. A graph is prepared for each order, then
-counted with each kernel, in turns.
+A fixed choice is a kernel with an order of ids, its own or another, and a planner. A graph is prepared for each order
+and planner, then counted with each kernel, in turns.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices
 Make = Callable[[], Source]
 OTHER_ORDERS = (("hub", "collective"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"))
 """Orders that are not a kernel's own."""
+OTHER_PLANNERS = ("edges", "hash2d", "vertical", "proxy")
+"""With kernel `hub` and n = 2, on graphs of MOST edges: the whole graph fits wherever this is measured."""
+MOST = 1 << 24
 HOPELESS = 5.0
 """Times the fastest so far, beyond which a choice is not run again."""
 CLOSE, MOMENT = 1.1, 1e-4
@@ -33,17 +36,20 @@ CLOSE, MOMENT = 1.1, 1e-4
 
 
 class Choice(NamedTuple):
-    """A kernel with an order of ids."""
+    """A kernel with an order of ids and a planner."""
 
     kernel: str
     order: str
+    partition: str = "whole"
 
     @property
     def own(self) -> bool:
-        """Whether the order is the kernel's own."""
-        return self.order == Options(kernel=self.kernel).chosen_reorder
+        """Whether the order is the kernel's own, of a graph that is not cut."""
+        return (self.order, self.partition) == (Options(kernel=self.kernel).chosen_reorder, "whole")
 
     def __str__(self) -> str:
+        if self.partition != "whole":
+            return f"{self.kernel}, {self.partition}"
         return self.kernel if self.own else f"{self.kernel}, {self.order}"
 
 
@@ -74,14 +80,15 @@ class Measured:
 
 
 def choices(backend: str) -> list[Choice]:
-    """The fixed choices: every kernel with its own order, and some with others.
+    """The fixed choices: every kernel with its own order, and some with others and with other planners.
 
     Parameters
     ----------
     backend : {"cpu", "cuda"}
     """
     own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in kernels(backend)]
-    return own + [Choice(*other) for other in OTHER_ORDERS]
+    cut = [Choice("hub", "degree", partition) for partition in OTHER_PLANNERS]
+    return [*own, *(Choice(*other) for other in OTHER_ORDERS), *cut]
 
 
 def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
@@ -102,14 +109,16 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     """
     auto = build(Direct(), source(), Options(backend=backend))
     facts = look(Direct(), auto.prepared.graph, backend)
-    found = Measured(Choice(auto.options.kernel, auto.options.reorder), auto.edges, facts)
+    taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
+    found = Measured(taken, auto.edges, facts)
     counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
     del auto
-    for order in dict.fromkeys(choice.order for choice in choices(backend)):
-        graph, prepared = _prepared(source, order, runs, backend)
-        for kernel, samples in counted.rounds(graph, [c.kernel for c in choices(backend) if c.order == order], runs):
+    every = [choice for choice in choices(backend) if choice.partition == "whole" or found.edges <= MOST]
+    for how in dict.fromkeys(choice[1:] for choice in every):
+        graph, prepared = _prepared(source, *how, runs, backend)
+        for kernel, samples in counted.rounds(graph, [c.kernel for c in every if c[1:] == how], runs):
             count, rest = (median(sample) for sample in zip(*samples, strict=True))
-            found.count[Choice(kernel, order)], found.whole[Choice(kernel, order)] = count, prepared + rest
+            found.count[Choice(kernel, *how)], found.whole[Choice(kernel, *how)] = count, prepared + rest
     return found
 
 
@@ -174,11 +183,11 @@ def _now(backend: str) -> float:
     return time.perf_counter()
 
 
-def _prepared(source: Make, order: str, runs: int, backend: str) -> tuple[Graph, float]:
-    """Blocks in an order of ids, and the seconds that they took."""
+def _prepared(source: Make, order: str, partition: str, runs: int, backend: str) -> tuple[Graph, float]:
+    """Blocks of a planner in an order of ids, and the seconds that they took."""
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)
-        graph = build(Direct(), source(), Options(backend=backend, kernel="merge", reorder=order))
+        graph = build(Direct(), source(), Options(backend, "merge", partition, 2, reorder=order))
         samples.append(_now(backend) - began)
     return graph, median(samples)

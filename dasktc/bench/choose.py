@@ -1,4 +1,4 @@
-"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel and order on the same graphs.
+"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel, order and planner.
 
 Timed are the counting tasks alone, and everything from the source's first edge (of a file: once it is read) to the
 number, medians of `runs`: on the CPU in CPU seconds of this process, on a GPU in seconds between two events, and on
@@ -196,7 +196,9 @@ def _fixed(found: dict[str, Measured], backend: str) -> Section:
     }
     rows: list[Any] = []
     for choice in (None, *choices(backend)):
-        ratios = {name: of.ratios(choice or of.auto) for name, of in found.items()}
+        ratios = {name: of.ratios(choice or of.auto) for name, of in found.items() if (choice or of.auto) in of.count}
+        if not ratios:
+            continue
         count, whole = zip(*ratios.values(), strict=True)
         worst = max(ratios, key=lambda name: ratios[name])
         label = "auto" if choice is None else str(choice)
@@ -206,10 +208,14 @@ def _fixed(found: dict[str, Measured], backend: str) -> Section:
 
 def _seconds(found: dict[str, Measured], backend: str, what: str) -> Section:
     of, columns = choices(backend), {"graph": "", **{str(choice): ".3f" for choice in choices(backend)}}
-    rows: list[Any] = [[name, *(1e3 * getattr(one, what)[choice] for choice in of)] for name, one in found.items()]
+    rows: list[Any] = [[name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in found.items()]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
     said = {"count": "of counting", "whole": "from source to number"}[what]
     return Section(f"Milliseconds {said}", columns, rows, [note])
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
 
 
 def _facts(found: dict[str, Measured]) -> Section:

@@ -180,8 +180,20 @@ def _choices(found: dict[str, Measured], backend: str) -> Section:
         f"{'CPU' if backend == 'cpu' else 'GPU'} milliseconds; best: of the kernels, each in its own order; the last "
         f"column: over the best of all choices{'' if backend == 'cpu' else ', on the wall'}",
         f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
+        _against_one(found, backend),
     ]
     return Section("What auto takes, and the best choice for each graph", columns, rows, notes)
+
+
+def _against_one(found: dict[str, Measured], backend: str) -> str:
+    """What `auto` takes over the one fixed choice that is best for all graphs together."""
+    everywhere = [choice for choice in choices(backend) if all(choice in of.count for of in found.values())]
+    best = min(everywhere, key=lambda choice: mean(of.ratios(choice)[0] for of in found.values()))
+    over = {name: of.count[of.auto] / of.count[best] for name, of in found.items()}
+    worst = max(over, key=lambda name: over[name])
+    return (
+        f"the best fixed choice for all graphs is {best}: auto takes at most {over[worst]:.2f} times as long ({worst})"
+    )
 
 
 def _fixed(found: dict[str, Measured], backend: str) -> Section:

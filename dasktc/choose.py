@@ -1,9 +1,10 @@
 """Which kernel and which order of ids `auto` takes, from what the orientation knows of the graph.
 
 No single method wins everywhere (TRUST, section 6.2; Fox et al., section V): where rows hold a handful of entries,
-as in roads and meshes, walking two of them costs less than any table; everywhere else the tables of `hub` win, by
-up to two orders of magnitude. The planner is chosen by memory (module `plan`): the whole graph where it fits, else
-the smallest n of `hash2d`.
+as in roads and meshes, walking two of them costs less than any table; everywhere else the tables of `hub` win on the
+CPU, by up to two orders of magnitude. On a GPU small graphs are counted in one launch, and long rows without hubs by
+hashing. The planner is chosen by memory and workers (module `plan`): the whole graph where it fits, for parts cost
+counting time, else the smallest n of `hash2d`.
 """
 
 # CPU seconds of a count, hub over merge, in degree order; rows that 99 % of the vertices do not exceed in brackets.
@@ -32,9 +33,16 @@ the smallest n of `hash2d`.
 #
 # With these rules auto takes 1.02 times the fastest kernel's time in the mean of 33 graphs, hub 1.60 times.
 #
-# Orders over `degree`, kernel hub, geometric means of 17 graphs on the CPU and 33 on the H200: counting with collective
-# 1.45 and 1.63, indegree 1.17 and 1.33, none 1.46 and 1.76; from source to number 1.22 and 1.21, 1.03 and 1.07, 1.09
-# and 1.11. On graphs without hubs indegree counts up to 1.2 times as fast, which making it takes back.
+# Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
+# the H200, of counting and from source to number:
+#                 CPU count  whole   H200 count  whole
+#   collective         1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
+#   indegree           1.18   1.07         1.39   1.06   these orders, which making them takes back
+#   none               1.38   1.11         1.86   1.08
+#   edges              0.98   1.00         1.11   1.02
+#   hash2d, n = 2      1.96   1.42         5.85   1.53
+#   vertical, n = 2    1.72   1.83         5.18   1.83
+#   proxy, n = 2       1.32   2.27         2.05   2.14
 
 from __future__ import annotations
 
@@ -150,7 +158,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
 }
 """By backend; the first that fits is taken. The figures behind them stand above."""
-ORDER = "rows are cut at v, and counts took 1.2 to 1.8 times as long in the others"
+ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the others"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:

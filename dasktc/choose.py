@@ -31,7 +31,8 @@ counting time, else the smallest n of `hash2d`.
 #   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
 #   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
 #
-# With these rules auto takes 1.02 times the fastest kernel's time in the mean of 33 graphs, hub 1.60 times.
+# On the 33 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.05 at
+# most, but for 0.07 ms (1.16) on dblp-2010; hub takes 1.60 in the mean, 3.9 at most.
 #
 # Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
 # the H200, of counting and from source to number:

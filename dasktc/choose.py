@@ -1,9 +1,10 @@
 """Which kernel and which order of ids `auto` takes, from what the orientation knows of the graph.
 
 No single method wins everywhere (TRUST, section 6.2; Fox et al., section V): where rows hold a handful of entries,
-as in roads and meshes, walking two of them costs less than any table; everywhere else the tables of `hub` win, by
-up to two orders of magnitude. The planner is chosen by memory (module `plan`): the whole graph where it fits, else
-the smallest n of `hash2d`.
+as in roads and meshes, walking two of them costs less than any table; everywhere else the tables of `hub` win on the
+CPU, by up to two orders of magnitude. On a GPU small graphs are counted in one launch, and long rows without hubs by
+hashing. The planner is chosen by memory and workers (module `plan`): the whole graph where it fits, for parts cost
+counting time, else the smallest n of `hash2d`.
 """
 
 # CPU seconds of a count, hub over merge, in degree order; rows that 99 % of the vertices do not exceed in brackets.
@@ -14,23 +15,35 @@ the smallest n of `hash2d`.
 #
 # Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
 #                             hub  bitmap   trust   merge    lstc   plain   wedges
-#   torus 300³              1.314   1.415  10.686   2.999  31.114   1.149    242 M   rows of 3
-#   p2p-Gnutella31          0.306   0.376   0.451   0.750   0.229   0.223    0.4 M
-#   email-Enron             0.875   0.407   0.425   0.836   0.259   0.596    3.8 M
-#   Kronecker 14            0.483   0.388   0.604   0.796   0.461   2.368     13 M
-#   Kronecker 19            1.819   1.582   9.485   7.260   7.203  45.384    1.7 G
-#   Kronecker 20            2.776   2.983  22.456  16.972  17.276  72.642    4.4 G
-#   RM 2^20                 0.767   1.258   1.264   1.303   2.961   0.624    107 M   even 0.36
-#   RM 2^24                10.463  26.289  16.883  18.514  60.195  12.064    2.1 G   even 0.31, 133 M edges
-#   random, degree 20       0.653   1.127   1.175   1.439   3.399   0.763     64 M   usual row 17
-#   random, degree 40       3.197   7.847   2.291   3.156   7.341   2.485    261 M   usual row 34
-#   random, degree 60       8.493  12.572   4.663   5.636  12.153   5.500    591 M   covered 0.04
-#   10^5 v., degree 400     5.615   9.459  15.976  16.344  16.239  50.812    2.7 G   covered 0.36
-#   clique 1500             1.511   0.643   3.295   5.334  36.435   276.7    561 M   covered 1
+#   torus 50³               0.300   0.355   0.460   0.668   0.294   0.180      1 M   rows of 3
+#   torus 300³              1.071   1.412  10.613   2.992  31.183   1.137    242 M   rows of 3, 81 M edges
+#   p2p-Gnutella31          0.297   0.359   0.368   1.107   0.241   0.196    0.4 M
+#   email-Enron             0.768   0.386   0.397   0.713   0.245   0.579    3.8 M
+#   Kronecker 14            0.461   0.376   0.551   0.731   0.434   2.362     13 M
+#   Kronecker 19            1.969   1.680   9.493   7.303   7.193  46.179    1.7 G
+#   Kronecker 20            3.355   3.249  22.723  17.667  17.554  73.020    4.4 G
+#   Kronecker 22           10.772  16.386 140.811 106.939 112.068 287.533     29 G
+#   RM 2^20                 0.818   1.325   1.298   1.404   2.973   0.687    107 M   even 0.36
+#   RM 2^24                 8.026  26.278  16.742  18.360  60.234  12.045    2.1 G   even 0.31, 133 M edges
+#   random, degree 20       0.609   1.054   1.021   1.314   3.340   0.700     64 M   usual row 17
+#   random, degree 40       1.975   7.542   2.246   2.940   7.260   2.391    261 M   usual row 34
+#   random, degree 60       7.377  12.209   4.631   5.290  11.987   5.252    591 M   usual row 51, covered 0.04
+#   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
+#   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
 #
-# Orders over `degree`, kernel hub, geometric means of 17 graphs on the CPU and 33 on the H200: counting with collective
-# 1.45 and 1.63, indegree 1.17 and 1.33, none 1.46 and 1.76; from source to number 1.22 and 1.21, 1.03 and 1.07, 1.09
-# and 1.11. On graphs without hubs indegree counts up to 1.2 times as fast, which making it takes back.
+# On the 33 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.05 at
+# most, but for 0.07 ms (1.16) on dblp-2010; hub takes 1.60 in the mean, 3.9 at most.
+#
+# Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
+# the H200, of counting and from source to number:
+#                 CPU count  whole   H200 count  whole
+#   collective         1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
+#   indegree           1.18   1.07         1.39   1.06   these orders, which making them takes back
+#   none               1.38   1.11         1.86   1.08
+#   edges              0.98   1.00         1.11   1.02
+#   hash2d, n = 2      1.96   1.42         5.85   1.53
+#   vertical, n = 2    1.72   1.83         5.18   1.83
+#   proxy, n = 2       1.32   2.27         2.05   2.14
 
 from __future__ import annotations
 
@@ -120,6 +133,8 @@ class Rule(NamedTuple):
 
 FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
+CACHED = 1 << 24
+"""Edges of which most stay in a GPU's cache."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 SMALL = "{wedges:,} wedges are few"
@@ -130,21 +145,21 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("hub", {}, f"{ROWS}, and tables pay"),
     ),
     "cuda": (
-        Rule("plain", {"usual": (0, 4)}, f"{ROWS}, and a thread walks two of them in one launch"),
+        Rule("plain", {"usual": (0, 4), "edges": (0, CACHED)}, f"{ROWS}, and a thread walks two of them in one launch"),
         Rule("plain", {"usual": (0, 10), "wedges": (0, FEW)}, f"{ROWS}, and {SMALL}"),
         Rule("lstc", {"wedges": (0, FEW)}, f"{SMALL}: one launch without tables in global memory"),
-        Rule("trust", {"usual": (24, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
+        Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
         Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
         Rule(
             "plain",
-            {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, 1 << 24)},
+            {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, CACHED)},
             f"{ROWS}, and the graph stays in the cache",
         ),
         Rule("hub", {}, f"{ROWS}, and records or tables pay"),
     ),
 }
 """By backend; the first that fits is taken. The figures behind them stand above."""
-ORDER = "rows are cut at v, and counts took 1.2 to 1.8 times as long in the others"
+ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the others"
 
 
 def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:

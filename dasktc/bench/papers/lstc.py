@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench, lengths
+from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.lanes import lists_of
+from dasktc.csr import on_host
 from dasktc.options import ASSIGNMENTS, Options
 from dasktc.tasks import Direct
 from dasktc.triangles import build
@@ -197,9 +199,9 @@ def tile_width(bench: Bench) -> Figure:
     searched: dict[str, list[float]] = {}
     for case in bench.cases:
         block = bench.block(case)
-        u, a, b = lengths(block)
-        long = float((np.bincount(u, minlength=block.rows) > 128).mean()) if block.edges else 0.0
-        searched[case.name] = tiled_probes(a, b)
+        row, lists = np.diff(on_host(block.offsets)), lists_of(block)
+        long = float((row > 128).mean()) if block.edges else 0.0
+        searched[case.name] = tiled_probes(row[lists.row], lists.size)
         figure.rows.append([case.name, long, *(_timed(bench, case) if bench.cuda else searched[case.name])])
     values: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
     up = "time over 128" if bench.cuda else "searches a wedge"

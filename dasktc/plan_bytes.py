@@ -10,7 +10,7 @@ import numpy as np
 from dasktc.backend import TaskSize
 from dasktc.planners import PLANNERS, Numbers
 
-__all__ = ["BYTES_PER_EDGE", "BYTES_PER_ROW", "Scratch", "Sizes", "block_bytes", "task_bytes"]
+__all__ = ["BYTES_PER_EDGE", "BYTES_PER_ROW", "Scratch", "Sizes", "block_bytes", "task_bytes", "triple_bytes"]
 
 Scratch = Callable[[TaskSize], int]
 """Bytes of kernel scratch for a task, at most."""
@@ -59,7 +59,7 @@ def task_bytes(partition: str, parts: int, splits: int, sizes: Sizes, scratch: S
     """
     planner, triples = PLANNERS[partition], PLANNERS[partition].triples(parts)
     held, widest = sizes.edges.ravel(), np.maximum(sizes.rows, sizes.columns).ravel()
-    needed: Numbers = _blocks(triples, block_bytes(partition, sizes).ravel())
+    needed: Numbers = triple_bytes(triples, block_bytes(partition, sizes).ravel())
     lower = _lower(partition, parts, sizes).ravel()[triples[:, 1:]].all(axis=1)
     needed += _beside(partition, parts, splits, held[triples], widest[triples], lower, scratch)
     if planner.cut == "edges":
@@ -86,8 +86,16 @@ def _beside(partition: str, parts: int, splits: int, edges: Any, widest: Any, lo
     return np.array(found)[kind.ravel()]
 
 
-def _blocks(triples: Numbers, held: Numbers) -> Any:
-    """Bytes of each triple's blocks, each once."""
+def triple_bytes(triples: Numbers, held: Numbers) -> Any:
+    """Bytes of each triple's blocks, each once.
+
+    Parameters
+    ----------
+    triples : array of int64, shape (triples, 3)
+        Numbers of blocks.
+    held : array, shape (blocks,)
+        Their bytes.
+    """
     index, table, stream = triples.T
     once = held[index] + held[table] * (table != index)
     return once + held[stream] * ((stream != index) & (stream != table))

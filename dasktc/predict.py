@@ -1,9 +1,9 @@
 """What a plan will take, before anything runs: bytes over the network, and seconds at stated rates.
 
 Placement, as module `dealing` has it: task t of N, in the order of `count.jobs`, on worker t·W // N. A worker fetches
-every block that its tasks need, once, unless it built it, and one worker of those that need a block builds it: a
-block that w workers need is sent w - 1 times. Tasks that an idle worker takes over from a slower one, and blocks that
-a worker has no room to keep until it needs them again, come on top.
+every block that its tasks need, unless it built it, and one worker of those that need a block builds it: a block that
+w workers need is sent w - 1 times, and again where a worker has had no room to keep it until it needs it again. Tasks
+that an idle worker takes over from a slower one come on top.
 
 Time, all workers alike:
 
@@ -20,13 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from dasktc.dealing import homes, needed, numbered
+from dasktc.dealing import Copies, homes, needed, numbered
 from dasktc.errors import InputError
 from dasktc.plan import Plan, size
+from dasktc.plan_bytes import triple_bytes
 from dasktc.planners import Block
 
 __all__ = ["RATES", "Network", "Prediction", "Rates", "network", "predict"]
@@ -221,7 +223,8 @@ def predict(
         sizes = np.full(len(blocks), plan.bytes_total / len(blocks))
     else:
         sizes = np.array([block_bytes[block] for block in blocks], dtype="float64")
-    received = network(triples, sizes, plan.splits, np.arange(plan.workers) if seats is None else seats)
+    room = plan.memory - plan.bytes_per_task + float(triple_bytes(triples, sizes).max())
+    received = network(triples, sizes, plan.splits, np.arange(plan.workers) if seats is None else seats, room)
     probes, estimate = _probes(plan.edges, wedges)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, visits, probes, received)
@@ -236,7 +239,7 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     return int(each * edges), f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
 
 
-def network(triples: Array, block_bytes: Any, splits: int, seats: Array) -> Network:
+def network(triples: Array, block_bytes: Any, splits: int, seats: Array, room: float = inf) -> Network:
     """Bytes that the workers receive.
 
     Parameters
@@ -248,11 +251,31 @@ def network(triples: Array, block_bytes: Any, splits: int, seats: Array) -> Netw
         Tasks of each triple.
     seats : array of int64
         Number of the worker that each task at a time runs on.
+    room : float
+        Bytes that a worker has for blocks, built and received, for each of its seats.
     """
     worker, block = needed(triples, splits, seats)
-    comes = homes(worker, block, block_bytes)[block] != worker
-    each = np.bincount(worker[comes], weights=block_bytes[block[comes]])
+    home = homes(worker, block, block_bytes)
+    comes, number = home[block] != worker, 1 + int(seats.max())
+    each = np.bincount(worker[comes], block_bytes[block[comes]], number)
+    left = room * np.bincount(seats, minlength=number) - np.bincount(home[home >= 0], block_bytes[home >= 0], number)
+    sizes = np.asarray(block_bytes).tolist()
+    for tight in np.flatnonzero((each > left) & (each > 0)).tolist():
+        copies = Copies(sizes, np.flatnonzero(home == tight).tolist(), float(left[tight]))
+        each[tight] = _received(copies, triples, splits, np.flatnonzero(seats == tight), len(seats), sizes)
     return Network(round(float(each.sum())), round(float(each.max(initial=0))))
+
+
+def _received(copies: Copies, triples: Array, splits: int, own: Array, seats: int, sizes: list[float]) -> float:
+    """Bytes that a worker receives which cannot keep all that it needs again: it takes its tasks in order."""
+    tasks, came = len(triples) * splits, 0.0
+    for seat in own.tolist():
+        begin, end = (-(-bound * tasks // seats) for bound in (seat, seat + 1))
+        for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
+            come, _ = copies.take(blocks)
+            copies.give_back(blocks)
+            came += sum(sizes[block] for block in come)
+    return came
 
 
 def _seconds(plan: Plan, rates: Rates, visits: int, probes: int, received: Network) -> dict[str, float]:

@@ -7,7 +7,6 @@ import logging
 import sys
 import time
 import tracemalloc
-from collections import defaultdict
 from multiprocessing.pool import ThreadPool
 from unittest import mock
 
@@ -144,18 +143,25 @@ def test_a_size_alone_predicts_about_the_same_bytes(name, plan):
 # Bytes over the network
 
 
-def received_slowly(triples, sizes, splits, workers):
-    """By a loop over all tasks, and one over all blocks: of those that need one, who has least to build builds it."""
+def received_slowly(triples, sizes, splits, workers, room=float("inf")):
+    """By a loop over all blocks, of those that need one who has least to build builds it, and one over all tasks."""
     tasks = [triple for triple in triples for _ in range(splits)]
-    needs = defaultdict(set)
-    for t, triple in enumerate(tasks):
-        needs[t * workers // len(tasks)] |= set(triple)
-    builds = dict.fromkeys(range(workers), 0)
-    received = [sum(sizes[block] for block in needs[worker]) for worker in range(workers)]
+    shares = [[triple for t, triple in enumerate(tasks) if t * workers // len(tasks) == w] for w in range(workers)]
+    builds = [set() for _ in range(workers)]
     for block in sorted({block for triple in triples for block in triple}, key=lambda block: (-sizes[block], block)):
-        builder = min((worker for worker in needs if block in needs[worker]), key=lambda w: (builds[w], w))
-        builds[builder] += sizes[block]
-        received[builder] -= sizes[block]
+        needing = [worker for worker in range(workers) if any(block in triple for triple in shares[worker])]
+        builder = min(needing, key=lambda w: (sum(sizes[b] for b in builds[w]), w))
+        builds[builder].add(block)
+    received = [0] * workers
+    for worker, share in enumerate(shares):
+        copies, left = [], room - sum(sizes[block] for block in builds[worker])
+        for triple in share:
+            for block in [block for block in dict.fromkeys(triple) if block not in builds[worker]]:
+                received[worker] += 0 if block in copies else sizes[block]
+                copies = [other for other in copies if other != block] + [block]
+            for block in list(copies):
+                if sum(sizes[other] for other in copies) > left and block not in triple:
+                    copies.remove(block)
     return received
 
 
@@ -165,8 +171,9 @@ def test_the_network_is_what_a_loop_over_all_tasks_says(data, blocks, workers, s
     block = st.integers(0, blocks - 1)
     triples = data.draw(st.lists(st.tuples(block, block, block), min_size=1, max_size=20))
     sizes = data.draw(st.lists(st.integers(0, 10**9), min_size=blocks, max_size=blocks))
-    found = network(np.array(triples), np.array(sizes, "float64"), splits, np.arange(workers))
-    slow = received_slowly(triples, sizes, splits, workers)
+    room = data.draw(st.integers(0, sum(sizes)) | st.just(10**12))
+    found = network(np.array(triples), np.array(sizes, "float64"), splits, np.arange(workers), room)
+    slow = received_slowly(triples, sizes, splits, workers, room)
     assert found.total == pytest.approx(sum(slow), abs=1)
     assert found.largest == pytest.approx(max(slow), abs=1)
 
@@ -236,6 +243,25 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
     received = [number - before[worker] for worker, number in steady.run(block_bytes_received).items()]
     assert predicted.network.total == pytest.approx(sum(received), abs=200 * len(graph.blocks))
     assert predicted.network.largest == pytest.approx(max(received), abs=200 * len(graph.blocks))
+
+
+@pytest.mark.parametrize("partition", ["hash2d", "vertical"])
+def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition):
+    """About what is predicted is received: a worker has memory for half of the blocks, and for a task and a half."""
+    options = {"partition": partition, "parts": 6, "splits": 1}
+    plain = build(Direct(), SOURCES["kronecker"], Options(**options))
+    sizes = {place: block.nbytes for place, block in plain.blocks.items()}
+    largest = max(sum(sizes[place] for place in set(triple.places)) for triple in plain.plan.triples())
+    memory = plain.plan.bytes_per_task + plain.plan.bytes_total // 2 + largest // 2
+    free = predict_source(SOURCES["kronecker"], steady, memory="1GB", **options).network
+    predicted = predict_source(SOURCES["kronecker"], steady, memory=memory, **options).network
+    assert predicted.total > 1.05 * free.total
+    graph = build(OnCluster(steady), SOURCES["kronecker"], Options(memory=memory, **options))
+    before = steady.run(block_bytes_received)
+    counted_by_their_own(graph)
+    received = [number - before[worker] for worker, number in steady.run(block_bytes_received).items()]
+    assert predicted.total == pytest.approx(sum(received), rel=WITHIN)
+    assert predicted.largest == pytest.approx(max(received), rel=WITHIN)
 
 
 def nbytes(block):

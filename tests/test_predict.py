@@ -79,7 +79,8 @@ def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
     graph = build(Direct(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
     work = jobs(graph.plan, kernel, "cpu")
     held_by(work[0], graph.blocks, kernel)  # imports and compiles
-    largest = max(held_by(job, graph.blocks, kernel) for job in work)
+    # Twice each: what another module's cluster allocates in this process meanwhile is not the task's.
+    largest = max(min(held_by(job, graph.blocks, kernel) for _ in range(2)) for job in work)
     assert close(predicted.bytes_per_task, largest)
     assert predicted.bytes_total == sum(block.nbytes for block in graph.blocks.values())
 

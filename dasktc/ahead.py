@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from dasktc.spill import Stored, load
 
@@ -31,7 +31,7 @@ class Ahead:
         self._reader = ThreadPoolExecutor(1, "dasktc-read")
         self.reads = 0
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: TracebackType | type | BaseException | None) -> None:
@@ -57,9 +57,13 @@ class Ahead:
         if place in self._held:
             self._held[place] = self._held.pop(place)
         else:
-            self._held[place] = self._reader.submit(load, place, copy=True)
+            self._held[place] = self._begin(place)
             self.reads += 1
         return self._held[place]
+
+    def _begin(self, place: Stored) -> Future[Any]:
+        """Have the other thread read it."""
+        return self._reader.submit(load, place, copy=True)
 
     def _make_room(self, size: int, wanted: set[Stored]) -> bool:
         """Let those go that were used longest ago, until so many bytes more fit."""

@@ -126,7 +126,8 @@ def build_blocks(
         keys += _by_block(tasks, partitions, layout, family, backend)
     ranges = exchange(tasks, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
-    for k, pieces in enumerate(ranges):
+    for k in range(len(ranges)):
+        pieces, ranges[k] = ranges[k], []  # which can go
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
         at = where.get(places[k // slabs]) if len(places) >= tasks.workers else None  # else every worker builds
         built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))

@@ -146,7 +146,10 @@ running = _options(
     click.option("--tls-cert", metavar="PEM", help="Our certificate."),
     click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
 )
-spilling = click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while.")
+spilling = _options(
+    click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while."),
+    click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
+)
 printing = _options(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     click.option("--quiet", is_flag=True, help="No progress; only the number."),
@@ -311,6 +314,25 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
     """Kernel and preparation on one GPU, and counting on several: milliseconds, counts checked."""
     from dasktc.bench.gpu import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("ooc")
+@click.option("--scale", type=int, default=26, show_default=True, help="Of the Kronecker graph.")
+@click.option("--memory", multiple=True, default=("16GB",), show_default=True, help="Device memory; may be repeated.")
+@click.option("--host-memory", metavar="BYTES", help="Of the host, for what leaves the device; 1: files at once.")
+@click.option("--work-dir", metavar="DIR", help="Where files stand for the while.")
+@click.option("--partition", type=click.Choice(PARTITIONS), default="auto", show_default=True, help="Of limited runs.")
+@click.option("--parts", type=int, metavar="n", help="Of limited runs.")
+@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
+    """Counts within --memory on one GPU, against one that has all of it: seconds, peak, what of copying is hidden."""
+    from dasktc.bench.ooc import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))

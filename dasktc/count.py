@@ -8,22 +8,26 @@ and a task refuses blocks that are not its own: that holds for the tables.
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from dasktc.backend import get_backend
+from dasktc.backend.splits import halves
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
-from dasktc.plan import Plan
+from dasktc.plan import Plan, size
 from dasktc.planners import Block, Triple
 from dasktc.tasks import Tasks
 
 __all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "jobs", "task_of", "verify_records"]
 
+_log = logging.getLogger("dasktc")
 BATCH = 10_000
 """Counts that one task adds up."""
 
@@ -101,9 +105,40 @@ def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
-    task = task_of(job, index, table, stream)
-    found = get_backend(job.backend).count(task, job.kernel)
+    found = _counted(task_of(job, index, table, stream), job, job.kernel)
     return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
+
+
+def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
+    """Count a task; one for which memory does not suffice is cut in two, again and again."""
+    backend = get_backend(job.backend)
+    try:
+        return backend.count(task, kernel)
+    except MemoryError as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+    # Only here are the calls gone that the error came out of, and with them what they had allocated.
+    parts = _halves(task, backend.array)
+    if not parts:
+        raise CountError(_too_large(task, job, why))
+    _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *(part.rows for part in parts))
+    return _sum([_counted(part, job, kernel) for part in parts])
+
+
+def _halves(task: BlockTask, xp: ModuleType) -> list[BlockTask]:
+    try:
+        return halves(task, xp)
+    except MemoryError:  # not even for finding the middle
+        return []
+
+
+def _too_large(task: BlockTask, job: Job, why: str) -> str:
+    first, end = task.rows or (0, task.index.rows)
+    rows = f"row {first:,} alone" if end - first == 1 else f"rows {first:,} to {end - 1:,}"
+    held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
+    return (
+        f"{job}: {rows}, of {task.index.edges:,} edges, beside blocks of {size(held)}, does not fit the memory that is "
+        f"free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more --parts"
+    )
 
 
 def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> BlockTask:
@@ -223,5 +258,5 @@ def _verify(
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
     plain, other = backend.references
-    again = backend.count(task, other if job.kernel == plain else plain)
+    again = _counted(task, job, other if job.kernel == plain else plain)
     return record, again, backend.expected_probes(task, job.kernel)

@@ -152,6 +152,8 @@ class BlockTask:
         is in one split, and in the same one wherever and however often a task runs.
     cut_for : str
         The kernel whose work the splits share evenly, whichever counts; and its backend, if it is another there.
+    rows : (int, int) or None
+        First index row and the one behind the last, where they are given and not cut.
     """
 
     index: OrientedCSR
@@ -160,6 +162,7 @@ class BlockTask:
     split: int = 0
     splits: int = 1
     cut_for: str = "hub"
+    rows: tuple[int, int] | None = None
 
     @property
     def shift(self) -> int:

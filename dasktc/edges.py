@@ -23,8 +23,11 @@ Array = Any
 Frame = Any
 ROW_BYTES = {"int": 160, "text": 640}
 """Bytes for a row of a piece of a part: decoded, as a frame, without loops, its ids looked up, and as keys."""
-EDGE_BYTES = 40
-"""Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file."""
+EDGE_BYTES = {"cpu": 40, "cuda": 240}
+"""Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file.
+
+On a device six times as many, so that most of the budget is left for results, which then stay there.
+"""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
@@ -115,10 +118,13 @@ def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
     It is read piece by piece where it can be, else cut afterwards.
     """
-    chosen, by_piece = get_backend(backend), getattr(part, "pieces", None)
+    chosen = get_backend(backend)
+    by_piece = getattr(part, "pieces" if backend == "cpu" else "pieces_on_device", None)
     for frame in by_piece(chosen, most) if by_piece else [chosen.read(part, upstream)]:
-        for first in range(0, max(1, len(frame)), most):
-            yield from _without_loops(frame.iloc[first : first + most], backend)
+        rows = len(frame[0] if isinstance(frame, tuple) else frame)
+        for first in range(0, max(1, rows), most):
+            some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
+            yield from _without_loops(some, backend)
 
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
@@ -191,7 +197,7 @@ def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
     """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
     workers, largest = tasks.workers, PARTITION_EDGES[backend]
     if tasks.room is not None:
-        largest = min(largest, max(1, tasks.room // EDGE_BYTES))
+        largest = min(largest, max(1, tasks.room // EDGE_BYTES[backend]))
     if backend in ON_DEVICE:
         largest = min(largest, _piece_edges(edges, tasks))
     if edges < min(SMALL, largest):

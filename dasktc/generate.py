@@ -83,7 +83,7 @@ class GeneratedPart:
             src[place], dst[place] = self.recipe.ends(xp, first, last)
         return backend.frame.DataFrame({"src": src, "dst": dst})
 
-    read_on_device = read
+    read_on_device, pieces_on_device = read, pieces
 
 
 def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int | None = None) -> Source:

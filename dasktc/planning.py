@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +77,7 @@ def predict_source(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     work_dir: str | os.PathLike[str] | None = None,
+    host_memory: int | str | None = None,
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
@@ -101,11 +103,10 @@ def predict_source(
         worker_timeout=worker_timeout,
         security=security,
     )
-    with (
-        connected as anywhere,
-        within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend) as tasks,
-    ):
-        chosen = choose_backend(tasks, chosen)
+    with connected as anywhere, ExitStack() as stack:
+        chosen = choose_backend(anywhere, chosen)
+        budget = within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend, host=host_memory)
+        tasks = stack.enter_context(budget)
         limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
         prepared = prepare_edges(tasks, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
@@ -140,7 +141,7 @@ def plan_size(
         if value > most:
             raise InputError(f"--{name} {value:,} is more than {most:,}: no plan has blocks for it; give its size")
     given = bytes_of(chosen.memory)
-    on_disk = given is not None and gpus is None and chosen.chosen_backend == "cpu"
+    on_disk = given is not None and gpus is None
     limits = _limits(Direct(), chosen, _workers(workers, gpus), gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, chosen))
     if given is not None and on_disk:
@@ -188,7 +189,16 @@ def predict_size(
 
 
 def _without_reading(options: dict[str, Any]) -> Options:
-    running = {"scheduler", "scheduler_file", "work_dir", "retries", "worker_timeout", "security", "progress"}
+    running = {
+        "scheduler",
+        "scheduler_file",
+        "work_dir",
+        "host_memory",
+        "retries",
+        "worker_timeout",
+        "security",
+        "progress",
+    }
     reading = {"format", "columns", "ids", "skip"} | running
     return Options(**{name: value for name, value in options.items() if name not in reading})
 

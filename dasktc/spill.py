@@ -27,7 +27,7 @@ import numpy as np
 
 from dasktc.workdir import one_line
 
-__all__ = ["Flat", "Stored", "flatten", "load", "store"]
+__all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
 
 ALIGNMENT = 64
 MAPPED = 1 << 20
@@ -41,16 +41,16 @@ class Flat:
     Attributes
     ----------
     head : bytes
-    buffers : list of memoryview
+    buffers : list of memoryview, or of what yields one as memoryviews, piece by piece, and knows its nbytes
     """
 
     head: bytes
-    buffers: list[memoryview]
+    buffers: list[Any]
 
     @property
     def nbytes(self) -> int:
         """Bytes that the value takes."""
-        return len(self.head) + sum(buffer.nbytes for buffer in self.buffers)
+        return len(self.head) + sum(int(buffer.nbytes) for buffer in self.buffers)
 
 
 def flatten(value: Any) -> Flat:
@@ -132,7 +132,8 @@ def _write(file: BinaryIO, value: Flat) -> None:
     file.write(value.head)
     for buffer in value.buffers:
         _pad(file)
-        file.write(buffer)
+        for piece in [buffer] if isinstance(buffer, memoryview) else buffer:
+            file.write(piece)
     _pad(file)
     file.flush()
 
@@ -151,9 +152,14 @@ def load(place: Stored, copy: bool = False) -> Any:
         Read it into memory of its own, which returns to the system as soon as it is free. Else large arrays
         are mapped, copy on write, and the file has to be there for as long as they are used.
     """
-    with one_line(os.path.dirname(place.path)), open(place.path, "rb", buffering=0) as file:
-        found = [_value(_view(file, start, stop, copy)) for start, stop in pairwise(place.starts.tolist())]
+    found = [pickle.loads(head, buffers=buffers) for head, buffers in contents(place, copy)]
     return found if place.many else found[0]
+
+
+def contents(place: Stored, copy: bool = False) -> list[tuple[memoryview, list[memoryview]]]:
+    """Read sections back as they lie there: each one's pickle, and its buffers; parameters are those of `load`."""
+    with one_line(os.path.dirname(place.path)), open(place.path, "rb", buffering=0) as file:
+        return [_sections(_view(file, start, stop, copy)) for start, stop in pairwise(place.starts.tolist())]
 
 
 def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
@@ -173,7 +179,7 @@ def _view(file: FileIO, start: int, stop: int, copy: bool) -> memoryview:
     return view
 
 
-def _value(view: memoryview) -> Any:
+def _sections(view: memoryview) -> tuple[memoryview, list[memoryview]]:
     count, head = np.frombuffer(view, "int64", 2).tolist()
     sizes = np.frombuffer(view, "int64", count, offset=16).tolist()
     place = 16 + 8 * count
@@ -183,4 +189,4 @@ def _value(view: memoryview) -> Any:
         place += -place % ALIGNMENT
         buffers.append(view[place : place + size])
         place += size
-    return pickle.loads(pickled, buffers=buffers)
+    return pickled, buffers

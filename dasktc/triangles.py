@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +54,7 @@ def triangle_count(
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
     work_dir: str | os.PathLike[str] | None = None,
+    host_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
@@ -117,6 +119,8 @@ def triangle_count(
         Folder for the files of a count that does not fit `memory`: up to 25 bytes an edge, with workers 100, in a
         folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. All
         workers of a client must see it. Default: Dask's `temporary-directory`, else the system's.
+    host_memory : int or str, optional
+        Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU. Default: half of what is free.
     progress : callable (stage, done, total), optional
 
     Returns
@@ -161,10 +165,10 @@ def triangle_count(
         worker_timeout=worker_timeout,
         security=security,
     )
-    with (
-        connected as anywhere,
-        within_memory(anywhere, memory, work_dir, workers is not None, options.chosen_backend) as tasks,
-    ):
+    with connected as anywhere, ExitStack() as held:
+        options = options if memory is None else choose_backend(anywhere, options)
+        limits = (memory, work_dir, workers is not None, options.chosen_backend, host_memory)
+        tasks = held.enter_context(within_memory(anywhere, *limits))
         graph = build(tasks, found, options, progress or silent)
         outputs.check_memory(graph)
         result = graph.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
@@ -192,6 +196,7 @@ def prepare(
     worker_timeout: float = WORKER_SECONDS,
     seed: int = 0,
     work_dir: str | os.PathLike[str] | None = None,
+    host_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
@@ -212,10 +217,10 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     found = as_source(source, format, columns, ids, skip, memory)
-    with connect(client, retries=retries, worker_timeout=worker_timeout) as tasks:
-        return build(
-            limited(tasks, memory, work_dir, backend=options.chosen_backend), found, options, progress or silent
-        )
+    with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
+        options = options if memory is None else choose_backend(anywhere, options)
+        tasks = limited(anywhere, memory, work_dir, backend=options.chosen_backend, host=host_memory)
+        return build(tasks, found, options, progress or silent)
 
 
 def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:

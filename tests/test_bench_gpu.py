@@ -13,7 +13,7 @@ from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
 from emulation.host import compiler
 
-from dasktc.bench import gpu, gpu_scaling
+from dasktc.bench import gpu, gpu_scaling, ooc
 from dasktc.cli import main
 from dasktc.errors import CountError, InputError
 from dasktc.tasks import Direct
@@ -95,6 +95,33 @@ def test_several_gpus(monkeypatch):
     wrong = replace(gpu.QUICK[-1], triangles=28)
     with pytest.raises(CountError, match="has 28 triangles, the cluster counted 27"):
         gpu_scaling.several([wrong], "hub", 1, 1, lambda text: None)
+
+
+def test_out_of_core(capsys, monkeypatch):
+    from dasktc.backend import cuda_copies, cuda_pinned
+    from dasktc.on_gpu import OnGpu
+
+    for module in (cuda_copies, cuda_pinned):
+        monkeypatch.setattr(module, "SLAB", 1 << 10)
+    monkeypatch.setattr(OnGpu, "_make_room_for", lambda self, work: [self._leave(r) for r in self._on_device()])
+    options = ["--scale", "8", "--memory", "17MB", "--memory", "20MB", "--partition", "hash2d", "--parts", "2"]
+    assert main(["bench", "ooc", *options, "--host-memory", "1", "--runs", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"].startswith("dasktc bench ooc --scale 8 --memory 17MB --memory 20MB --runs 1")
+    ((whole, *limited),) = (section["rows"] for section in found["sections"])
+    assert (whole["memory"], whole["plan"], whole["hidden"], whole["times all"]) == ("all", "whole, n = 1", None, 1.0)
+    assert [row["memory"] for row in limited] == ["17MB", "20MB"]
+    for row in limited:
+        assert row["triangles"] == whole["triangles"]
+        assert row["plan"] == "hash2d, n = 2"
+        assert row["copied"].startswith("4 blocks")
+        assert 0 <= row["hidden"] <= 1
+        assert row["copying"] > 0
+    monkeypatch.setattr(ooc, "KNOWN", {8: 1})
+    with pytest.raises(CountError, match="Kronecker 8 has 1 triangles, 10,618 were counted within --memory"):
+        ooc.run(8, ("17MB",), runs=1)
+    with pytest.raises(InputError, match="--runs 0"):
+        ooc.run(8, runs=0)
 
 
 def test_a_wrong_count_ends_it():

@@ -69,6 +69,10 @@ def test_the_stand_in_has_only_what_cupy_has():
     for name, function in cupy_strict.functions().items():
         theirs = inspect.signature(getattr(cupy, name)).parameters
         assert list(inspect.signature(function).parameters) == list(theirs), name
+    for name, theirs in vars(cupy_strict.cuda).items():
+        assert hasattr(cupy.cuda, name), name
+        of_kind = {"Stream": ("record", "synchronize", "wait_event"), "Event": ("record", "synchronize")}.get(name, ())
+        assert all(hasattr(getattr(cupy.cuda, name), method) and hasattr(theirs, method) for method in of_kind)
     own = {name for name in vars(cupy_strict.ndarray) if not name.startswith("__")}
     assert not {name for name in own if not name.startswith("_") and not hasattr(cupy.ndarray, name)}
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -30,7 +31,7 @@ from dasktc.backend.intersect import Triple
 from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR, on_host
 from dasktc.errors import CountError
 
-__all__ = ["rows_of", "sample_bytes", "triple"]
+__all__ = ["halves", "rows_of", "sample_bytes", "triple"]
 
 SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
 """Edges whose cost is estimated, at least; then each split is within some hundredths of its share."""
@@ -104,10 +105,38 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
     begin, end : int
         The ranges of splits 0, 1, ... follow each other, from the first row to the last.
     """
+    if task.rows is not None:
+        return task.rows
     if task.splits == 1:
         return 0, task.index.rows
     cuts = _kept_cuts(task, xp)
     return cuts[task.split], cuts[task.split + 1]
+
+
+def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
+    """Cut a task in two, of about equally many edges: split s of m becomes splits 2s and 2s + 1 of 2m.
+
+    The rows are named, not cut anew: an estimate from another sample might leave a row out or count it twice.
+
+    Parameters
+    ----------
+    task : BlockTask
+    xp : module
+        As for `rows_of`.
+
+    Returns
+    -------
+    list of BlockTask
+        Two, or none of a task of a single row.
+    """
+    begin, end = rows_of(task, xp)
+    if end - begin < 2:
+        return []
+    starts = task.index.offsets[begin : end + 1]
+    half = (int(starts[0]) + int(starts[-1])) // 2
+    middle = begin + min(max(1, int(starts.searchsorted(half, side="right")) - 1), end - begin - 1)
+    twice = replace(task, split=2 * task.split, splits=2 * task.splits)
+    return [replace(twice, rows=(begin, middle)), replace(twice, split=twice.split + 1, rows=(middle, end))]
 
 
 def _kept_cuts(task: BlockTask, xp: ModuleType) -> list[int]:

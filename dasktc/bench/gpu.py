@@ -27,7 +27,7 @@ from dasktc.sources import Source
 from dasktc.tasks import Direct
 from dasktc.triangles import as_source, build, triangle_count
 
-__all__ = ["run"]
+__all__ = ["facts", "run"]
 
 Say = Callable[[str], None]
 RAW_BYTES, PEAK_BYTES = 8, 24
@@ -114,7 +114,7 @@ def run(
     if workers is not None:
         small = [] if graphs is None else _small_cases(Path(graphs))
         sections.append(several([*chosen, *small], kernel, times, workers, tell))
-    return Report(_command(graphs, runs, quick, kernel, only, workers), _facts(), sections)
+    return Report(_command(graphs, runs, quick, kernel, only, workers), facts(), sections)
 
 
 def _quiet(text: str) -> None:
@@ -127,7 +127,8 @@ def _command(graphs: str | None, runs: int, quick: bool, kernel: str, only: tupl
     return " ".join(["dasktc bench gpu", *options])
 
 
-def _facts() -> dict[str, str]:
+def facts() -> dict[str, str]:
+    """The machine, its GPUs and what is installed."""
     found = gpus.collect()
     devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in found["devices"])
     packages = ", ".join(f"{name} {number}" for name, number in found["packages"].items() if number)

@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 
 import dasktc.backend
-from emulation import cudf_strict, cupy_strict
+from emulation import cudf_strict, cupy_strict, streams
 
 
 @contextmanager
@@ -14,6 +14,7 @@ def backend():
     """The modules of the backend, imported anew with the stand-ins, and forgotten afterwards."""
     stand_ins = {"cupy": cupy_strict.module(), "cudf": cudf_strict.module(), **cudf_strict.rmm()}
     before = {name: sys.modules.get(name) for name in (*stand_ins, *_own())}
+    allocator = cupy_strict.ALLOCATOR[0]
     _forget()
     sys.modules.update(stand_ins)
     try:
@@ -21,6 +22,9 @@ def backend():
     finally:
         _forget()
         _put_back(before)
+        cupy_strict.ALLOCATOR[0] = allocator
+        left, streams.VIOLATIONS[:] = list(streams.VIOLATIONS), []
+        assert not left, left
 
 
 def _put_back(before):

@@ -167,29 +167,81 @@ def module():
 class CudaMemoryResource:
     """The device's own allocator."""
 
+    def allocate(self, size):
+        pass
 
-class PoolMemoryResource:
+    def free(self, size):
+        pass
+
+
+class _Adaptor(CudaMemoryResource):
+    def __init__(self, upstream_mr):
+        self.upstream_mr = upstream_mr
+
+    def allocate(self, size):
+        self.upstream_mr.allocate(size)
+
+    def free(self, size):
+        self.upstream_mr.free(size)
+
+
+class PoolMemoryResource(_Adaptor):
     """A pool."""
 
     def __init__(self, upstream_mr, initial_pool_size=None, maximum_pool_size=None):
-        self.upstream_mr, self._size = upstream_mr, initial_pool_size
+        super().__init__(upstream_mr)
+        self._size = initial_pool_size
 
     def pool_size(self):
         return self._size
 
 
-class StatisticsResourceAdaptor:
+class LimitingResourceAdaptor(_Adaptor):
+    """What allocates so much and no more."""
+
+    def __init__(self, upstream_mr, allocation_limit):
+        super().__init__(upstream_mr)
+        self._limit, self._used = allocation_limit, 0
+
+    def allocate(self, size):
+        if self._used + size > self._limit:
+            raise MemoryError(f"std::bad_alloc: out_of_memory: {size} bytes beside {self._used} of {self._limit}")
+        super().allocate(size)
+        self._used += size
+
+    def free(self, size):
+        self._used -= size
+        super().free(size)
+
+    def get_allocated_bytes(self):
+        return self._used
+
+
+class StatisticsResourceAdaptor(_Adaptor):
     """What counts allocations."""
 
     def __init__(self, upstream_mr):
-        self.upstream_mr = upstream_mr
+        super().__init__(upstream_mr)
         self.allocation_counts = types.SimpleNamespace(current_bytes=0, peak_bytes=0)
+        self._pushed = []
+
+    def allocate(self, size):
+        super().allocate(size)
+        for counts in (self.allocation_counts, *self._pushed):
+            counts.current_bytes += size
+            counts.peak_bytes = max(counts.peak_bytes, counts.current_bytes)
+
+    def free(self, size):
+        super().free(size)
+        for counts in (self.allocation_counts, *self._pushed):
+            counts.current_bytes -= size
 
     def push_counters(self):
+        self._pushed.append(types.SimpleNamespace(current_bytes=0, peak_bytes=0))
         return self.allocation_counts
 
     def pop_counters(self):
-        return self.allocation_counts
+        return self._pushed.pop()
 
 
 def rmm():
@@ -198,13 +250,20 @@ def rmm():
     made, resources, allocators, of_cupy = (
         types.ModuleType(name) for name in ("rmm", "rmm.mr", "rmm.allocators", "rmm.allocators.cupy")
     )
+
+    def allocate(size):
+        resource = current[0]
+        resource.allocate(size)
+        return resource.free
+
     resources.__dict__.update(
         CudaMemoryResource=CudaMemoryResource,
+        LimitingResourceAdaptor=LimitingResourceAdaptor,
         PoolMemoryResource=PoolMemoryResource,
         StatisticsResourceAdaptor=StatisticsResourceAdaptor,
         get_current_device_resource=lambda: current[0],
         set_current_device_resource=lambda resource: current.__setitem__(0, resource),
     )
-    of_cupy.rmm_cupy_allocator = lambda size: None
+    of_cupy.rmm_cupy_allocator = allocate
     made.mr, made.allocators, allocators.cupy, made.__version__ = resources, allocators, of_cupy, "26.10.0"
     return {module.__name__: module for module in (made, resources, allocators, of_cupy)}

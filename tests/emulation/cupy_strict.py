@@ -22,6 +22,7 @@ import weakref
 
 import numpy as np
 
+from emulation import streams
 from emulation.host import HostDevice
 
 HOST, LAUNCHING = HostDevice(), threading.Lock()
@@ -43,26 +44,38 @@ class _Used:
 
     def __init__(self):
         self.now = self.peak = self.moved = 0
-        self._held = set()
+        self._held = {}
 
     def hold(self, array):
-        """Count the memory that an array lies in, once, for as long as anything lies in it."""
+        """Count the memory that an array lies in, once, for as long as anything lies in it; what is known of it."""
         while isinstance(array.base, np.ndarray):
             array = array.base
-        if id(array) in self._held:
-            return
-        self._held.add(id(array))
-        self.now += array.nbytes
-        self.peak = max(self.peak, self.now)
-        weakref.finalize(array, self._free, id(array), array.nbytes)
+        found = self._held.get(id(array))
+        if found is None:
+            allocated = ALLOCATOR[0](array.nbytes)
+            found = self._held[id(array)] = streams.Memory()
+            self.now += array.nbytes
+            self.peak = max(self.peak, self.now)
+            weakref.finalize(array, self._free, id(array), array.nbytes, allocated)
+        return found
 
     def work(self, size):
         """Note that so much was needed besides for a moment."""
+        ALLOCATOR[0](size)(size)
         self.peak = max(self.peak, self.now + size)
 
-    def _free(self, key, size):
-        self._held.discard(key)
+    def _free(self, key, size, allocated):
+        self._held.pop(key).freed()
         self.now -= size
+        allocated(size)
+
+
+def _unlimited(size):
+    """Allocate; what is returned gives it back."""
+    return lambda size: None
+
+
+ALLOCATOR = [_unlimited]
 
 
 MEMORY_USED = _Used()
@@ -74,21 +87,50 @@ class ndarray:
     __hash__ = None
 
     def __init__(self, held):
-        self._held = held
-        MEMORY_USED.hold(held)
+        self._lies = held
+        self._memory = MEMORY_USED.hold(held)
+
+    @property
+    def _held(self):
+        """The elements, for work on the current stream."""
+        self._memory.use()
+        return self._lies
 
     # leaving the device
 
     def get(self, stream=None, order="C", out=None, blocking=True):
         MEMORY_USED.moved += self.nbytes
-        return self._held.copy()
+        stream = stream or streams.current()
+        self._memory.use(stream)
+        found, out = self._lies.copy(), np.empty_like(self._lies) if out is None else out
+        assert (out.dtype, out.shape, out.flags.c_contiguous) == (self.dtype, self.shape, True)
+        assert blocking or streams.is_pinned(out), "a copy to pageable memory blocks"
+        stream.later(lambda: np.copyto(out, found))
+        if blocking:
+            stream.synchronize()
+        return out
+
+    def set(self, arr, stream=None):
+        if not isinstance(arr, np.ndarray) or (arr.dtype, arr.shape) != (self.dtype, self.shape):
+            raise TypeError("only an array of NumPy of the same type and shape is copied to the device")
+        assert self._lies.flags.c_contiguous
+        assert arr.flags.c_contiguous
+        stream, lies = stream or streams.current(), self._lies
+        assert streams.is_pinned(arr), "a copy from pageable memory blocks"
+        self._memory.write(stream, lambda: np.copyto(lies, arr))
+
+    def _waited(self):
+        """The elements, once the current stream is done."""
+        found = self._held
+        streams.current().synchronize()
+        return found
 
     def tolist(self):
         MEMORY_USED.moved += self.nbytes
-        return self._held.tolist()
+        return self._waited().tolist()
 
     def item(self):
-        return self._held.item()
+        return self._waited().item()
 
     def __int__(self):
         return int(self._one())
@@ -100,9 +142,9 @@ class ndarray:
         return bool(self._one())
 
     def _one(self):
-        if self._held.size != 1:
-            raise ValueError(f"an array of {self._held.size} elements is no number")
-        return self._held.reshape(())[()]
+        if self.size != 1:
+            raise ValueError(f"an array of {self.size} elements is no number")
+        return self._waited().reshape(())[()]
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
@@ -118,33 +160,33 @@ class ndarray:
 
     # what it is
 
-    dtype = property(lambda self: self._held.dtype)
-    shape = property(lambda self: self._held.shape)
-    ndim = property(lambda self: self._held.ndim)
-    size = property(lambda self: self._held.size)
-    nbytes = property(lambda self: self._held.nbytes)
-    itemsize = property(lambda self: self._held.itemsize)
+    dtype = property(lambda self: self._lies.dtype)
+    shape = property(lambda self: self._lies.shape)
+    ndim = property(lambda self: self._lies.ndim)
+    size = property(lambda self: self._lies.size)
+    nbytes = property(lambda self: self._lies.nbytes)
+    itemsize = property(lambda self: self._lies.itemsize)
     flags = property(
         lambda self: types.SimpleNamespace(
-            c_contiguous=self._held.flags.c_contiguous, f_contiguous=self._held.flags.f_contiguous
+            c_contiguous=self._lies.flags.c_contiguous, f_contiguous=self._lies.flags.f_contiguous
         )
     )
     data = property(lambda self: types.SimpleNamespace(ptr=self._held.ctypes.data))
 
     def __len__(self):
-        return len(self._held)
+        return len(self._lies)
 
     def __repr__(self):
-        return f"device {self._held!r}"
+        return f"device {self._lies!r}"
 
     def __reduce__(self):
-        return ndarray, (self._held.copy(),)
+        return ndarray, (self._waited().copy(),)
 
     # parts
 
     def __getitem__(self, key):
         key = _key(key)
-        found = _device(self._held[key])
+        found = _device((self._lies if _is_view(key) else self._held)[key])
         if isinstance(key, np.ndarray) and key.dtype == bool:
             MEMORY_USED.work(PLACE_BYTES * key.size)
         return found
@@ -164,10 +206,10 @@ class ndarray:
         return searchsorted(self, v, side, sorter)
 
     def view(self, dtype=None, type=None):
-        return _device(self._held.view(dtype))
+        return _device(self._lies.view(dtype))
 
     def reshape(self, *shape):
-        return _device(self._held.reshape(*shape))
+        return _device((self._lies if self._lies.flags.c_contiguous else self._held).reshape(*shape))
 
     def ravel(self):
         return _device(self._held.ravel())
@@ -252,6 +294,14 @@ def _key(key):
                 raise TypeError("slice indices must be integers; an element on the device is none")
         return key
     raise TypeError(f"an array on the device is indexed by {type(key)}")
+
+
+def _is_view(key):
+    return (
+        all(part is None or part is Ellipsis or isinstance(part, slice) for part in key)
+        if isinstance(key, tuple)
+        else isinstance(key, slice)
+    )
 
 
 def _stable(kind):
@@ -447,34 +497,12 @@ class _Function:
             HOST.launch_text(self._code, self._name, *grid, *block, values, shared_mem)
 
 
+class OutOfMemoryError(MemoryError):
+    """What CuPy's own allocator raises."""
+
+
 class CUDARuntimeError(RuntimeError):
     """What CUDA reports."""
-
-
-class Event:
-    """A moment on the stream."""
-
-    def record(self, stream=None):
-        pass
-
-    def synchronize(self):
-        pass
-
-
-class Stream:
-    """A stream of its own; everything is done at once."""
-
-    def __init__(self, null=False, non_blocking=False):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def synchronize(self):
-        pass
 
 
 class Device:
@@ -492,8 +520,14 @@ class Device:
     def __init__(self, device=None):
         pass
 
-    def synchronize(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
         pass
+
+    def synchronize(self):
+        streams.Stream.null.synchronize()
 
 
 MEMORY = 8 << 30
@@ -506,11 +540,14 @@ runtime = types.SimpleNamespace(
 )
 cuda = types.SimpleNamespace(
     Device=Device,
-    Event=Event,
-    Stream=Stream,
-    get_elapsed_time=lambda begin, end: 1.0,
+    Event=streams.Event,
+    Stream=streams.Stream,
+    alloc_pinned_memory=streams.alloc_pinned_memory,
+    get_current_stream=streams.current,
+    get_elapsed_time=streams.get_elapsed_time,
+    memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     runtime=runtime,
-    set_allocator=lambda allocator: None,
+    set_allocator=lambda allocator: ALLOCATOR.__setitem__(0, allocator),
 )
 
 

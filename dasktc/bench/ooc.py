@@ -1,0 +1,176 @@
+"""`dasktc bench ooc`: counting within `--memory` on one GPU, against the same count with all of the device.
+
+Both go from a generated graph, made on the device piece by piece, to its number. Copying is measured between
+events on the copy stream, waiting for it between events on the stream that counts; hidden is the share of the copying
+that nothing waited for. Files are read right after they were written on the same machine: from the page cache.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any, NamedTuple
+
+from dasktc.ahead_on_gpu import Moves
+from dasktc.bench.gpu import facts
+from dasktc.bench.report import Report, Section
+from dasktc.budget import within_memory
+from dasktc.errors import CountError, InputError
+from dasktc.generate import kronecker
+from dasktc.on_gpu import OnGpu
+from dasktc.options import Options
+from dasktc.plan import size
+from dasktc.result import TriangleCount
+from dasktc.tasks import Direct
+from dasktc.triangles import build
+
+__all__ = ["KNOWN", "Run", "run"]
+
+Say = Callable[[str], None]
+KNOWN = {
+    12: 486_234,
+    14: 2_843_668,
+    18: 82_704_862,
+    20: 424_270_360,
+    22: 2_111_176_581,
+    24: 10_284_939_290,
+    25: 22_532_312_176,
+}
+"""Triangles of Kronecker graphs, by scale."""
+
+
+class Run(NamedTuple):
+    """A count from the generator to the number.
+
+    Attributes
+    ----------
+    result : TriangleCount
+    seconds : float
+        Wall time, the device done.
+    peak : int
+        Bytes on the device, at most.
+    moves : Moves
+        Of its counting tasks.
+    """
+
+    result: TriangleCount
+    seconds: float
+    peak: int
+    moves: Moves
+
+
+def run(
+    scale: int = 26,
+    memory: tuple[str | int, ...] = ("16GB",),
+    host_memory: int | str | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
+    partition: str = "auto",
+    parts: int | None = None,
+    kernel: str = "hub",
+    runs: int = 3,
+    say: Say | None = None,
+) -> Report:
+    """Run the benchmark.
+
+    Parameters
+    ----------
+    scale : int
+        Of the Kronecker graph.
+    memory : tuple of int or str
+        Budgets on the device, one after another.
+    host_memory, work_dir
+        As for `triangle_count`; 1 has everything that leaves the device go to files.
+    partition : str
+        Of the limited runs; that with all of the device chooses for itself.
+    parts : int, optional
+        Of the limited runs.
+    kernel : str
+    runs : int
+        Times that each is measured after a warm-up; medians are shown.
+    say : callable (str), optional
+        Told what is being measured.
+
+    Raises
+    ------
+    InputError
+        An option makes no sense, or there is no usable GPU.
+    CountError
+        A count is wrong.
+    """
+    if runs < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    tell = say or _quiet
+    tell("all of the device")
+    whole = _measured(scale, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
+    section = Section(f"Kronecker {scale}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS)
+    section.rows.append(_row("all", whole, whole))
+    for budget in memory:
+        tell(f"--memory {budget}")
+        options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
+        found = _measured(scale, options, runs, host_memory, work_dir)
+        _compare(scale, int(found[0].result), KNOWN.get(scale, int(whole[0].result)))
+        section.rows.append(_row(str(budget), found, whole))
+    section.notes += NOTES
+    return Report(_command(scale, memory, host_memory, partition, parts, kernel, runs), facts(), [section])
+
+
+COLUMNS = {
+    "memory": "", "plan": "", "read": ".2f", "prepare": ".2f", "count": ".2f", "kernels": ".2f", "in all": ".2f",
+    "times all": ".2f", "peak": "", "copied": "", "copying": ".3f", "waited": ".3f", "before the first": ".3f",
+    "hidden": ".1%", "triangles": ",",
+}  # fmt: skip
+NOTES = [
+    "in all: from the generator to the number; peak: bytes that were allocated on the device, at most",
+    "copied, copying: blocks of counting tasks, bytes and seconds between events on the copy stream; files are read",
+    "in that time, from the page cache, for they were written just before",
+    "waited: seconds between events on the counting stream for which it waited for blocks; hidden: 1 - waited/copying",
+]
+
+
+def _quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def _measured(scale: int, options: Options, runs: int, host: Any, place: Any) -> list[Run]:
+    return [_once(scale, options, host, place) for _ in range(runs + 1)][1:]
+
+
+def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
+    from dasktc.backend import cuda, cuda_memory
+
+    cuda.synchronize()
+    with within_memory(Direct(), options.memory, place, backend="cuda", host=host) as tasks, cuda_memory.peak() as peak:
+        began = time.perf_counter()
+        result = build(tasks, kronecker(scale), options).triangle_count()
+        cuda.synchronize()
+        seconds = time.perf_counter() - began
+        limited = isinstance(tasks, OnGpu)
+        moves, inside = (tasks.moves, tasks.peak) if limited else (Moves(), 0)  # type: ignore[attr-defined]
+    return Run(result, seconds, inside or peak[0], moves)
+
+
+def _compare(scale: int, found: int, known: int) -> None:
+    if found != known:
+        raise CountError(
+            f"Kronecker {scale} has {known:,} triangles, {found:,} were counted within --memory: report this"
+        )
+
+
+def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
+    last, plan = runs[-1], runs[-1].result.plan
+    stages = [median(found.result.seconds[name] for found in runs) for name in ("read", "prepare", "count")]
+    kernels = median(sum(record.count.seconds for record in found.result.records) for found in runs)
+    seconds = [median(found.seconds for found in chosen) for chosen in (runs, whole)]
+    moved = [median(found.moves[field] for found in runs) for field in (2, 3, 4)]
+    hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
+    peak, copied = size(max(found.peak for found in runs)), f"{last.moves.blocks:,} blocks, {size(last.moves.nbytes)}"
+    row = [memory, f"{plan.partition}, n = {plan.parts}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
+    return [*row, copied, *moved, hidden, int(last.result)]
+
+
+def _command(scale: int, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:
+    options = [f"--scale {scale}", *(f"--memory {budget}" for budget in memory), f"--runs {runs}", f"--kernel {kernel}"]
+    options += [f"--host-memory {host}"] * (host is not None) + [f"--partition {partition}"] * (partition != "auto")
+    return " ".join(["dasktc bench ooc", *options, *([f"--parts {parts}"] if parts else [])])

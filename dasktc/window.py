@@ -1,10 +1,11 @@
 """The window of calls in flight: few for each thread of a worker, so that none waits and nothing comes long before use.
 
 A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One that has run
-dry when the client looks gets twice as many, up to DEPTH: calls are then shorter than the way there and back. It
-gets the calls of its own share, in order, and then those that are left of the longest share, so that a slow worker
-does not keep the others waiting. A call that would take the copies in use beyond the worker's room waits, unless a
-thread would be idle without it.
+dry when the client looks gets twice as many, up to DEPTH: calls are then shorter than the way there and back. What is
+half gone is filled up: calls that travel together take less of everybody's time. A worker gets the calls of its own
+share, in order, and then those that are left of the longest share, so that a slow one does not keep the others
+waiting. A call that would take the copies in use beyond the worker's room waits, unless a thread would be idle
+without it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dasktc.waiting import LOOK_SECONDS, Waiting
 
 __all__ = ["DEPTH", "Calls", "Held", "Window"]
 
-FIRST_DEPTH, DEPTH = 2, 16
+FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
 KEEP_SECONDS = 10 * LOOK_SECONDS
 """How long copies of blocks stay when nobody asks for that any more."""
@@ -107,7 +108,7 @@ class Window:
         """
         begun: list[tuple[int, str]] = []
         gone: dict[str, list[Any]] = defaultdict(list)
-        hungry = list(self._workers.values())
+        hungry = [worker for worker in self._workers.values() if 2 * worker.flying <= worker.depth * worker.threads]
         while hungry:
             hungry = [worker for worker in hungry if self._feed(worker, begun, gone)]
         return begun, {worker: blocks for worker, blocks in gone.items() if blocks}

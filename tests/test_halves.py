@@ -26,10 +26,8 @@ from dasktc.backend import hub_tables, launch
 from dasktc.backend.splits import halves, rows_of
 from dasktc.errors import CountError
 from dasktc.generate import kronecker
-from dasktc.options import KERNELS
 
 EDGES = skewed_edges(120, 900, 1)
-KERNELS_HERE = [name for name in KERNELS if name in launch.KERNELS]
 
 
 def edges_of(task):

@@ -158,7 +158,7 @@ def prepare_edges(
     # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(tasks, graph, backend) if backend == "cpu" else None)
+    options, why = choose(options, look(tasks, graph, backend))
     how = options.chosen_reorder
     graph = reorder(tasks, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.

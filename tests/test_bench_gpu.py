@@ -124,6 +124,25 @@ def test_out_of_core(capsys, monkeypatch):
         ooc.run(8, runs=0)
 
 
+def test_the_first_to_use_the_device_counts_what_is_allocated(monkeypatch):
+    """As in a new process: nothing has made a pool there."""
+    used: list[str] = []
+    monkeypatch.setattr(ooc, "get_backend", lambda name: used.append(name))
+    monkeypatch.setattr(ooc, "_measured", lambda *_: used.append("measured") or [][0])
+    with pytest.raises(IndexError):
+        ooc.run(4)
+    assert used == ["cuda", "measured"]
+
+
+def test_clusters_come_before_this_process_uses_a_device(monkeypatch):
+    used: list[str] = []
+    monkeypatch.setattr(gpu, "several", lambda *_: used.append("several"))
+    monkeypatch.setattr("dasktc.backend.get_backend", lambda name: used.append(name) or [][0])
+    with pytest.raises(IndexError):
+        gpu.run(quick=True, workers=2)
+    assert used == ["several", "cuda"]
+
+
 def test_a_wrong_count_ends_it():
     with pytest.raises(CountError, match="has 28 triangles, 27 were counted"):
         gpu._table([replace(gpu.QUICK[-1], triangles=28)], "hub", 1, lambda text: None)

@@ -365,6 +365,18 @@ def test_auto_takes_a_gpu(emulated):
     assert dasktc.triangle_count(source_of(EDGES), backend="cpu").backend == "cpu"
 
 
+@pytest.mark.parametrize(
+    ("source", "kernel"),
+    [(random_graph(3000, 90_000), "lstc"), (grid3d(8), "plain")],
+    ids=["few wedges", "rows of three"],
+)
+def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kernel):
+    found = dasktc.triangle_count(source, backend="cuda")
+    assert found.plan.choice.startswith(f"kernel {kernel}: ")
+    assert {record.job.kernel for record in found.records} == {kernel}
+    assert found.triangles == dasktc.triangle_count(source, backend="cpu").triangles
+
+
 class Workers(Direct):
     """Of two workers, some cannot use a backend."""
 

@@ -102,18 +102,20 @@ def run(
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
-    get_backend("cuda")
     cases = QUICK if quick else CASES + LARGE if only else CASES
     chosen = [case for case in cases if not only or case.name.startswith(only)]
     if not chosen:
         raise InputError(f"--only {' --only '.join(only)} begins no graph's name: see the names without it")
     tell, times = say or _quiet, 1 if quick else runs
+    several_gpus = []
+    if workers is not None:  # first: a process that uses a GPU itself leaves a worker little of it
+        small = [] if graphs is None else _small_cases(Path(graphs))
+        several_gpus = [several([*chosen, *small], kernel, times, workers, tell)]
+    get_backend("cuda")
     sections = [_table(chosen, kernel, times, tell)]
     if graphs is not None:
         sections.append(_small(Path(graphs), kernel, times, tell))
-    if workers is not None:
-        small = [] if graphs is None else _small_cases(Path(graphs))
-        sections.append(several([*chosen, *small], kernel, times, workers, tell))
+    sections += several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers), facts(), sections)
 
 

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc.ahead_on_gpu import Moves
+from dasktc.backend import get_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
 from dasktc.budget import within_memory
@@ -101,6 +102,7 @@ def run(
     """
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    get_backend("cuda")  # allocations are counted from then on
     tell = say or _quiet
     tell("all of the device")
     whole = _measured(scale, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)

@@ -148,6 +148,12 @@ def test_a_wrong_count_ends_it():
         gpu._table([replace(gpu.QUICK[-1], triangles=28)], "hub", 1, lambda text: None)
 
 
+@pytest.mark.parametrize(("reach", "said"), [((1e-9, 1.0), True), ((1e9, 1.0), False)])
+def test_what_bounds_a_kernel_is_said_where_its_reach_is_not_met(reach, said):
+    section = gpu._table([replace(gpu.QUICK[-1], reach=reach, bound="why")], "hub", 1, lambda text: None)
+    assert any(note.endswith("is above its reach, as measured on one H200: why") for note in section.notes) == said
+
+
 def test_what_does_not_fit_is_left_out():
     section = gpu._table([replace(gpu.QUICK[-1], rows=10**10)], "hub", 1, lambda text: None)
     assert section.rows == []

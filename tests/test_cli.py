@@ -8,6 +8,7 @@ import logging
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from distributed import LocalCluster
 
+import dasktc
 from dasktc.cli import main
 from dasktc.errors import CountError
 
@@ -290,3 +292,10 @@ def test_as_a_program(start: list[str], triangle: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["triangles"] == 1
+
+
+def test_every_folder_of_modules_is_installed():
+    root = Path(dasktc.__file__).parent
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    folders = {".".join(("dasktc", *path.parent.relative_to(root).parts)) for path in root.rglob("*.py")}
+    assert folders | {"dasktc.kernels"} == set(project["tool"]["setuptools"]["packages"])

@@ -1,0 +1,128 @@
+"""`dasktc bench`: each benchmark is a module that is imported when its command runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dasktc.commands.options import counting, workers_of
+from dasktc.options import BACKENDS, PARTITIONS
+
+__all__ = ["bench"]
+
+
+@click.group()
+def bench() -> None:
+    """Measure dasktc, against what else is installed."""
+
+
+@bench.command("papers")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--quick", is_flag=True, help="Small graphs: two minutes on a laptop, at most.")
+@click.option("--graphs", metavar="DIR", help="Folder with soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
+@click.option("--out", metavar="DIR", help="Folder for plots and page.  [default: bench-papers]")
+@click.option("--backend", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="What counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
+    """What TRUST, H-INDEX, Fox et al., LSTC and TC-Stream show, measured again, and whether it agrees.
+
+    FIGURE is a name such as trust-fig4 or lstc-table3, or a paper's; without any all are run.
+    """
+    from dasktc.bench.papers.run import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("cpu")
+@click.option("--scale", type=int, default=20, show_default=True, help="Of the Kronecker graph.")
+@click.option("--graphs", metavar="DIR", help="Folder with amazon0601, cnr-2000 and ego-Twitter.")
+@click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many.")
+@click.option("--quick", is_flag=True, help="Scale 14, one run.")
+@click.option("--gapbs", metavar="PATH", help="GAPBS' tc, where it is installed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
+    """Kernels, workers, files and memory on the CPU: ratios, from one run on one machine."""
+    from dasktc.bench.cpu import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("gpu")
+@click.option("--graphs", metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many, after a warm-up.")
+@click.option("--quick", is_flag=True, help="Tiny graphs, one run: whether it works.")
+@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
+@click.option("--workers", callback=workers_of, metavar="N", help="Also on clusters of 1, 2, 4, ... N GPUs, or all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
+    """Kernel and preparation on one GPU, and counting on several: milliseconds, counts checked."""
+    from dasktc.bench.gpu import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("ooc")
+@click.option("--scale", type=int, default=26, show_default=True, help="Of the Kronecker graph.")
+@click.option("--memory", multiple=True, default=("16GB",), show_default=True, help="Device memory; may be repeated.")
+@click.option("--host-memory", metavar="BYTES", help="Of the host, for what leaves the device; 1: files at once.")
+@click.option("--work-dir", metavar="DIR", help="Where files stand for the while.")
+@click.option("--partition", type=click.Choice(PARTITIONS), default="auto", show_default=True, help="Of limited runs.")
+@click.option("--parts", type=int, metavar="n", help="Of limited runs.")
+@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
+    """Counts within --memory on one GPU, against one that has all of it: seconds, peak, what of copying is hidden."""
+    from dasktc.bench.ooc import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("choose")
+@click.option("--graphs", metavar="DIR", help="Folder with real graphs to add.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many.")
+@click.option("--quick", is_flag=True, help="Two small graphs, one run.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True, help="What counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
+    """What auto chooses, against every fixed choice of kernel, order and planner."""
+    from dasktc.bench.choose import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("scaling")
+@click.option("--graphs", default="kronecker,random,grid3d,theory", show_default=True, help="What to count.")
+@click.option("--scale", type=int, default=18, show_default=True, help="Of the Kronecker graph.")
+@click.option("--vertices", type=int, default=1 << 20, show_default=True, help="Of the random graph.")
+@click.option("--edges", type=int, default=1 << 23, show_default=True, help="Of the random graph.")
+@click.option("--side", type=int, default=128, show_default=True, help="Of the torus.")
+@click.option("--stars", default="25,81,64", show_default=True, help="Of the theory graph.")
+@click.option("--most", type=int, default=1024, show_default=True, help="Simulated workers.")
+@click.option("--workers", metavar="N,N,...", help="Real workers. Default: as many as there are cores, or GPUs.")
+@click.option("--runs", type=int, default=3, show_default=True, help="The least of so many.")
+@click.option("--rate-network", metavar="BYTES", help="What a simulated worker receives in a second.  [default: 1.1GB]")
+@click.option("--quick", is_flag=True, help="Small graphs, 64 simulated workers, one run.")
+@click.option("--plot", "plots", multiple=True, metavar="OUT", help="Draw it: .png, .svg, .pdf or .html; repeatable.")
+@counting
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_scaling(as_json: bool, debug: bool, **options: Any) -> None:
+    """Speed-up and balance from 1 to 1,024 workers, simulated from measured tasks; real ones beside them."""
+    from dasktc.bench.scaling import run
+
+    report = run(**options, say=lambda text: click.echo(text, err=True))
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))

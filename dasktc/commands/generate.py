@@ -1,0 +1,116 @@
+"""`dasktc generate`: graphs whose edges, and often triangles, are known."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from dasktc.commands.options import RUNNING, options_of, running, secured
+from dasktc.errors import InputError
+
+__all__ = ["generate"]
+
+Command = Callable[..., Any]
+
+
+@click.group()
+def generate() -> None:
+    """Write a graph whose edges, and often triangles, are known: OUT is .parquet or .txt."""
+
+
+def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
+    """Make a `generate` command out of a function that returns a source."""
+
+    def command(make: Command) -> Any:
+        @functools.wraps(make)
+        def write(
+            out: str,
+            force: bool,
+            as_json: bool,
+            debug: bool,
+            **options: Any,
+        ) -> None:
+            from dasktc.cluster import connect
+            from dasktc.write import write_edges
+
+            options = secured(options)
+            source = make(**{name: value for name, value in options.items() if name not in RUNNING})
+            with connect(**{name: options[name] for name in RUNNING}) as tasks:
+                edges = write_edges(source, out, tasks, force)
+            facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
+            known = "" if source.triangles is None else f", {source.triangles:,} triangles"
+            click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
+
+        common = (
+            click.argument("out"),
+            *options,
+            running,
+            click.option("--force", is_flag=True, help="Replace OUT if it exists."),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+            click.option("--debug", is_flag=True, help="Show where an error comes from."),
+        )
+        return generate.command()(options_of(*common)(write))
+
+    return command
+
+
+@_generator(
+    click.option("--scale", type=int, default=20, show_default=True, help="2^SCALE vertices."),
+    click.option("--edge-factor", type=int, default=16, show_default=True, help="Edges a vertex."),
+    click.option("--seed", type=int, default=1, show_default=True),
+)
+def kronecker(**recipe: Any) -> Any:
+    """Write a Kronecker graph (0.57, 0.19, 0.19)."""
+    from dasktc import generate
+
+    return generate.kronecker(**recipe)
+
+
+@_generator(
+    click.option("--vertices", type=int, default=2**27, show_default=True, help="A power of two."),
+    click.option("--edges", type=int, default=10**9, show_default=True),
+    click.option("--seed", type=int, default=1, show_default=True),
+)
+def rmat(**recipe: Any) -> Any:
+    """Write an R-MAT graph (0.5, 0.1, 0.1); at its defaults the TRUST paper's RM."""
+    from dasktc import generate
+
+    return generate.rmat(**recipe)
+
+
+@_generator(
+    click.option("--vertices", type=int, default=10**8, show_default=True),
+    click.option("--edges", type=int, default=10**9, show_default=True, help="A multiple of the vertices."),
+)
+def random(**recipe: Any) -> Any:
+    """Write a uniform random graph; at its defaults the TRUST paper's RA."""
+    from dasktc import generate
+
+    return generate.random_graph(**recipe)
+
+
+@_generator(click.option("--side", type=int, default=464, show_default=True, help="SIDE³ vertices."))
+def grid3d(**recipe: Any) -> Any:
+    """Write a 3D torus; at its default the TRUST paper's 3D."""
+    from dasktc import generate
+
+    return generate.grid3d(**recipe)
+
+
+@_generator(
+    click.option("--stars", default="25,81,256", show_default=True, metavar="M,M,...", help="Leaves of each star."),
+    click.option("--kind", type=click.Choice(["B1k", "B2k"]), default="B1k", show_default=True),
+)
+def theory(stars: str, kind: Any) -> Any:
+    """Write a Kronecker product of stars, whose triangles arithmetic knows."""
+    from dasktc import generate
+
+    try:
+        leaves = tuple(int(m) for m in stars.split(","))
+    except ValueError:
+        raise InputError(f"--stars {stars!r} is not a list of whole numbers: give leaves a star, as in 25,81") from None
+    return generate.theory(leaves, kind)

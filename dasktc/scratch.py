@@ -45,5 +45,5 @@ def with_choice(plan: Plan, why: str, backend: str) -> Plan:
     """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
     if not plan.lean:
         return replace(plan, choice=why)
-    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for what hub lists beside it does not fit"
+    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for the faster kernel's tables do not fit"
     return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dasktc
+from dasktc import choose, orient, triangles
 from dasktc import edges as edge_stage
-from dasktc import orient, triangles
 from dasktc.backend.device_edges import DeviceEdges
 from dasktc.backend.launch_hub import _bitmap_words, hub_count
 from dasktc.generate import grid3d, kronecker, random_graph
@@ -216,16 +216,18 @@ def counted_bytes(graph):
     return used.peak - before + sum(block.nbytes for block in graph.blocks.values()), count
 
 
+@pytest.mark.parametrize("kernel", ["auto", "hub"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_at_most_16_bytes_an_edge_while_counting(emulated, name):
-    graph = dasktc.prepare(SHAPES[name], backend="cuda")
+def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
+    graph = dasktc.prepare(SHAPES[name], backend="cuda", kernel=kernel)
     fixed = 4 * _bitmap_words(hub_count(graph.edges, graph.vertices)) + (1 << 12)
     assert counted_bytes(graph)[0] <= 16 * graph.edges + fixed
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, name):
+def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
     """At most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; and not in parts."""
+    monkeypatch.setitem(choose.RULES, "cuda", choose.RULES["cuda"][-1:])  # as of larger graphs: hub
     recipe = SHAPES[name]
     roomy = dasktc.prepare(recipe, backend="cuda")
     assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")

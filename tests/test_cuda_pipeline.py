@@ -242,15 +242,15 @@ def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
             assert (found[0].tolist(), found[1].tolist(), found[2]) == (known[0].tolist(), known[1].tolist(), known[2])
 
 
-def in_gpu_memory():
-    """Each kind of object in GPU memory, over the same edges."""
+@pytest.fixture
+def in_gpu_memory(emulated, monkeypatch):
+    """Each kind of object in GPU memory, over the same edges; types are told by their modules' names."""
+    for kind in (cudf_strict.Series, cudf_strict.DataFrame):
+        monkeypatch.setattr(kind, "__module__", "cudf.core")
+    monkeypatch.setattr(cupy_strict.ndarray, "__module__", "cupy")
     pairs = np.array(EDGES)
     arrays = [cupy_strict.asarray(pairs[:, k]) for k in (0, 1)]
     frame = cudf_strict.DataFrame({"a": arrays[0], "b": arrays[1], "w": arrays[1]})
-    for object in (cupy_strict.asarray(pairs), arrays[0], frame, frame["a"]):
-        type(object).__module__ = (
-            "cudf.core" if isinstance(object, cudf_strict.Series | cudf_strict.DataFrame) else "cupy"
-        )
     return {
         "array": cupy_strict.asarray(pairs),
         "unsigned array": cupy_strict.asarray(pairs.astype("uint32")),
@@ -260,12 +260,12 @@ def in_gpu_memory():
     }
 
 
-def test_objects_in_gpu_memory(emulated):
-    for name, source in in_gpu_memory().items():
+def test_objects_in_gpu_memory(in_gpu_memory):
+    for name, source in in_gpu_memory.items():
         assert int(dasktc.triangle_count(source, backend="cuda")) == oracle.triangles(EDGES), name
         with pytest.raises(InputError, match="lies in GPU memory: backend cpu does not read it"):
             dasktc.triangle_count(source, backend="cpu")
-    assert dasktc.triangle_count(in_gpu_memory()["frame"], backend="cuda", columns=("b", "a")).edges > 0
+    assert dasktc.triangle_count(in_gpu_memory["frame"], backend="cuda", columns=("b", "a")).edges > 0
     with pytest.raises(InputError, match=r"has type float64: ids are integers or strings"):
         dasktc.triangle_count((cupy_strict.zeros(3), cupy_strict.zeros(3)), backend="cuda")
 
@@ -282,9 +282,8 @@ class DaskFrame:
         return [dask.delayed(lambda part=part: part)() for part in self._parts]
 
 
-def test_a_dask_frame_in_gpu_memory(emulated):
-    frame = in_gpu_memory()["frame"]
-    cudf_strict.DataFrame.__module__ = "cudf.core"
+def test_a_dask_frame_in_gpu_memory(in_gpu_memory):
+    frame = in_gpu_memory["frame"]
     assert int(dasktc.triangle_count(DaskFrame(frame), backend="cuda")) == oracle.triangles(EDGES)
     with pytest.raises(InputError, match=r"lies in GPU memory.*to_backend"):
         dasktc.triangle_count(DaskFrame(frame), backend="cpu")

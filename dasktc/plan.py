@@ -212,9 +212,10 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
         yield partition, limits.parts
         return
     first = max(limits.least_parts, 2 if limits.partition == "auto" else 1)
-    tried = (n for n in WORTH_TRYING.get(partition, range(1, MAX_PARTS)) if first <= n < MAX_PARTS)
+    most = min(MAX_PARTS, max(first, vertices))  # more parts than vertices make no block smaller
+    tried = (n for n in WORTH_TRYING.get(partition, range(1, MAX_PARTS)) if first <= n < most)
     yield from ((partition, n) for n in tried if _least(partition, vertices, edges, n) <= limits.memory)
-    yield partition, MAX_PARTS
+    yield partition, most
 
 
 def _refuse_too_many(partition: str, parts: int) -> None:

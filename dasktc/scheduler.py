@@ -1,7 +1,4 @@
-"""What only Dask's scheduler can do: small functions that run inside it, sent by value.
-
-A scheduler of a cluster that lives on need not have dasktc installed.
-"""
+"""What only Dask's scheduler can do: small functions that run inside it, sent by value."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     Returns
     -------
     TaskCount
-        Exact; `seconds` is between two events around the launches, compiling excluded.
+        Exact; `seconds` is between two events around the launches, without compiling and finding the split's rows.
 
     Raises
     ------

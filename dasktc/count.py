@@ -120,7 +120,7 @@ def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
     parts = _halves(task, backend.array)
     if not parts:
         raise CountError(_too_large(task, job, why))
-    _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *(part.rows for part in parts))
+    _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *map(_rows, parts))
     return _sum([_counted(part, job, kernel) for part in parts])
 
 
@@ -131,13 +131,19 @@ def _halves(task: BlockTask, xp: ModuleType) -> list[BlockTask]:
         return []
 
 
+def _rows(task: BlockTask) -> str:
+    """Name the index rows of a part of a task."""
+    if task.rows is None:
+        return f"rows of split {task.split} of {task.splits}"
+    first, end = task.rows
+    return f"row {first:,} alone" if end - first == 1 else f"rows {first:,} to {end - 1:,}"
+
+
 def _too_large(task: BlockTask, job: Job, why: str) -> str:
-    first, end = task.rows or (0, task.index.rows)
-    rows = f"row {first:,} alone" if end - first == 1 else f"rows {first:,} to {end - 1:,}"
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
-        f"{job}: {rows}, of {task.index.edges:,} edges, beside blocks of {size(held)}, does not fit the memory that is "
-        f"free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more --parts"
+        f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {size(held)}, does not fit the memory "
+        f"that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more --parts"
     )
 
 

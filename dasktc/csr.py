@@ -148,10 +148,10 @@ class BlockTask:
     index, table, stream : OrientedCSR
         The triple. They may be one and the same object.
     split, splits : int
-        Which share of the index rows is counted. The backend cuts them, by the blocks alone: every row
+        Which share of the index rows is counted. They are cut by the blocks alone: every row
         is in one split, and in the same one wherever and however often a task runs.
     cut_for : str
-        The kernel whose work the splits share evenly, whichever counts; and its backend, if it is another there.
+        The kernel whose work the splits share evenly, whichever counts; with " cuda" behind it where rows are dealt.
     rows : (int, int) or None
         First index row and the one behind the last, where they are given and not cut.
     """

@@ -1,6 +1,6 @@
 // Shared by all kernels; prepended to each as text, so that a compiled kernel's cache key holds it.
 //
-// A task is a block triple: the sum, over the edges (u, v) of `index` with begin <= u < end, of
+// A task is a block triple: the sum, over the edges (u, v) of `index` whose row u is in the split, of
 // |table.row(u) ∩ stream.row(v)|. Offsets are 64-bit, columns 32-bit and ascending in each row.
 
 using int32 = int;
@@ -10,6 +10,7 @@ using uint64 = unsigned long long;
 
 constexpr uint32 ALL = 0xffffffffu;
 constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column stands before v
+constexpr int64 GROUP = 32;          // rows that are dealt out to splits together
 
 struct Block {
   const int64* offsets;
@@ -21,8 +22,8 @@ struct Block {
 // As the host's structured array describes it, field by field.
 struct Task {
   Block index, table, stream;
-  int64 begin, end;  // index rows of this split, a range
-  int64 rows;        // end - begin
+  int64 begin, step;  // index rows of this split: a group of GROUP rows from `begin` on, and every `step` rows another
+  int64 skip, rows;   // rows of the first group that are left out, and all rows that are not
   int64 shift;       // table entries before v in row u are those below v + shift
   int64 same;        // index and table are one block
   int64 hubs;        // hub kernel: stream rows with a bitmap
@@ -36,7 +37,10 @@ struct Totals {
 };
 
 // The k-th row of the split, 0 <= k < rows.
-__device__ __forceinline__ int64 row_of(const Task& t, int64 k) { return t.begin + k; }
+__device__ __forceinline__ int64 row_of(const Task& t, int64 k) {
+  uint64 place = k + t.skip;
+  return t.begin + int64(place / GROUP) * t.step + int64(place % GROUP);
+}
 
 // First position from `at` on, below `end`, whose column is not below `bound`; else `end`.
 __device__ __forceinline__ int64 lower_bound(const int32* columns, int64 at, int64 end, int64 bound) {

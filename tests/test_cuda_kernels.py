@@ -17,11 +17,11 @@ import pytest
 from emulation.host import HostDevice, LaunchError, compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, tasks, triangles_of, turned, wedges_of
+from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, triangles_of, turned, wedges_of
+from test_kernels import tasks as ranges
 
-from dasktc.backend import TaskSize, kept, launch, launch_edges, launch_hub, launch_trust, nvrtc
-from dasktc.backend.device import describe
-from dasktc.backend.splits import rows_of
+from dasktc.backend import TaskSize, cpu, kept, launch, launch_edges, launch_hub, launch_trust, nvrtc
+from dasktc.backend.splits import GROUP, rows_of, share_of
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import InputError
 from dasktc.recipes import Kronecker
@@ -70,6 +70,11 @@ VARIANTS = {
     "plain": ("plain", {"BLOCK": 64}),
 }
 """Kernel and macros. Tiny tables make small graphs meet every path."""
+
+
+def tasks(*arguments):
+    """Every task of TRUST's 2D partition, its rows dealt out as on a GPU."""
+    return (replace(task, cut_for="hub cuda") for task in ranges(*arguments))
 
 
 def check(count, found, kernel, macros, edges, xp=np):
@@ -233,18 +238,35 @@ def test_three_parts(variant):
         check(on_host(False), list(tasks(edges, vertices, 3, 2, ordered)), kernel, macros, edges)
 
 
-@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
-@pytest.mark.parametrize("kernel", launch.KERNELS)
-def test_splits_are_the_rows_of_every_backend(kernel, ordered):
-    """Ranges that follow each other: what one backend counts in a split, another visits there."""
-    vertices, edges = GRAPHS["hubs"]
+def rows_in(share):
+    k = np.arange(share.rows)
+    return share.begin + k // GROUP * share.step + k % GROUP
+
+
+@pytest.mark.parametrize("splits", [1, 2, 3, 9, 200])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_row_is_dealt_to_one_split(name, splits):
+    vertices, edges = GRAPHS[name]
     for parts in (1, 2):
-        found = [replace(task, cut_for=kernel) for task in tasks(edges, vertices, parts, 3, ordered)]
-        given = [describe(HostDevice(), task) for task in found]
-        ranges = [(int(g["begin"][0]), int(g["end"][0])) for g in given]
-        assert ranges == [rows_of(task) for task in found]
-        assert all(int(g["rows"][0]) == end - begin for g, (begin, end) in zip(given, ranges, strict=True))
-        assert len(set(ranges)) > parts
+        found = list(tasks(edges, vertices, parts, splits))
+        for first in range(0, len(found), splits):
+            shares = [rows_in(share_of(task)) for task in found[first : first + splits]]
+            assert sorted(np.concatenate(shares)) == list(range(found[first].index.rows))
+            assert max(map(len, shares)) <= min(map(len, shares)) + GROUP
+
+
+def test_a_range_is_what_the_cpu_counts():
+    """Of a task whose rows are not dealt out, as of measures: what one backend visits in a split, another does."""
+    vertices, edges = GRAPHS["hubs"]
+    for task in ranges(edges, vertices, 2, 3):
+        assert share_of(task) == (rows_of(task)[0], GROUP, np.diff(rows_of(task))[0])
+        found = on_host(False)(task, "merge", {})
+        assert (found[0], found[1]) == cpu_count(task)
+
+
+def cpu_count(task):
+    count = cpu.count(task, "merge")
+    return count.triangles, count.wedges
 
 
 def block_sizes(kernel, threads):
@@ -668,32 +690,23 @@ def test_counts_repeat():
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
 def test_under_compute_sanitizer(tool):
-    """Kernels of small blocks, and the visits."""
+    """Kernels of small blocks, the visits, and what prepares edges."""
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
     if sanitizer is None:
         pytest.skip("no compute-sanitizer, which comes with the CUDA toolkit")
-    tests = [str(Path(__file__).parent / name) for name in ("test_cuda_kernels.py", "test_cuda_pipeline.py")]
+    tests = [str(Path(__file__).parent / f"test_cuda_{name}.py") for name in ("kernels", "pipeline", "edges")]
     chosen = [
         "-m",
         "gpu",
         "-k",
-        "every_block_size_on_the_device and 64 or visits_on_the_device",
+        "every_block_size_on_the_device and 64 or visits_on_the_device or every_step_on_the_device and 1000",
         "-p",
         "no:cacheprovider",
+        "-o",
+        "addopts=",  # plugins that it needs not be there
     ]
-    command = [
-        sanitizer,
-        "--tool",
-        tool,
-        "--error-exitcode",
-        "9",
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        *chosen,
-        *tests,
-    ]
+    watched = [sanitizer, "--tool", tool, "--error-exitcode", "9"]
+    command = [*watched, sys.executable, "-m", "pytest", "-q", *chosen, *tests]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert re.search(r"\d+ passed", done.stdout)

@@ -145,7 +145,7 @@ def test_numpy_without_memory(monkeypatch, caplog):
         found = graph.triangle_count()
     assert short.refused > 0
     assert facts(found) == facts(expected)
-    assert "cut in two: (0, " in caplog.text
+    assert "cut in two: rows 0 to " in caplog.text
     hub_tables.forget()
 
 

@@ -14,7 +14,6 @@ from dasktc.backend import Backend, TextIds, device_visit, launch
 from dasktc.backend.device_edges import DeviceEdges
 from dasktc.backend.launch import KERNELS, scratch_bytes
 from dasktc.backend.nvrtc import OPTIONS, Defines, source
-from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import InputError
 
@@ -109,7 +108,7 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
     Returns
     -------
     TaskCount
-        Exact; `seconds` is between two events around the launches, without compiling and finding the split's rows.
+        Exact; `seconds` is between two events around the launches, without compiling.
 
     Raises
     ------
@@ -120,7 +119,6 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
     _compile(kernel, macros)
     task = _typed(task)
-    rows_of(task, cp)  # cut once a triple, which is no split's work
     begin, end = cp.cuda.Event(), cp.cuda.Event()
     begin.record()
     counts = launch.count(device(), task, kernel, macros)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dasktc.backend.nvrtc import Defines
-from dasktc.backend.splits import rows_of
+from dasktc.backend.splits import share_of
 from dasktc.csr import Array, BlockTask
 
 __all__ = ["BLOCK", "Counts", "Device", "Launch", "describe", "grid_of", "spread"]
@@ -27,7 +27,7 @@ THREADS = 2048
 _POINTERS = tuple(f"{block}_{part}" for block in ("index", "table", "stream") for part in ("offsets", "columns"))
 TASK = np.dtype(
     [*((name, np.uint64) for name in _POINTERS)]
-    + [(name, np.int64) for name in ("begin", "end", "rows", "shift", "same", "hubs", "near", "tables")]
+    + [(name, np.int64) for name in ("begin", "step", "skip", "rows", "shift", "same", "hubs", "near", "tables")]
 )
 """`struct Task` of the kernels' prelude."""
 
@@ -60,8 +60,7 @@ def describe(device: Device, task: BlockTask) -> Any:
     for name in _POINTERS:
         block, part = name.split("_")
         given[name] = device.pointer(getattr(getattr(task, block), part))
-    begin, end = rows_of(task, device.array)
-    given["begin"], given["end"], given["rows"] = begin, end, end - begin
+    given["begin"], given["step"], given["rows"] = share_of(task, device.array)
     given["shift"] = task.shift
     given["same"] = task.index is task.table
     return given

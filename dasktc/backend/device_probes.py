@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from dasktc.backend import probes
 from dasktc.backend.launch_hub import hub_count, longest_row
-from dasktc.backend.splits import rows_of
+from dasktc.backend.splits import GROUP, share_of
 from dasktc.csr import BEHIND, Array, BlockTask
 
 __all__ = ["Edges", "Rule", "bitmap", "expected_probes", "hindex", "hub", "lstc", "same"]
 
-PROBE_EDGES = 1 << 24
-"""Index edges looked at in one go."""
+PROBE_ROWS, PROBE_EDGES = 1 << 22, 1 << 24
+"""Index rows, and edges of them, looked at in one go."""
 
 
 class Edges(NamedTuple):
@@ -104,12 +104,17 @@ def _lengths(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> probes.Leng
 
 def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
     """Yield the task's index edges (u, v), some at a time."""
+    begin, step, rows = share_of(task, xp)
     offsets = task.index.offsets
-    first, last = (int(offsets[row]) for row in rows_of(task, xp))
-    for begin in range(first, last, PROBE_EDGES):
-        end = min(begin + PROBE_EDGES, last)
-        u = offsets.searchsorted(xp.arange(begin, end, dtype="int64"), side="right") - 1
-        yield u, task.index.columns[begin:end].astype("int64")
+    for first in range(0, rows, PROBE_ROWS):
+        k = xp.arange(first, min(first + PROBE_ROWS, rows), dtype="int64")
+        row = begin + k // GROUP * step + k % GROUP
+        ends = xp.cumsum(offsets[row + 1] - offsets[row])
+        for some in range(0, int(ends[-1]), PROBE_EDGES):
+            edge = xp.arange(some, min(some + PROBE_EDGES, int(ends[-1])), dtype="int64")
+            at = ends.searchsorted(edge, side="right")
+            u = row[at]
+            yield u, task.index.columns[offsets[u + 1] - ends[at] + edge].astype("int64")
 
 
 def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:

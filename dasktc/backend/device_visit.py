@@ -9,6 +9,7 @@ import numpy as np
 
 from dasktc.backend import kept
 from dasktc.backend.device import Device, describe, spread
+from dasktc.backend.splits import rows_of
 from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
 
 __all__ = ["add_ends", "listing", "support", "support_bytes"]
@@ -60,8 +61,8 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
     limit : int
     """
     kept.forget()
-    given, xp = describe(device, task), device.array
-    first, last = (int(task.index.offsets[int(given[end][0])]) for end in ("begin", "end"))
+    xp = device.array
+    first, last = (int(task.index.offsets[row]) for row in rows_of(task, xp))
     counts = xp.zeros(last - first, dtype="uint32")
     found = min(limit, _visit(device, task, "visit_edges", counts)[0])
     listed = xp.empty(3 * found, dtype="int32")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backend.device import THREADS, Launch, grid_of
+from dasktc.backend.splits import GROUP
 from dasktc.csr import Array
 
 __all__ = [
@@ -36,6 +37,8 @@ BINS = 32
 """Bins of work."""
 SLICE = 1 << 26
 """Edges that are listed at a time, and one row's more."""
+CUT_BYTES = 2
+"""A row that its group takes while slices are cut: six numbers."""
 COUNTERS = 1 << 20
 """Bytes of the counters: BINS a block, of which a GPU holds no more than some thousands."""
 BUCKETS = 1024
@@ -87,15 +90,29 @@ def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
     launch : Launch
     most : int
     """
-    offsets, given = launch.task.index.offsets, launch.given
-    begin, end = int(given["begin"][0]), int(given["end"][0])
-    places = launch.device.array.arange(int(offsets[begin]), int(offsets[end]), most, dtype="int64")
-    cuts = (offsets.searchsorted(places[1:], side="right") - 1).tolist()
-    for first, last in pairwise([begin, *cuts, end]):
+    given = launch.given
+    begin, step, rows = (int(given[name][0]) for name in ("begin", "step", "rows"))
+    for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
         if first < last:
             part = given.copy()
-            part["begin"], part["end"], part["rows"] = first, last, last - first
+            part["begin"], part["skip"], part["rows"] = begin + first // GROUP * step, first % GROUP, last - first
             yield launch._replace(given=part)
+
+
+def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[int]:
+    """After how many rows of a share it is cut: the rows that hold its edges `most`, twice `most`, ..."""
+    xp, offsets = launch.device.array, launch.task.index.offsets
+    if launch.task.index.edges <= most:
+        return []
+    at = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
+    behind = xp.minimum(at + GROUP, int(at[-1]) + rows - GROUP * (len(at) - 1))  # the last group may be shorter
+    ends = xp.cumsum(offsets[behind] - offsets[at])
+    edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
+    group = ends.searchsorted(edges, side="right")
+    edges -= ends[group] - (offsets[behind[group]] - offsets[at[group]])
+    found = offsets.searchsorted(offsets[at[group]] + edges, side="right") - 1
+    cuts: list[int] = (GROUP * group + found - at[group]).tolist()
+    return cuts
 
 
 def search(launch: Launch) -> None:
@@ -197,7 +214,7 @@ def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
-    return 12 * min(max(index_edges, block_edges), SLICE + columns) + COUNTERS
+    return 12 * min(max(index_edges, block_edges), SLICE + columns) + CUT_BYTES * columns + COUNTERS
 
 
 def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:

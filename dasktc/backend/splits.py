@@ -1,7 +1,10 @@
 """A counting task as the CPU kernels take it, and which index rows its split is.
 
-A split is a range of rows that costs about as much as every other. Ranges beat rows dealt one by
-one: edges whose column has a long row are counted column by column, and each split marks all such
+On a GPU groups of rows are dealt out, as TRUST deals rows (section 5.2): whatever a row costs there, its
+neighbours cost about as much, and every split gets its share of them.
+
+On a CPU a split is a range of rows that costs about as much as every other. Ranges beat rows dealt one by
+one there: edges whose column has a long row are counted column by column, and each split marks all such
 rows anew. Splits whose rows lie together meet fewer of them, since columns stand before their row.
 What an edge costs is estimated from the lengths of its two lists; an evenly spaced sample of edges
 tells where the ranges end. That is integer arithmetic on the blocks alone: every worker cuts at
@@ -22,7 +25,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,22 +34,23 @@ from dasktc.backend.intersect import Triple
 from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR, on_host
 from dasktc.errors import CountError
 
-__all__ = ["halves", "rows_of", "sample_bytes", "triple"]
+__all__ = ["GROUP", "Share", "halves", "rows_of", "sample_bytes", "share_of", "triple"]
+
+GROUP = 32
+"""Rows that are dealt out together, as the kernels' prelude has it: a warp's."""
 
 SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
 """Edges whose cost is estimated, at least; then each split is within some hundredths of its share."""
 SAMPLED_BYTES = 110
 """Of each while that is done, at most."""
 
-SMALL, NEAR = 16, 1 << 14
-"""Of the `hub` kernel on CUDA."""
 ROW = 230
 """Cost of a row, whatever its edges."""
 
 _thread = threading.local()
 
-Cost = Callable[[Array, Array, Array, Array], Array]
-"""Of |A|, |B|, v and |table.row(u)|, as `probes` has them, in tenths of a nanosecond.
+Cost = Callable[[Array, Array, Array], Array]
+"""Of |A|, |B| and v, as `probes` has them, in tenths of a nanosecond.
 
 That of `hub` is fitted to fourths and eighths of two Kronecker graphs, ego-Twitter and amazon0601: most
 are then within 6 % of their share.
@@ -91,8 +95,38 @@ def _frozen(array: Array, dtype: Any) -> Array:
     return view
 
 
+class Share(NamedTuple):
+    """Index rows of a split: GROUP rows from `begin` on, and every `step` rows another group, `rows` in all."""
+
+    begin: int
+    step: int
+    rows: int
+
+
+def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
+    """The rows of the index block that a task counts, whether they are a range or dealt out.
+
+    Parameters
+    ----------
+    task : BlockTask
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    """
+    if not _dealt(task):
+        begin, end = rows_of(task, xp)
+        return Share(begin, GROUP, end - begin)
+    groups, split = -(-task.index.rows // GROUP), task.split
+    rows = GROUP * max(0, -(-(groups - split) // task.splits))
+    left_out = GROUP * groups - task.index.rows if groups and (groups - 1) % task.splits == split else 0
+    return Share(GROUP * split, GROUP * task.splits, rows - left_out)
+
+
+def _dealt(task: BlockTask) -> bool:
+    return task.cut_for.endswith(" cuda") and task.rows is None
+
+
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
-    """The rows of the index block that a task counts.
+    """The rows of the index block that a task counts, where they are a range.
 
     Parameters
     ----------
@@ -114,9 +148,11 @@ def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
 
 
 def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
-    """Cut a task in two, of about equally many edges: split s of m becomes splits 2s and 2s + 1 of 2m.
+    """Cut a task in two, of about equally many edges.
 
-    The rows are named, not cut anew: an estimate from another sample might leave a row out or count it twice.
+    Groups that were dealt out are dealt out again: split s of m becomes splits s and s + m of 2m. A range is cut,
+    into splits 2s and 2s + 1 of 2m whose rows are named: an estimate from another sample might leave a row out or
+    count it twice.
 
     Parameters
     ----------
@@ -129,9 +165,12 @@ def halves(task: BlockTask, xp: ModuleType = np) -> list[BlockTask]:
     list of BlockTask
         Two, or none of a task of a single row.
     """
-    begin, end = rows_of(task, xp)
-    if end - begin < 2:
+    share = share_of(task, xp)
+    if share.rows < 2:
         return []
+    if _dealt(task) and share.rows > GROUP:
+        return [replace(task, split=split, splits=2 * task.splits) for split in (task.split, task.split + task.splits)]
+    begin, end = share.begin, share.begin + share.rows
     starts = task.index.offsets[begin : end + 1]
     half = (int(starts[0]) + int(starts[-1])) // 2
     middle = begin + min(max(1, int(starts.searchsorted(half, side="right")) - 1), end - begin - 1)
@@ -183,66 +222,37 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     place = xp.arange(size, dtype="int64") * index.edges // size
     u = index.offsets.searchsorted(place, side="right") - 1
     v = index.columns[place].astype("int64")
-    size, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
-    first, degree, a = index.offsets[u], index.offsets[u + 1] - index.offsets[u], size
+    a, b = table.offsets[u + 1] - table.offsets[u], stream.offsets[v + 1] - stream.offsets[v]
+    first, degree = index.offsets[u], index.offsets[u + 1] - index.offsets[u]
     if task.shift != BEHIND:
-        a = size * (place - first) // degree  # entries before v, as if they were spread evenly
-    u, v, a, b, size, degree = (on_host(array) for array in (u, v, a, b, size, degree))
-    return u, 1 + ROW // degree + _cost(task.cut_for)(a, b, v, size)
+        a = a * (place - first) // degree  # entries before v, as if they were spread evenly
+    u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
+    return u, 1 + ROW // degree + COSTS.get(task.cut_for, _walk)(a, b, v)
 
 
-def _cost(cut_for: str) -> Cost:
-    """Of a kernel on a backend, else of the kernel."""
-    return COSTS.get(cut_for) or COSTS.get(cut_for.partition(" ")[0], _walk)
-
-
-def _hub(a: Array, b: Array, v: Array, _: Array) -> Array:
+def _hub(a: Array, b: Array, v: Array) -> Array:
     anded = (v < HUBS) & (np.minimum(a, b) > SPARSE * ((v >> BLOCK) + 1))
     put_off = np.where(v < HUBS, 90, 500 + 5 * a // 2)
     streamed = np.where((b <= SHORT) | (b <= a), 70 + 13 * b, put_off)
     return np.where(a == 0, 0, np.where(anded, 55 + 16 * (v >> BLOCK), streamed))
 
 
-HUB_CUDA = (7343, 6276, 1548, 471_232, 1318)
-"""Femtoseconds of an entry of a short row, of a near hub and a word of it, and of a list and an entry of it.
-
-Fitted to 48 splits each of three Kronecker graphs on an H200, where an edge adds nothing. A split has 0.5, 0.9 and 1.6
-ms of its own at scales 20, 22 and 24: each fills tables anew.
-"""
-
-
-def _hub_cuda(a: Array, b: Array, v: Array, size: Array) -> Array:
-    """By the class of the edge: see kernels/hub.cu."""
-    entry, hub, word, a_list, streamed = HUB_CUDA
-    near = hub + word * np.minimum(a, (v >> 5) + 1)
-    lists = a_list + streamed * np.minimum(a, b)
-    cost = np.where(size <= SMALL, entry * a, np.where(v < NEAR, near, lists))
-    return np.where((a == 0) | (b == 0), 0, cost)
-
-
-def _looked_up(_: Array, b: Array, __: Array, ___: Array) -> Array:
-    """What a GPU looks up in a row's hash; an edge by itself costs next to nothing there."""
-    return 20 * b
-
-
-def _search(a: Array, b: Array, _: Array, __: Array) -> Array:
+def _search(a: Array, b: Array, _: Array) -> Array:
     return 50 + 100 * np.minimum(a, b)
 
 
-def _walk(a: Array, b: Array, _: Array, __: Array) -> Array:
+def _walk(a: Array, b: Array, _: Array) -> Array:
     return 50 + 20 * (a + b)
 
 
-def _stream(_: Array, b: Array, __: Array, ___: Array) -> Array:
+def _stream(_: Array, b: Array, __: Array) -> Array:
     return 50 + 20 * b
 
 
 COSTS: dict[str, Cost] = {
     "hub": _hub,
-    "hub cuda": _hub_cuda,
     "bitmap": _hub,
     "trust": _stream,
-    "trust cuda": _looked_up,
     "hindex": _walk,
     "merge": _walk,
     "search": _search,

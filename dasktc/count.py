@@ -143,7 +143,8 @@ def _too_large(task: BlockTask, job: Job, why: str) -> str:
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
         f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {size(held)}, does not fit the memory "
-        f"that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more --parts"
+        f"that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more "
+        "--parts"
     )
 
 

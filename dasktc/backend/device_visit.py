@@ -9,7 +9,7 @@ import numpy as np
 
 from dasktc.backend import kept
 from dasktc.backend.device import Device, describe, spread
-from dasktc.backend.splits import rows_of
+from dasktc.backend.splits import GROUP, share_of
 from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
 
 __all__ = ["add_ends", "listing", "support", "support_bytes"]
@@ -51,7 +51,7 @@ def support_bytes(edges: int) -> int:
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Any:
-    """List triangles of a task, row by row; as `visit.listing`, and the same ones.
+    """List triangles of a task, row by row; as `visit.listing`, and the same ones of the same rows.
 
     Parameters
     ----------
@@ -61,8 +61,11 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
     limit : int
     """
     kept.forget()
-    xp = device.array
-    first, last = (int(task.index.offsets[row]) for row in rows_of(task, xp))
+    xp, (begin, step, rows) = device.array, share_of(task, device.array)
+    if rows == 0:
+        return np.zeros((0, 3), np.int32)
+    end = begin + (rows - 1) // GROUP * step + (rows - 1) % GROUP + 1  # edges of rows between are left at 0
+    first, last = (int(task.index.offsets[row]) for row in (begin, end))
     counts = xp.zeros(last - first, dtype="uint32")
     found = min(limit, _visit(device, task, "visit_edges", counts)[0])
     listed = xp.empty(3 * found, dtype="int32")

@@ -61,7 +61,7 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
     rows, loops : int
         Rows read, and how many of them were loops.
     """
-    parts = source.parts or (_NoPart(source.ids),)
+    parts = _joined(source.parts, tasks, backend) or (_NoPart(source.ids),)
     upstream = tasks.upstream([part.upstream for part in parts])
     calls = zip(parts, upstream, strict=True)
     if tasks.room is None:
@@ -75,6 +75,19 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
     if source.ids == "int" and backend in ON_DEVICE:
         frames = _in_pieces(tasks, frames, [rows for rows, _ in totals])
     return frames, sum(rows for rows, _ in totals), sum(loops for _, loops in totals)
+
+
+def _joined(parts: tuple[Part, ...], tasks: Tasks, backend: str) -> tuple[Part, ...]:
+    """Parts that are made, not read: on a device few large ones, which take no longer than a small one to submit."""
+    if backend not in ON_DEVICE or tasks.room is not None or not all(hasattr(part, "joined") for part in parts):
+        return parts
+    rows = sum(part.rows for part in parts)  # type: ignore[attr-defined]
+    most, found = min(_piece_edges(rows, tasks), -(-rows // tasks.workers)), list[Any]()
+    for part in parts:
+        fits = found and found[-1].rows + part.rows <= most  # type: ignore[attr-defined]
+        both = found[-1].joined(part) if fits else None
+        found[-1:] = [both] if both else [*found[-1:], part]
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ edges on any backend, for any number of parts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ class GeneratedPart:
 
         Returns
         -------
-        DataFrame of `backend.frame`
+        DataFrame of `backend.frame`, or pair of arrays
             Columns "src" and "dst": int32 where the graph's ids fit, else int64.
 
         Raises
@@ -68,12 +68,24 @@ class GeneratedPart:
         """
         return self._frame(backend, self.first, self.last)
 
+    @property
+    def rows(self) -> int:
+        """How many edges."""
+        return self.last - self.first
+
+    def joined(self, other: Any) -> GeneratedPart | None:
+        """Make one part of two, the other behind this one; None of a part of something else."""
+        follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
+        return replace(self, last=other.last) if follows else None
+
     def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
         """Make the edges, `most` at a time."""
         for first in range(self.first, self.last, most):
             yield self._frame(backend, first, min(first + most, self.last))
 
     def _frame(self, backend: Backend, start: int, stop: int) -> Any:
+        if backend.make is not None and (made := backend.make(self.recipe, start, stop)) is not None:
+            return made
         xp = backend.array
         dtype = xp.int32 if self.recipe.vertices <= 2**31 else xp.int64
         src, dst = (xp.empty(stop - start, dtype=dtype) for _ in range(2))

@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dasktc.errors import InputError
 
-__all__ = ["Grid3D", "Kronecker", "RMat", "RandomGraph", "Recipe"]
+__all__ = ["KRONECKER_CUTS", "RMAT_CUTS", "Grid3D", "Kronecker", "RMat", "RandomGraph", "Recipe"]
 
 Array = Any
 Ends = tuple[Array, Array]
@@ -44,6 +44,11 @@ class Recipe(ABC):
     vertices: int
     edges: int
 
+    @property
+    def bits(self) -> int:
+        """Bits of an id, where the number of vertices is a power of two."""
+        return self.vertices.bit_length() - 1
+
     @abstractmethod
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
         """Return sources and targets of edges first <= i < last: arrays of `xp`, any integer types."""
@@ -55,13 +60,18 @@ class Kronecker(Recipe):
 
     seed: int
 
+    @property
+    def counter(self) -> int:
+        """What splitmix64 is given for bit 0 of edge 0, its increment included."""
+        return (self.seed * 2**40 + _GOLDEN) % 2**64
+
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
         """Descend by splitmix64."""
         counter = xp.arange(first, last, dtype=xp.uint64)
         counter *= xp.uint64(64)
-        counter += xp.uint64((self.seed * 2**40 + _GOLDEN) % 2**64)
-        draws = _splitmix64(xp, counter, self.vertices.bit_length() - 1)
-        return _descend(xp, draws, _KRONECKER_CUTS, last - first)
+        counter += xp.uint64(self.counter)
+        draws = _splitmix64(xp, counter, self.bits)
+        return _descend(xp, draws, KRONECKER_CUTS, last - first)
 
 
 @dataclass(frozen=True)
@@ -70,13 +80,18 @@ class RMat(Recipe):
 
     seed: int
 
+    @property
+    def hashed_seed(self) -> int:
+        """The factor of the progressions."""
+        return int(_jenkins(np, np.array([self.seed], np.uint32))[0])
+
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
         """Descend by hashes of an arithmetic progression, whose start and stride are hashes."""
-        seed = int(_jenkins(np, np.array([self.seed], np.uint32))[0])
+        seed = self.hashed_seed
         start = _jenkins(xp, _progression(xp, 2 * first * seed, 2 * seed, last - first))
         stride = _jenkins(xp, _progression(xp, (2 * first + 1) * seed, 2 * seed, last - first))
-        draws = _strided_hashes(xp, start, stride, self.vertices.bit_length() - 1)
-        return _descend(xp, draws, _RMAT_CUTS, last - first)
+        draws = _strided_hashes(xp, start, stride, self.bits)
+        return _descend(xp, draws, RMAT_CUTS, last - first)
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,11 @@ class RandomGraph(Recipe):
                 return source, target
             draw[loops] = _jenkins(xp, draw[loops])
             target[loops] = _modulo(draw[loops], self.vertices)
-        edge, vertex = first + int(loops[0]), int(source[loops[0]])
+        self.refuse(first + int(loops[0]))
+
+    def refuse(self, edge: int) -> NoReturn:
+        """Refuse an edge that is a loop however often it is drawn."""
+        vertex = edge // (self.edges // self.vertices)
         raise InputError(
             f"edge {edge} of the random graph joins vertex {vertex} to itself {_REDRAWS} times on end: "
             "its hash is at a fixed point or in a short cycle; choose another --vertices or --edges"
@@ -212,7 +231,7 @@ def _hash_cut(share: float) -> Any:
     return np.uint32(cut)
 
 
-_KRONECKER_CUTS = tuple(np.uint64(cut << 40) for cut in (9563013, 12750684, 15938355))
+KRONECKER_CUTS = tuple(np.uint64(cut << 40) for cut in (9563013, 12750684, 15938355))
 """0.57, 0.76 and 0.95 of 2^24, compared with the upper 24 of 64 bits."""
 
-_RMAT_CUTS = tuple(_hash_cut(share) for share in (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1))
+RMAT_CUTS = tuple(_hash_cut(share) for share in (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1))

@@ -19,7 +19,7 @@
 //
 //   hub     probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if no row is longer than SHORT
-//                          |A| if |table.row(u)| <= SMALL or v < min(hubs, NEAR); min(|A|, |B|) otherwise
+//                          |A| if |table.row(u)| <= SMALL or v < min(hubs, NEAR) or |A| < |B| > CLOSE; |B| otherwise
 //   bitmap  probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if |table.row(u)| <= SMALL or v < hubs or |B| > LONG |A|; |B| otherwise
 //
@@ -74,6 +74,9 @@
 #endif
 #ifndef ITEM_LISTS
 #define ITEM_LISTS 1024  // a table's lists are cut into work items of so many
+#endif
+#ifndef CLOSE
+#define CLOSE 0  // a list of so many entries at most is streamed, not made a table of, however short the other one is
 #endif
 #ifndef TABLE_WARPS
 #define TABLE_WARPS 2
@@ -372,8 +375,9 @@ struct List {
 
 __device__ __forceinline__ List shorter_list(const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin,
     int64 b) {
-  List list = a < b ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
-  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
+  bool of_row = a < b && b > CLOSE;
+  List list = of_row ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
+  const int32* columns = (of_row ? t.table.columns : t.stream.columns) + list.start;
   if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
   return list;
 }
@@ -398,7 +402,7 @@ hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64
     int64 a = before(t, p, first, last, v);
     sums.wedges += b;
     if (a == 0 || b == 0) { return; }
-    sums.probes += v < t.near ? a : min(a, b);
+    sums.probes += v < t.near || (a < b && b > CLOSE) ? a : b;
     if (v < t.near) { return; }
     List list = shorter_list(t, u, v, first, a, begin, b);
     found += list.records();

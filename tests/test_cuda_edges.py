@@ -151,7 +151,7 @@ def emulated(monkeypatch):
 def raw_of(recipe):
     """The raw edges as a caller would have them on the device."""
     parts = [part.read(dasktc.backend.get_backend("cuda")) for part in recipe.parts]
-    return tuple(cupy_strict.concatenate([part[name].values for part in parts]) for name in ("src", "dst"))
+    return tuple(cupy_strict.concatenate(ends) for ends in zip(*parts, strict=True))
 
 
 SHAPES = {"Kronecker": kronecker(13), "uniform": random_graph(1 << 14, 5 << 14), "torus": grid3d(25)}

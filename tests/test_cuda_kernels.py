@@ -38,6 +38,7 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with long rows": ("hub", {"SHORT": 0}),
+    "hub tiny, few tables": ("hub", TINY | {"CLOSE": 9}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
     "hub without room": ("hub", {"SHORT": 1 << 20, "ROOM": 0}),
@@ -100,11 +101,11 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-BESIDE = ("visit", "edges")
+BESIDE = ("visit", "edges", "generate")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
-    "tcstream without a tree", "edges of wide ids",
+    "tcstream without a tree", "edges of wide ids", "generate of wide ids",
 ]  # fmt: skip
 
 
@@ -113,7 +114,8 @@ OTHER_MACROS = [
     [*product(FILES, nvrtc.ARCHITECTURES), *((name, nvrtc.ARCHITECTURES[-1]) for name in OTHER_MACROS)],
 )
 def test_kernels_compile(name, architecture):
-    kernel, macros = (VARIANTS | {"edges of wide ids": ("edges", {"WIDE": 1})}).get(name, (name, {}))
+    wide = {f"{file} of wide ids": (file, {"WIDE": 1}) for file in ("edges", "generate")}
+    kernel, macros = (VARIANTS | wide).get(name, (name, {}))
     bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
     known = launch.KERNELS.get(kernel)
     file, defines = (kernel, macros) if known is None else (known.file, launch.defines(kernel, macros))

@@ -2,19 +2,22 @@
 
 import pickle
 from functools import reduce
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from emulation.host import HostDevice, compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from dasktc import generate
+from dasktc.backend.device_recipes import made
 from dasktc.errors import InputError
 from dasktc.generate import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
-from dasktc.recipes import _RMAT_CUTS
+from dasktc.recipes import RMAT_CUTS
 from dasktc.theory import theory_edges, theory_triangles, theory_vertices
 
 SMALL = {
@@ -28,7 +31,7 @@ SMALL = {
 
 
 def backend(chunk=1 << 15):
-    return SimpleNamespace(array=np, frame=pd, chunk=chunk)
+    return SimpleNamespace(array=np, frame=pd, chunk=chunk, make=None)
 
 
 def ends(source, chunk=1 << 15):
@@ -148,11 +151,11 @@ def test_rmat_follows_the_recipe(levels, edges, seed, first):
 
 def test_rmat_cuts_decide_as_the_division_does():
     # The quotient grows with h, so the two sides of each cut stand for every h.
-    for cut, share in zip(map(int, _RMAT_CUTS), (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1), strict=True):
+    for cut, share in zip(map(int, RMAT_CUTS), (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1), strict=True):
         assert (cut - 1) / (2**32 - 1) < share <= cut / (2**32 - 1)
-    h = np.concatenate([np.arange(int(cut) - 1000, int(cut) + 1000) for cut in _RMAT_CUTS])
+    h = np.concatenate([np.arange(int(cut) - 1000, int(cut) + 1000) for cut in RMAT_CUTS])
     quotient = h.astype(np.uint32) / np.float64(2**32 - 1)
-    for cut, share in zip(_RMAT_CUTS, (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1), strict=True):
+    for cut, share in zip(RMAT_CUTS, (0.5, 0.5 + 0.1, 0.5 + 0.1 + 0.1), strict=True):
         assert ((h.astype(np.uint32) >= cut) == (quotient >= share)).all()
 
 
@@ -280,6 +283,52 @@ def test_ids_are_int32_where_they_fit(scale, dtype):
     assert frame.to_numpy().min() >= 0
 
 
+LARGE = [
+    (lambda: kronecker(9, 8, seed=3), 0),
+    (lambda: kronecker(26, seed=2**20, parts=1), 2**30 - 200),
+    (lambda: kronecker(38, parts=1), 2**42 - 200),
+    (lambda: rmat(2**11, 5000), 0),
+    (lambda: rmat(seed=7, parts=1), 10**9 - 200),
+    (lambda: random_graph(5, 1000), 0),  # every fifth draw is a loop
+    (lambda: random_graph(2**32, 2**33, parts=1), 2**33 - 200),
+    (lambda: grid3d(1), 0),
+    (lambda: grid3d(7), 100),
+    (lambda: grid3d(2000, parts=1), 3 * 2000**3 - 200),
+]
+
+
+def check_device(device, on_host):
+    for make, first in LARGE:
+        recipe = make().parts[0].recipe
+        last = min(first + 200, recipe.edges)
+        found, expected = made(device, recipe, first, last), recipe.ends(np, first, last)
+        assert {end.dtype for end in found} == {np.dtype("int64" if recipe.vertices > 2**31 else "int32")}
+        for end, wanted in zip(found, expected, strict=True):
+            assert on_host(end).tolist() == wanted.tolist(), recipe
+    assert made(device, theory((3, 4)).parts[0].recipe, 0, 2) is None
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_device_makes_the_same_edges(reverse):
+    check_device(HostDevice(reverse), np.asarray)
+
+
+@pytest.mark.gpu
+def test_a_gpu_makes_the_same_edges():
+    cuda = import_module("dasktc.backend.cuda")
+    check_device(cuda.device(), lambda array: array.get())
+
+
+def test_neighbouring_parts_are_joined():
+    parts = kronecker(9, 8, parts=5).parts
+    whole = reduce(GeneratedPart.joined, parts)
+    assert (whole.first, whole.last, whole.rows) == (0, 8 * 2**9, 8 * 2**9)
+    assert parts[0].joined(parts[2]) is None
+    assert parts[0].joined(kronecker(9, 8, seed=2, parts=5).parts[1]) is None
+    assert parts[0].joined(object()) is None
+
+
 @pytest.mark.parametrize("make", SMALL.values(), ids=SMALL)
 def test_parts_are_small_when_pickled(make):
     part = make(2).parts[1]
@@ -293,7 +342,11 @@ def test_random_graph_refuses_a_hash_that_repeats():
     hash_of_itself = 215_829_462
     assert integer_hash(hash_of_itself) == hash_of_itself
     recipe = random_graph(300_000_000, 300_000_000).parts[0].recipe
-    part = GeneratedPart(recipe, hash_of_itself - 5, hash_of_itself + 5)
+    first, last = hash_of_itself - 5, hash_of_itself + 5
+    if compiler() is not None:
+        with pytest.raises(InputError, match=f"edge {hash_of_itself} .* joins vertex {hash_of_itself} to itself"):
+            made(HostDevice(), recipe, first, last)
+    part = GeneratedPart(recipe, first, last)
     with pytest.raises(InputError, match=f"edge {hash_of_itself} .* joins vertex {hash_of_itself} to itself"):
         part.read(backend())
 

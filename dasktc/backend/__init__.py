@@ -19,6 +19,7 @@ from dasktc.errors import InputError
 
 if TYPE_CHECKING:
     from dasktc.backend.device_edges import DeviceEdges
+    from dasktc.recipes import Recipe
 
 __all__ = [
     "BACKENDS",
@@ -162,6 +163,8 @@ class Backend:
         trim threshold, which stops malloc from learning.
     edges : DeviceEdges or None
         A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
+    make : callable (recipe, first, last) -> (source, target) or None, or None
+        A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
     numbers : str
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
@@ -187,6 +190,7 @@ class Backend:
     memory: Callable[[], int]
     chunk: int = 1 << 13
     edges: DeviceEdges | None = None
+    make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1

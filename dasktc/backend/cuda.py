@@ -10,7 +10,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
-from dasktc.backend import Backend, TextIds, device_visit, launch
+from dasktc.backend import Backend, TextIds, device_recipes, device_visit, launch
 from dasktc.backend.device_edges import DeviceEdges
 from dasktc.backend.launch import KERNELS, scratch_bytes
 from dasktc.backend.nvrtc import OPTIONS, Defines, source
@@ -186,7 +186,8 @@ def warm() -> None:
     """Compile, or load from CuPy's cache, every kernel."""
     for kernel in KERNELS:
         _compile(kernel, None)
-    _module("edges", (("WIDE", 0),))
+    for file in ("edges", "generate"):
+        _module(file, (("WIDE", 0),))
 
 
 def _distinct(values: Array) -> Array:
@@ -260,6 +261,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=DeviceEdges(device()),
+        make=partial(device_recipes.made, device()),
         numbers="int32",
         references=("plain", "merge"),
         processors=lambda: device().processors,

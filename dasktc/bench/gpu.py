@@ -187,8 +187,8 @@ def _raw(source: Source) -> Raw:
 
     backend, columns = get_backend("cuda"), []
     for part in source.parts:
-        frame = backend.read(part, None)
-        columns.append((frame["src"].values, frame["dst"].values))
+        read = backend.read(part, None)
+        columns.append(read if isinstance(read, tuple) else (read["src"].values, read["dst"].values))
     return Raw(*(backend.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
 
 

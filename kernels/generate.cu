@@ -1,0 +1,111 @@
+// generate: edges of generated graphs, a thread an edge; the recipes are those of dasktc/recipes.py, bit for bit.
+//
+// Array arithmetic takes a pass over memory for every operation of every level, and a launch: some 250 of them for
+// four million edges. Here an edge never leaves its thread's registers until it is done.
+//
+//   generate_kronecker  a descent into quadrants, a draw of splitmix64 a level (Graph 500's shares)
+//   generate_rmat       a descent by hashes of an arithmetic progression (TRUST's RM)
+//   generate_random     a hash of the edge's index, and again while that makes a loop (TRUST's RA)
+//   generate_grid3d     the torus: edge 3 v + axis joins v to its +1 neighbour (TRUST's 3D)
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef WIDE
+#define WIDE 0  // 1: ids have 64 bits
+#endif
+#ifndef REDRAWS
+#define REDRAWS 1000  // times that a loop is drawn again
+#endif
+
+#if WIDE
+using Id = int64;
+#else
+using Id = int32;
+#endif
+
+// `made(i)` gives the two ends of edge i, first <= i < first + size.
+template <class Made> __device__ __forceinline__ void each_made(uint64 first, int64 size, Id* src, Id* dst,
+    const Made& made) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < size; k += threads) {
+    uint64 source = 0, target = 0;
+    made(first + k, source, target);
+    src[k] = Id(source);
+    dst[k] = Id(target);
+  }
+}
+
+// splitmix64 but for its last step, which the upper 24 bits do not see.
+__device__ __forceinline__ uint64 mixed(uint64 x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  return (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+}
+
+// Bob Jenkins' integer hash.
+__device__ __forceinline__ uint32 jenkins(uint32 a) {
+  a = (a + 0x7ed55d16u) + (a << 12);
+  a = (a ^ 0xc761c23cu) ^ (a >> 19);
+  a = (a + 0x165667b1u) + (a << 5);
+  a = (a + 0xd3a2646cu) ^ (a << 9);
+  a = (a + 0xfd7046c5u) + (a << 3);
+  return (a ^ 0xb55a4f09u) ^ (a >> 16);
+}
+
+struct Cuts {
+  uint64 one, two, three;  // below `one` neither bit, below `two` the column's, below `three` the row's, else both
+};
+
+// One level down: a bit more of both ids, the highest first.
+__device__ __forceinline__ void descend(uint64 draw, const Cuts& cuts, uint64& row, uint64& column) {
+  uint64 low = draw >= cuts.two;
+  row = row << 1 | low;
+  column = column << 1 | (uint64(draw >= cuts.one) ^ low ^ uint64(draw >= cuts.three));
+}
+
+// `start`: seed and splitmix64's increment.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+generate_kronecker(uint64 first, int64 size, uint64 start, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src,
+                   Id* dst) {
+  Cuts cuts = {one, two, three};
+  each_made(first, size, src, dst, [&](uint64 i, uint64& row, uint64& column) {
+    for (uint32 bit = bits; bit-- > 0;) { descend(mixed(64 * i + start + bit), cuts, row, column); }
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+generate_rmat(uint64 first, int64 size, uint32 seed, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src,
+              Id* dst) {
+  Cuts cuts = {one, two, three};
+  each_made(first, size, src, dst, [&](uint64 i, uint64& row, uint64& column) {
+    uint32 at = jenkins(uint32(2 * i) * seed), stride = jenkins(uint32(2 * i + 1) * seed);
+    for (uint32 level = 0; level < bits; level++, at += stride) { descend(jenkins(at), cuts, row, column); }
+  });
+}
+
+// ~`failed` is the first edge that is a loop however often it is drawn; `failed` comes as 0.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+generate_random(uint64 first, int64 size, uint64 vertices, uint64 of_each, uint64* failed, Id* src, Id* dst) {
+  each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {
+    uint32 draw = jenkins(uint32(i));
+    source = i / of_each;
+    target = draw % vertices;
+    for (uint32 k = 0; target == source; k++) {
+      if (k == REDRAWS) {
+        atomicMax(failed, ~i);
+        break;
+      }
+      draw = jenkins(draw);
+      target = draw % vertices;
+    }
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+generate_grid3d(uint64 first, int64 size, uint64 side, Id* src, Id* dst) {
+  each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {
+    uint64 axis = i % 3, step = axis == 0 ? 1 : axis == 1 ? side : side * side;
+    source = i / 3;
+    target = source / step % side == side - 1 ? source - (side - 1) * step : source + step;
+  });
+}

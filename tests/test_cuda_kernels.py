@@ -1,5 +1,6 @@
 """The CUDA kernels: compiled for every architecture, executed on the host, and on a GPU where there is one."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -709,7 +710,8 @@ def test_under_compute_sanitizer(tool):
     ]
     watched = [sanitizer, "--tool", tool, "--error-exitcode", "9"]
     command = [*watched, sys.executable, "-m", "pytest", "-q", *chosen, *tests]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert re.search(r"\d+ passed", done.stdout)
 

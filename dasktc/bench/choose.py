@@ -139,7 +139,7 @@ def _in_memory(path: str, backend: str) -> Source:
     used, columns = get_backend(backend), []
     for part in as_source(path).parts:
         frame = used.read(part, None)
-        columns.append((frame["src"].values, frame["dst"].values))
+        columns.append(frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values))
     return as_source(tuple(used.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
 
 

@@ -19,7 +19,7 @@
 //
 //   hub     probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if no row is longer than SHORT
-//                          |A| if |table.row(u)| <= SMALL or v < min(hubs, NEAR) or |A| < |B| > CLOSE; |B| otherwise
+//                          |A| if |table.row(u)| <= SMALL or v < min(hubs, NEAR); min(|A|, |B|) otherwise
 //   bitmap  probes(u, v) = 0 if |A| = 0 or |B| = 0
 //                          |A| if |table.row(u)| <= SMALL or v < hubs or |B| > LONG |A|; |B| otherwise
 //
@@ -74,9 +74,6 @@
 #endif
 #ifndef ITEM_LISTS
 #define ITEM_LISTS 1024  // a table's lists are cut into work items of so many
-#endif
-#ifndef CLOSE
-#define CLOSE 0  // a list of so many entries at most is streamed, not made a table of, however short the other one is
 #endif
 #ifndef TABLE_WARPS
 #define TABLE_WARPS 2
@@ -375,9 +372,8 @@ struct List {
 
 __device__ __forceinline__ List shorter_list(const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin,
     int64 b) {
-  bool of_row = a < b && b > CLOSE;
-  List list = of_row ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
-  const int32* columns = (of_row ? t.table.columns : t.stream.columns) + list.start;
+  List list = a < b ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
+  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
   if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
   return list;
 }
@@ -402,7 +398,7 @@ hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64
     int64 a = before(t, p, first, last, v);
     sums.wedges += b;
     if (a == 0 || b == 0) { return; }
-    sums.probes += v < t.near || (a < b && b > CLOSE) ? a : b;
+    sums.probes += v < t.near ? a : min(a, b);
     if (v < t.near) { return; }
     List list = shorter_list(t, u, v, first, a, begin, b);
     found += list.records();
@@ -461,37 +457,58 @@ extern "C" __global__ void hub_items(Task, const uint64* begins, int64 keys, uin
 // A table row in shared memory, and lists streamed against it.
 struct Streamed {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, THREADS = 32 * TABLE_WARPS;
-  uint32 bits[BITMAP_WORDS];
+  alignas(8) uint32 bits[BITMAP_WORDS];
   uint32 filter[FILTER_WORDS];
   uint32 item;
 };
 
+// The entries of a list, AT_ONCE of each thread read together: `work(w)`.
+template <class Row, class Work>
+__device__ __forceinline__ void each_entry(const int32* columns, int64 size, const Work& work) {
+  constexpr uint32 AT_ONCE = 4;
+  for (int64 i = threadIdx.x; i < size; i += AT_ONCE * Row::THREADS) {
+    uint32 w[AT_ONCE];
+#pragma unroll
+    for (uint32 k = 0; k < AT_ONCE; k++) {
+      int64 place = i + k * Row::THREADS;
+      w[k] = place < size ? columns[place] : ALL;
+    }
+#pragma unroll
+    for (uint32 k = 0; k < AT_ONCE; k++) {
+      if (w[k] != ALL) { work(w[k]); }
+    }
+  }
+}
+
 template <class Row> __device__ void set_entries(Row& row, const int32* columns, int64 size) {
-  for (int64 i = threadIdx.x; i < size; i += Row::THREADS) {
-    uint32 w = columns[i];
+  each_entry<Row>(columns, size, [&](uint32 w) {
     if (w < BITMAP) {
       atomicOr(row.bits + (w >> 5), 1u << (w & 31));
     } else {
       uint32 bit = filter_bit(w);
       atomicOr(row.filter + (bit >> 5), 1u << (bit & 31));
     }
-  }
+  });
 }
 
+template <class Row> __device__ void clear_all(Row& row) {
+  for (uint32 k = threadIdx.x; k < Row::WORDS / 2; k += Row::THREADS) {
+    reinterpret_cast<uint2*>(row.bits)[k] = make_uint2(0, 0);
+  }
+  if (Row::WORDS % 2 && threadIdx.x == 0) { row.bits[Row::WORDS - 1] = 0; }
+  for (uint32 k = threadIdx.x; k < Row::FILTERS; k += Row::THREADS) { row.filter[k] = 0; }
+}
+
+// Long lists' words are too many to be worth looking for.
 template <class Row> __device__ void clear_entries(Row& row, const int32* columns, int64 size) {
-  for (int64 i = threadIdx.x; i < size; i += Row::THREADS) {
-    uint32 w = columns[i];
+  if (size > Row::WORDS / 4) { return clear_all(row); }
+  each_entry<Row>(columns, size, [&](uint32 w) {
     if (w < BITMAP) {
       row.bits[w >> 5] = 0;
     } else {
       row.filter[filter_bit(w) >> 5] = 0;
     }
-  }
-}
-
-template <class Row> __device__ void clear_all(Row& row) {
-  for (uint32 k = threadIdx.x; k < Row::WORDS; k += Row::THREADS) { row.bits[k] = 0; }
-  for (uint32 k = threadIdx.x; k < Row::FILTERS; k += Row::THREADS) { row.filter[k] = 0; }
+  });
 }
 
 __device__ __forceinline__ uint32 bit_of(const uint32* bits, uint32 byte, uint32 shift) {
@@ -597,7 +614,7 @@ hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const 
 // A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
 template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
   static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
-  uint32 bits[WORDS];
+  alignas(8) uint32 bits[WORDS];
   uint32 filter[FILTERS];
   unsigned short words[WORDS];
   uint32 sums[WARPS];

@@ -39,7 +39,6 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with long rows": ("hub", {"SHORT": 0}),
-    "hub tiny, few tables": ("hub", TINY | {"CLOSE": 9}),
     "hub with short rows": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20}),
     "hub with narrow records": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
     "hub without room": ("hub", {"SHORT": 1 << 20, "ROOM": 0}),

@@ -62,8 +62,7 @@ def hub(edges: Edges, macros: Macros) -> Array:
     xp, a, b, size, _ = edges.lengths
     near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
     short = longest_row(xp, edges.task) <= macros["SHORT"]
-    of_row = near | (size <= macros["SMALL"]) | short | ((a < b) & (b > macros["CLOSE"]))
-    tested = xp.where(of_row, a, b)
+    tested = xp.where(near | (size <= macros["SMALL"]) | short, a, xp.minimum(a, b))
     return xp.where((a > 0) & (b > 0), tested, 0)
 
 

@@ -22,7 +22,6 @@ HUB = {
     "ITEM_LISTS": 1024,
     "PLAIN_WARPS": 8,
     "NEAR_WARPS": 2,
-    "CLOSE": 0,
     "TABLE_WARPS": 2,
     "AHEAD": 4,
     "BITMAP": 1 << 16,

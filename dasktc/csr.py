@@ -19,6 +19,7 @@ In `degree` order every edge points to a smaller id: u > v > w, and each triangl
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -187,3 +188,7 @@ class TaskCount(NamedTuple):
     probes: int
     max_collision: int = 0
     seconds: float = 0.0
+
+
+if "distributed.protocol" in sys.modules:  # always so in a worker, before anything of ours
+    from dasktc import wire as _  # noqa: F401

@@ -59,6 +59,8 @@ def _ranges(degree: Array, parts: int, backend: str) -> list[int]:
 
 def _cuts(degree: Array, count: int, backend: str) -> list[int]:
     """Places that cut a vector before each of `count` ranges of about equal sums."""
+    if count == 1:
+        return [0]
     xp = get_backend(backend).array
     edges = xp.cumsum(degree, dtype="int64")
     wanted = xp.arange(1, count) * (int(edges[-1]) if len(edges) else 0) // count

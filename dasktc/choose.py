@@ -18,6 +18,9 @@ counting time, else the smallest n of `hash2d`.
 #   torus 50³               0.300   0.355   0.460   0.668   0.294   0.180      1 M   rows of 3
 #   torus 300³              1.071   1.412  10.613   2.992  31.183   1.137    242 M   rows of 3, 81 M edges
 #   p2p-Gnutella31          0.297   0.359   0.368   1.107   0.241   0.196    0.4 M
+#   dblp-2010               0.730   0.366   0.484   0.722   0.463   0.466    3.4 M   rows: 300,647
+#   amazon0601              0.437   0.360   0.483   0.632   0.913   0.200     11 M   usual row 10
+#   144                     0.370   0.335   0.452   0.619   0.456   0.188    5.1 M   usual row 13
 #   email-Enron             0.768   0.386   0.397   0.713   0.245   0.579    3.8 M
 #   Kronecker 14            0.461   0.376   0.551   0.731   0.434   2.362     13 M
 #   Kronecker 19            1.969   1.680   9.493   7.303   7.193  46.179    1.7 G
@@ -31,8 +34,9 @@ counting time, else the smallest n of `hash2d`.
 #   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
 #   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
 #
-# On the 33 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.05 at
-# most, but for 0.07 ms (1.16) on dblp-2010; hub takes 1.60 in the mean, 3.9 at most.
+# On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.06 at
+# most, but for 0.1 ms (1.16) on ego-Twitter; hub takes 1.76 in the mean, 4.5 at most. bitmap, the best fixed choice, is
+# nowhere faster by more than that.
 #
 # Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
 # the H200, of counting and from source to number:
@@ -54,6 +58,7 @@ from typing import Any, NamedTuple
 from dasktc.backend import get_backend
 from dasktc.backend.launch_hub import hub_count
 from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
+from dasktc.csr import on_host
 from dasktc.options import Options
 from dasktc.orient import Oriented
 from dasktc.tasks import Tasks
@@ -146,8 +151,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "cuda": (
         Rule("plain", {"usual": (0, 4), "edges": (0, CACHED)}, f"{ROWS}, and a thread walks two of them in one launch"),
-        Rule("plain", {"usual": (0, 10), "wedges": (0, FEW)}, f"{ROWS}, and {SMALL}"),
-        Rule("lstc", {"wedges": (0, FEW)}, f"{SMALL}: one launch without tables in global memory"),
+        Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
+        Rule("lstc", {"wedges": (0, FEW), "rows": (0, 1 << 17)}, f"{SMALL}: one launch, no tables in global memory"),
         Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
         Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
         Rule(
@@ -181,10 +186,10 @@ def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int, int
     found, size = get_backend(backend), len(out_degree)
     if not size:
         return 0, 0, 0, 0, 0, found.processors()
-    reached = found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1))
-    usual = int((reached < USUAL * size).sum())
+    reached = on_host(found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1)))
+    usual, longest = (int((reached < share * size).sum()) for share in (USUAL, 1))
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
-    return usual, int(out_degree.max()), size, up_to_small - below_two, size - up_to_small, found.processors()
+    return usual, longest, size, up_to_small - below_two, size - up_to_small, found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
@@ -185,13 +186,13 @@ def make_plan(
     Plan
         Whether it fits is in the plan; counting one that does not is refused.
     """
-    candidates = list(_candidates(vertices, edges, limits))
-    for partition, parts in candidates:
+    candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
+    for (partition, parts), after in pairwise(candidates):
         graph = (partition, parts, vertices, edges, measure(partition, parts))
         plan = _plan(*graph, scratch, limits)
         if plan.fits:
             break
-        whole = PLANNERS[partition].replicated or (partition, parts) == candidates[-1]
+        whole = PLANNERS[partition].replicated or after is None
         if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
             return replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
     return plan

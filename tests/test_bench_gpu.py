@@ -65,8 +65,9 @@ def test_small_graphs(tmp_path, monkeypatch):
     with gzip.open(tmp_path / "facebook_combined.txt.gz", "wt") as file:
         file.write(edges)
     monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 3)})
-    section = gpu._small(tmp_path, "hub", 1, lambda text: None)
-    ((name, triangles, wall, kernel, reach),) = section.rows
+    section = gpu._small(tmp_path, 1, lambda text: None)
+    ((name, triangles, taken, wall, kernel, reach),) = section.rows
+    assert taken == "plain"
     assert (name, triangles, reach) == ("ego-Facebook", 84, 3)
     assert wall > 0
     assert kernel > 0
@@ -74,7 +75,7 @@ def test_small_graphs(tmp_path, monkeypatch):
     assert section.notes == [f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"]
     monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
     with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):
-        gpu._small(tmp_path, "hub", 1, lambda text: None)
+        gpu._small(tmp_path, 1, lambda text: None)
 
 
 def test_several_gpus(monkeypatch):

@@ -49,6 +49,11 @@
 //     sectors/s of the 38 that the card has; records of half a sector are for the cache, with 7 fingerprints they
 //     serve rows of 11 on average better than whole ones (uniform 3.1)
 //
+//   6 predicted, a table's entries 4 at a time   10.4  60    -     -      8 splits of scale 26, each: 76 to 70
+//     measured                           2.6  10.4  61    -       -      492 to 484 in one, 76 to 74 in 8
+//     learnt: a split of 8 takes 13 ms at scale 26 that it would not take in one pass: tables that have few of its
+//     lists; no table for lists of 32 to 256 entries (the other one, longer or not, streamed) changes it by 1 %
+//
 // RA, RM: the TRUST paper's graphs of 10^9 edges.
 // Bounds of version 5 (Nsight Compute): RA: 72 GB come from DRAM, 64 bytes for each record of 32, the L2 is 71 % busy. RM:
 // as many bytes; issue slots 59 % busy with 14 of 32 lanes on, from a third of the warps that fit. Torus of 300^3: records
@@ -725,9 +730,7 @@ hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_
     const int32* columns = t.table.columns + first;
     int64 size = lower_bound(columns, 0, last - first, 32 * words);
     end = lower_bound(t.index.columns, begin, end, t.near);
-    for (int64 i = threadIdx.x; i < size; i += NearRow::THREADS) {
-      atomicOr(row.bits + (columns[i] >> 5), 1u << (columns[i] & 31));
-    }
+    each_entry<NearRow>(columns, size, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
     __syncthreads();
     list_words(row, words);
     for (int64 p = begin + warp; p < end; p += NearRow::THREADS) {

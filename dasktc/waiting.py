@@ -19,6 +19,8 @@ __all__ = ["Feed", "Given", "Waiting"]
 
 Futures = dict[Any, Any]
 """Futures by key."""
+LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
+"""Seconds between looks for results: up to the second one, then a hundredth of what was waited, up to the last."""
 LOOK_SECONDS = 1.0
 """How often it asks who is there."""
 
@@ -129,7 +131,8 @@ class Waiting:
         """Yield futures and results as they end, until one has lost too many workers."""
         from distributed import as_completed
 
-        pause, looked = 0.0005, time.monotonic()
+        pause, heard = LEAST_PAUSE, time.monotonic()
+        looked = heard
         ended = as_completed(left.values(), loop=self._client.loop, with_results=True, raise_errors=False)
         while not ended.is_empty():
             batch = ended.next_batch(block=False)
@@ -147,9 +150,11 @@ class Waiting:
                     if not (future.status == "finished" or _was_killed(future)):
                         future.result()  # raises what went wrong, at once
                 return
-            pause = 0.0005 if batch else min(2 * pause, 0.02)
-            if not batch:
+            if batch:
+                pause, heard = LEAST_PAUSE, time.monotonic()
+            else:
                 time.sleep(pause)
+                pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
 
     def _seat(self, feed: Feed) -> None:
         """Tell who is there; give up when all workers are lost for good."""

@@ -12,10 +12,10 @@ import logging
 import os
 import platform
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from dasktc.backend import get_backend
 from dasktc.backend.splits import halves
@@ -25,7 +25,7 @@ from dasktc.plan import Plan, size
 from dasktc.planners import Block, Triple
 from dasktc.tasks import Tasks
 
-__all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "jobs", "task_of", "verify_records"]
+__all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
 
 _log = logging.getLogger("dasktc")
 BATCH = 10_000
@@ -110,18 +110,46 @@ def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
-    """Count a task; one for which memory does not suffice is cut in two, again and again."""
-    backend = get_backend(job.backend)
+    return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
+
+
+T = TypeVar("T")
+
+
+def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> Iterator[T]:
+    """Call a function of a task; one for which memory does not suffice is cut in two, again and again.
+
+    Parameters
+    ----------
+    function : callable (BlockTask) -> object
+    task : BlockTask
+    job : Job
+        Its name.
+
+    Yields
+    ------
+    object
+        What the function says of each part, one after another: nothing is kept.
+
+    Raises
+    ------
+    CountError
+        Memory does not suffice for a single row.
+    """
     try:
-        return backend.count(task, kernel)
+        found = function(task)
     except MemoryError as error:
         why = " ".join(str(error).split()) or type(error).__name__
+    else:
+        yield found
+        return
     # Only here are the calls gone that the error came out of, and with them what they had allocated.
-    parts = _halves(task, backend.array)
+    parts = _halves(task, get_backend(job.backend).array)
     if not parts:
         raise CountError(_too_large(task, job, why))
     _log.info("%s: out of memory (%s), cut in two: %s and %s", job, why, *map(_rows, parts))
-    return _sum([_counted(part, job, kernel) for part in parts])
+    for part in parts:
+        yield from in_halves(function, part, job)
 
 
 def _halves(task: BlockTask, xp: ModuleType) -> list[BlockTask]:

@@ -168,6 +168,9 @@ class OnDisk(Direct):
                 result = function(*self._blocks(blocks, call, following or ()))
                 yield result
 
+    def _made(self, function: Callable[..., list[Any]], call: tuple[Any, ...]) -> list[Any]:
+        return function(*once_each(self._resolve, call))
+
     def _blocks(self, blocks: Ahead, call: tuple[Any, ...], following: tuple[Any, ...]) -> list[Any]:
         """A call's arguments; those of the one that follows are on their way."""
         found = blocks.use([stored for arg in call if (stored := _file(arg))])

@@ -5,7 +5,7 @@ Without a scheduler, so that a small graph is answered at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 __all__ = ["Direct", "Fold", "Tasks", "available"]
@@ -106,6 +106,33 @@ class Tasks(Protocol):
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
         ...
 
+    def fold_each(
+        self,
+        stage: str,
+        function: Callable[..., list[Any]],
+        calls: Iterable[tuple[Any, ...]],
+        keys: Callable[[Any], Sequence[Any]],
+        fold: Fold,
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """As `each`, for a function that also makes large arrays: these are combined where they are, as they come.
+
+        Parameters
+        ----------
+        stage : str
+        function : callable (*call) -> list of arrays, and at its end a small result
+        calls : iterable of tuples
+        keys : callable (object) -> sequence of keys
+            Of a call's first argument: the keys of the arrays that it makes.
+        fold : Fold
+            Of the arrays of a key; it begins with the first one.
+
+        Returns
+        -------
+        results : list of the small results, in any order
+        combined : dict of key to handle
+        """
+        ...
+
 
 class Direct:
     """Calls the stage functions in this process, one after another."""
@@ -178,6 +205,36 @@ class Direct:
         """Call the function as the results are asked for."""
         for call in calls:
             yield function(*call)
+
+    def fold_each(
+        self,
+        stage: str,
+        function: Callable[..., list[Any]],
+        calls: Iterable[tuple[Any, ...]],
+        keys: Callable[[Any], Sequence[Any]],
+        fold: Fold,
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Combine each call's arrays with those of the calls before it, and let go of them."""
+        results, combined = list[Any](), dict[Any, Any]()
+        for call in calls:
+            found = self._made(function, call)
+            results.append(found.pop())
+            for key in reversed(keys(call[0])):
+                have = [combined.pop(key)] if key in combined else []
+                combined[key] = self.map("sum", _added, [[*have, found.pop()]], fold.add)[0]
+        return results, combined
+
+    def _made(self, function: Callable[..., list[Any]], call: tuple[Any, ...]) -> list[Any]:
+        """What a call makes, all of it here and nobody else's."""
+        return function(*call)
+
+
+def _added(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """The last, which is the caller's own, and what was there before; empties the list."""
+    result = arrays.pop()
+    while arrays:
+        result = add(result, arrays.pop())
+    return result
 
 
 def available(backend: str) -> int:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backend import get_backend
-from dasktc.count import Job, check, count_jobs, jobs, task_of
-from dasktc.csr import OrientedCSR, on_host
+from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
+from dasktc.csr import BlockTask, OrientedCSR, on_host
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
 from dasktc.plan import size
 from dasktc.shuffle import splitters
 from dasktc.support import edge_supports, vertex_supports
-from dasktc.tasks import Tasks
+from dasktc.tasks import Fold, Tasks
 from dasktc.vertices import VertexMap
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
 FRAME_BYTES = 100
 """Bytes that a row of an edge frame takes while it is made: keys, supports, their order, and ids."""
+GROUP = 16
+"""Tasks whose lists become one before all do."""
+TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.concatenate)
+"""Of lists."""
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
 
@@ -166,13 +170,17 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
             f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
             f"give limit={count} for all of them, or less for some"
         )
-    wanted, parts = count if limit is None else limit, []
+    wanted, shares = count if limit is None else limit, dict[Job, int]()
     for job, found in ((record.job, record.count.triangles) for record in records):
-        share = min(wanted, found)
+        if share := min(wanted, found):
+            shares[job] = share
         wanted -= share
-        if share:
-            parts.append(tasks.submit("list", _listed, job, share, order, *(blocks[p] for p in job.triple.places)))
-    frame: pd.DataFrame = tasks.gather([tasks.submit("list", _list_frame, parts, graph.prepared.vertices)])[0]
+    calls = [(job, share, order, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    group = {job: [number // GROUP] for number, job in enumerate(shares)}
+    parts = tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1]
+    frame: pd.DataFrame = tasks.gather(
+        [tasks.submit("list", _list_frame, list(parts.values()), graph.prepared.vertices)]
+    )[0]
     return frame
 
 
@@ -315,14 +323,23 @@ def _distributed(frames: list[Any], ids: str) -> Any:
 # lists
 
 
-def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Array:
-    """So many triangles of a task, as dense ids, ascending in each row."""
-    found = get_backend(job.backend).listing(task_of(job, index, table, stream), count)
-    _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
-    xp = get_backend(job.backend).array
-    u, v, w = xp.asarray(found[:, 0]), xp.asarray(found[:, 1]), xp.asarray(found[:, 2])
-    ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return np.sort(on_host(order.take(ids)), axis=1)
+def _listed(
+    job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> list[Any]:
+    """So many triangles of a task, as dense ids, ascending in each row; and how many."""
+    backend, rows, left = get_backend(job.backend), list[Array](), count
+
+    def some(task: BlockTask) -> Array:
+        return backend.listing(task, left)
+
+    for found in in_halves(some, task_of(job, index, table, stream), job):
+        rows.append(found)
+        left -= len(found)
+    found = np.concatenate(rows)
+    _refuse_unless(not left, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
+    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in found.T)
+    ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    return [np.sort(on_host(order.take(ids)), axis=1), count]
 
 
 def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:

@@ -144,6 +144,18 @@ class OnGpu(OnDisk):
                 yield result
             self.moves = blocks.moves()
 
+    def fold_each(self, *given: Any) -> tuple[list[Any], dict[Any, Any]]:
+        """Combine each call's arrays; results stay on the device where calls have room beside them."""
+        before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._needed))
+        self._leave_until(self._limit)
+        try:
+            return super().fold_each(*given)
+        finally:
+            self._limit = before
+
+    def _made(self, function: Callable[..., list[Any]], call: tuple[Any, ...]) -> list[Any]:
+        return self._call(function, *call)
+
     def _found(self, blocks: AheadOnDevice, call: tuple[Any, ...], following: list[tuple[Any, ...]]) -> list[Any]:
         """A call's arguments; those of the ones that follow are on their way."""
         wanted = places_of(call)
@@ -160,8 +172,12 @@ class OnGpu(OnDisk):
         if self._resident() + missing + scratch <= self._budget:
             return
         ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # of one the plan has thought
+        self._leave_until(max(0, self._budget - self._needed - ahead))
+
+    def _leave_until(self, room: int) -> None:
+        """Let results leave, the largest first, until the others take so many bytes at the most."""
         for result in sorted(self._on_device(), key=lambda result: -result.nbytes):
-            if self._resident() <= max(0, self._budget - self._needed - ahead):
+            if self._resident() <= room:
                 break
             self._leave(result)
 

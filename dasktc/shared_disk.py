@@ -12,7 +12,7 @@ import itertools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from uuid import uuid4
 from dasktc.ahead import Ahead, with_next
 from dasktc.disk import LEAST, give_back, keep_small, once_each, small_for
 from dasktc.spill import Flat, Stored, flatten, load, store
-from dasktc.tasks import OnCluster
+from dasktc.tasks import Fold, OnCluster
 from dasktc.workdir import WorkDir
 
 __all__ = ["OnSharedDisk"]
@@ -65,17 +65,17 @@ class OnSharedDisk(OnCluster):
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Submit the calls; each of their results is written before the next is made."""
-        made = self._places([self.submit(stage, function, *call) for call in calls])
+        made = self._entries([self.submit(stage, function, *call) for call in calls])
         return [entry for entries in made for entry in entries]
 
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces; they stay where they are."""
-        rows, handles[:] = self._places(handles), []
+        rows, handles[:] = self._entries(handles), []
         return [[row[k] for row in rows] for k in range(count)]
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results here, into memory of their own."""
-        return [load(found, copy=True) if isinstance(found, Stored) else found for found in self._found(handles)]
+        return [load(found, copy=True) if isinstance(found, Stored) else found for found in self.places(handles)]
 
     def values(self, handles: list[Any]) -> list[Any]:
         """Futures of results, not of where they stand."""
@@ -83,8 +83,26 @@ class OnSharedDisk(OnCluster):
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Have each call's blocks read from files, and with them those of the next call."""
-        work = [tuple(call) for call in calls]
-        found = iter(self._found(arg for call in work for arg in call))
+        yield from self._each(stage, function, [tuple(call) for call in calls])
+
+    def fold_each(
+        self,
+        stage: str,
+        function: Callable[..., list[Any]],
+        calls: Iterable[tuple[Any, ...]],
+        keys: Callable[[Any], Sequence[Any]],
+        fold: Fold,
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Run the calls as `each` does; each array is written, and goes when the sum that has it is written."""
+        results, sums, kept = list[Any](), dict[Any, _Combined](), _Kept(function, self._written)
+        for first, places, small in self._each(stage, kept, [tuple(call) for call in calls]):
+            results.append(small)
+            for key, place in zip(keys(first), places, strict=True):
+                sums.setdefault(key, _Combined(self, fold.combine)).add(place)
+        return results, {key: found.result() for key, found in sums.items()}
+
+    def _each(self, stage: str, function: Callable[..., Any], work: list[tuple[Any, ...]]) -> Iterator[Any]:
+        found = iter(self.places(arg for call in work for arg in call))
         placed = [tuple(itertools.islice(found, len(call))) for call in work]
         largest = max((arg.nbytes for call in placed for arg in call if isinstance(arg, Stored)), default=0)
         counted = _Counted(function, max(largest, self._memory - self._needed + largest))
@@ -92,14 +110,14 @@ class OnSharedDisk(OnCluster):
         yield from super().each(stage, counted, ahead)
         self.client.run(_forget, on_error="ignore")
 
-    def _places(self, handles: list[Any]) -> list[list[Any]]:
+    def _entries(self, handles: list[Any]) -> list[list[Any]]:
         """Lists of entries, of where they stand if they were written."""
         return [
             [made.section(k) for k in range(len(made.starts) - 1)] if isinstance(made, Stored) else made
-            for made in self._found(handles)
+            for made in self.places(handles)
         ]
 
-    def _found(self, handles: Iterable[Any]) -> list[Any]:
+    def places(self, handles: Iterable[Any]) -> list[Any]:
         """What futures stand for: where results stand, or small results. What is no future stays as it is."""
         from distributed import Future
 
@@ -119,7 +137,10 @@ class _Written:
     def __call__(self, function: Callable[..., Any], *args: Any) -> Any:
         if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
             return args[0].section(args[1])
-        result = function(*once_each(_loaded, args))
+        return self.keep(function(*once_each(_loaded, args)))
+
+    def keep(self, result: Any) -> Any:
+        """Where a result stands from now on; a small one itself."""
         many = isinstance(result, Iterator) or type(result) in (list, tuple)
         values: Iterable[Flat] = map(flatten, result if many else [result])
         if not isinstance(result, Iterator):
@@ -129,6 +150,53 @@ class _Written:
         found = store(os.path.join(self.folder, uuid4().hex), values, many)
         give_back()
         return found
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A call on a worker that writes all it makes but the small result at the end."""
+
+    function: Callable[..., list[Any]]
+    written: _Written
+
+    def __call__(self, *call: Any) -> tuple[Any, list[Any], Any]:
+        *arrays, small = self.function(*call)
+        return call[0], [self.written.keep(array) for array in arrays], small
+
+
+class _Combined:
+    """What has been combined of the arrays of a key: one call at a time, of all that came meanwhile.
+
+    Files of what it took are removed by the client, when it knows where the result stands: until then the call
+    may have to be made again.
+    """
+
+    def __init__(self, tasks: OnSharedDisk, combine: Callable[[list[Any]], Any]) -> None:
+        self._tasks, self._combine = tasks, combine
+        self._waiting, self._used = list[Any](), list[Any]()
+        self._call: Any = None
+
+    def add(self, place: Any) -> None:
+        """Take one more."""
+        self._waiting.append(place)
+        if self._call is None or self._call.status != "pending":
+            self._go_on()
+
+    def result(self) -> Any:
+        """Where the result of all stands."""
+        while self._call is not None or len(self._waiting) > 1:
+            self._go_on()
+        return self._waiting[0]
+
+    def _go_on(self) -> None:
+        if self._call is not None:
+            self._waiting += self._tasks.places([self._call])
+            self._call = None
+            for place in _files(self._used):
+                place.remove()
+        if len(self._waiting) > 1:
+            self._used, self._waiting = self._waiting, []
+            self._call = self._tasks.submit("sum", self._combine, list(self._used))
 
 
 @dataclass(frozen=True)

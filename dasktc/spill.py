@@ -92,6 +92,10 @@ class Stored:
         """One entry of the list. It does not own the file."""
         return Stored(self.path, self.starts[number : number + 2], False)
 
+    def remove(self) -> None:
+        """Remove its file."""
+        _unlink(self.path)
+
     def owned(self) -> Stored:
         """The same place, whose file is removed once nobody holds what this returns."""
         weakref.finalize(self, _unlink, self.path).atexit = False

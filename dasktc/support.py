@@ -1,26 +1,27 @@
 """Support: for every edge, and so for every vertex, the triangles that it is in.
 
-These are the counting tasks with another output. A task visits its triangles and adds one to each
-of their three edges; what different tasks find for a block is added up. Tasks are cut by rows, with
-`edges` too: supports stand beside the columns of a whole block. The work is that of `trust`. A vertex's edges have
-twice its triangles together. The wedges of all tasks are checked as those of a count are.
+These are the counting tasks with another output, run the same way: few in flight, where their blocks are. A task
+visits its triangles and adds one to each of their three edges; what different tasks find for a block is added up on
+the workers as it comes. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole block.
+The work is that of `trust`. A vertex's edges have twice its triangles together. The wedges of all tasks are checked as
+those of a count are.
 """
 
 from __future__ import annotations
 
 import operator
-from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dasktc.backend import get_backend, support_bytes
-from dasktc.count import Job, Record, check, jobs
-from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.count import Job, Record, check, in_halves, jobs, task_of
+from dasktc.csr import OrientedCSR, TaskCount
 from dasktc.errors import InputError
 from dasktc.orient import total
 from dasktc.plan import size
 from dasktc.planners import Block, Triple
-from dasktc.tasks import Tasks, tree
+from dasktc.tasks import Fold
 
 if TYPE_CHECKING:
     from dasktc.graph import Graph
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
 Array = Any
+SUM = Fold(lambda: 0, operator.iadd, total)
+"""Of arrays."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
-ARITY = 4
-"""Contributions added at a time: together no larger than the task that makes one."""
 
 
 def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
@@ -56,7 +57,7 @@ def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
     CountError
         The tasks did not handle every wedge once.
     """
-    return _sums(graph, _by_edge, lambda triple: triple.places, {})
+    return _sums(graph, _by_edge, lambda triple: triple.places, {}, 4 * int(graph.prepared.sizes.edges.sum()))
 
 
 def vertex_supports(graph: Graph) -> tuple[dict[int, Any], int]:
@@ -75,29 +76,34 @@ def vertex_supports(graph: Graph) -> tuple[dict[int, Any], int]:
     for place in graph.blocks:
         row, column = plan.planner.sides(plan.parts, place)
         ends[place] = (row, int(rows[place])), (column, int(columns[place]))
-    return _sums(graph, _by_vertex, lambda triple: [side for place in triple.places for side, _ in ends[place]], ends)
+    sides = dict(end for both in ends.values() for end in both)
+
+    def keys(triple: Triple) -> list[int]:
+        return [side for place in triple.places for side, _ in ends[place]]
+
+    return _sums(graph, _by_vertex, keys, ends, 8 * sum(sides.values()))
 
 
 def _sums(
-    graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends
+    graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends, nbytes: int
 ) -> tuple[dict[Any, Any], int]:
     """Run `visit` for every counting task, and add up the arrays that it returns.
 
-    These are one array for each distinct key of the triple, in ascending order; a Record follows.
+    These are one array for each distinct key of the triple, in ascending order, `nbytes` in all; a Record follows.
     """
-    graph.tasks.reserve(refuse_beyond_memory(graph))
-    tasks, blocks, records = graph.tasks, graph.blocks, []
-    sums: dict[Any, _Sum] = defaultdict(lambda: _Sum(tasks))
-    for job in jobs(graph.plan, "trust", graph.options.chosen_backend):
-        sides = {place: ends[place] for place in job.triple.places if ends}
-        found = tasks.submit("support", visit, job, sides, *(blocks[place] for place in job.triple.places))
-        distinct = sorted(set(keys(job.triple)))
-        for position, key in enumerate(distinct):
-            sums[key].add(tasks.submit("support", operator.getitem, found, position))
-        records.append(tasks.submit("support", operator.getitem, found, len(distinct)))
-    reported: list[Record] = tasks.gather(records)
-    check(reported, graph.plan, graph.prepared.wedges)
-    return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
+    plan, needed = graph.plan, refuse_beyond_memory(graph)
+    if graph.tasks.room is None:  # a worker then holds its part of the sums, and what is about to be added to it
+        needed = min(plan.memory, needed + 2 * nbytes // plan.workers)
+    graph.tasks.reserve(needed)
+    blocks, work = graph.blocks, jobs(graph.plan, "trust", graph.options.chosen_backend)
+    calls = [
+        (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
+        for job in work
+    ]
+    found = graph.tasks.fold_each("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    records: list[Record] = found[0]
+    check(records, graph.plan, graph.prepared.wedges)
+    return found[1], sum(record.count.triangles for record in records)
 
 
 def refuse_beyond_memory(graph: Graph) -> int:
@@ -127,36 +133,19 @@ def refuse_beyond_memory(graph: Graph) -> int:
     return need
 
 
-class _Sum:
-    """`tree` over vectors that come one by one: few of them wait at a time, also where a task runs at once."""
-
-    def __init__(self, tasks: Tasks) -> None:
-        self._tasks = tasks
-        self._levels: list[list[Any]] = []
-
-    def add(self, handle: Any) -> None:
-        """Take one vector more; a full level is added up, and the sum moves one level up."""
-        for level in self._levels:
-            level.append(handle)
-            if len(level) < ARITY:
-                return
-            handle = tree(self._tasks, "sum", total, level, ARITY)
-        self._levels.append([handle])
-
-    def result(self) -> Any:
-        """Handle of the sum of all."""
-        return tree(self._tasks, "sum", total, [handle for level in self._levels for handle in level], ARITY)
-
-
 Visited = dict[Block, tuple[OrientedCSR, Array]]
 """Each block of a task, by place, and its edges' supports."""
 
 
 def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
     by_place = dict(zip(job.triple.places, blocks, strict=True))
-    index, table, stream = (by_place[place] for place in job.triple.places)
-    task = BlockTask(index, table, stream, job.split, job.splits, job.kernel)
-    supports, triangles, wedges = get_backend(job.backend).support(task)
+    task = task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places))
+    parts = in_halves(get_backend(job.backend).support, task, job)
+    supports, triangles, wedges = next(parts)
+    for more, triangles_more, wedges_more in parts:
+        for mine, other in {id(mine): (mine, other) for mine, other in zip(supports, more, strict=True)}.values():
+            mine += other
+        triangles, wedges = triangles + triangles_more, wedges + wedges_more
     found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 

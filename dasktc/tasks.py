@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -166,9 +166,43 @@ class OnCluster:
         stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
         that dies go to others.
         """
-        submit = partial(self.submit, stage, function)
-        for _, result in self._waiting.results(Calls(self.client, self._waiting, submit, list(calls), self._beside)):
+        for _, result in self._results(partial(self.submit, stage, function), calls):
             yield result
+
+    def _results(self, submit: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, Any]]:
+        """Futures of calls as a window submits them, and their results."""
+        return self._waiting.results(Calls(self.client, self._waiting, submit, list(calls), self._beside))
+
+    def fold_each(
+        self,
+        stage: str,
+        function: Callable[..., list[Any]],
+        calls: Iterable[tuple[Any, ...]],
+        keys: Callable[[Any], Sequence[Any]],
+        fold: Fold,
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        """Run the calls as `each` does; only their small results come to the client.
+
+        Each array is combined with what its key has as soon as it is made, where most of the two is: as many wait
+        as there are calls in flight. What a worker held that died is made again, from the calls on.
+        """
+        results, combined, made = list[Any](), dict[Any, Any](), dict[Any, tuple[Any, Any]]()
+
+        def submit(*call: Any, prefer: str | None = None) -> Any:
+            arrays = self.submit(stage, function, *call, prefer=prefer)
+            small = self.submit(stage, operator.getitem, arrays, -1)
+            made[small.key] = arrays, call[0]
+            self._waiting.names[arrays.key] = call[0]  # for as long as it may have to be made again
+            return small
+
+        for future, result in self._results(submit, calls):
+            arrays, first = made.pop(future.key)
+            results.append(result)
+            for number, key in enumerate(keys(first)):
+                array = self.submit(stage, operator.getitem, arrays, number)
+                there = key in combined
+                combined[key] = self.submit("sum", fold.combine, [combined[key], array]) if there else array
+        return results, combined
 
     def _beside(self, blocks: int) -> float:
         """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""

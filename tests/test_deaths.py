@@ -26,6 +26,7 @@ from dasktc import generate
 from dasktc.count import jobs
 from dasktc.errors import ClusterError
 from dasktc.sources import Source
+from dasktc.support import SUM
 from dasktc.tasks import OnCluster
 
 PATIENCE = 30
@@ -190,6 +191,38 @@ def test_workers_die_between_prepare_and_count(mortal):
     assert int(graph.triangle_count()) == TRIANGLES
     kill_all(mortal)
     assert int(graph.triangle_count(verify=0.5)) == TRIANGLES
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected):
+    """What they had added up is made again."""
+    mortal.client.wait_for_workers(1, timeout=PATIENCE)
+    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=3, splits=2, memory="1GB")
+    with killing(mortal, seed=1, kills=4) as killed:
+        found = graph.triangles()
+    assert killed
+    pd.testing.assert_series_equal(found, expected)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return dasktc.prepare(GRAPH).triangles()
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_visit_that_kills_every_worker_is_named(mortal):
+    mortal.client.wait_for_workers(1, timeout=PATIENCE)
+    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=2, splits=1, memory="1GB")
+    work = jobs(graph.plan, "trust", "cpu")
+    calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
+    with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3]))}\) ended its worker 4 times"):
+        OnCluster(mortal.client, retries=0).fold_each("support", visited_by_the_unlucky, calls, lambda _: [0], SUM)
+
+
+def visited_by_the_unlucky(job, deadly, *blocks):
+    if deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [blocks[0].offsets * 0, job]
 
 
 @dataclass(frozen=True)

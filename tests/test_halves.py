@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import logging
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
@@ -22,6 +23,8 @@ from test_out_of_core import facts
 
 import dasktc
 from dasktc import count as counting
+from dasktc import measures
+from dasktc import support as supporting
 from dasktc.backend import hub_tables, launch
 from dasktc.backend.splits import halves, rows_of
 from dasktc.errors import CountError
@@ -78,7 +81,18 @@ def faulty(most, refused):
             raise MemoryError(f"{edges_of(task)} edges")
         return cpu().count(task, kernel)
 
-    with mock.patch.object(counting, "get_backend", return_value=replace(cpu(), count=count)):
+    def support(task):
+        count(task, "merge")
+        return cpu().support(task)
+
+    def listing(task, limit):
+        count(task, "merge")
+        return cpu().listing(task, limit)
+
+    short = replace(cpu(), count=count, support=support, listing=listing)
+    with ExitStack() as patched:
+        for module in (counting, supporting, measures):
+            patched.enter_context(mock.patch.object(module, "get_backend", return_value=short))
         yield
 
 
@@ -95,6 +109,20 @@ def test_every_kernel_and_partition_gives_the_same(kernel, partition, most):
         edges > most
         for edges in (edges_of(counting.task_of(*arguments(graph, record.job))) for record in found.records)
     )
+
+
+@pytest.mark.parametrize("partition", [{"splits": 2}, {"partition": "hash2d", "parts": 2}], ids=str)
+def test_visits_and_lists_of_halves_are_the_same(partition):
+    graph, refused = dasktc.prepare(source_of(EDGES), backend="cpu", **partition), []
+    expected = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
+    with faulty(40, refused):
+        found = graph.triangles(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(100)
+    assert refused
+    pd.testing.assert_series_equal(found[0], expected[0])
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    with faulty(0, []), pytest.raises(CountError, match=r"split \d of \d: row \d+ alone, of \d+ edges"):
+        graph.triangles()
 
 
 def arguments(graph, job):

@@ -99,7 +99,10 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
     graph = build(tasks, source, chosen)
     result = graph.triangle_count(verify=0.5)
     assert facts(result)[:6] == facts(expected)[:6]
+    (folder,) = tmp_path.iterdir()
+    before = len(os.listdir(folder))
     assert graph.triangles().to_dict() == triangles_per_vertex(edges)
+    assert len(os.listdir(folder)) <= before + 3 + 3, "a sum a side and three results: what was added up is gone"
     found = graph.edge_support()
     assert isinstance(found, dd.DataFrame)
     with pytest.MonkeyPatch.context() as patch:

@@ -25,6 +25,7 @@ from dasktc.dealing import Copies, homes, needed
 from dasktc.options import Options
 from dasktc.plan_bytes import block_bytes
 from dasktc.planners import PLANNERS
+from dasktc.support import SUM
 from dasktc.tasks import OnCluster
 from dasktc.triangles import build
 from dasktc.window import DEPTH, FIRST_DEPTH, Held, Window
@@ -201,6 +202,45 @@ def test_few_calls_are_in_flight(pair):
         most = max(most, sum(str(key).startswith("('many") for key in list(cluster.scheduler.tasks)))
     assert sorted(ran) == list(range(400))
     assert most <= 2 * (DEPTH + 1)
+
+
+def test_few_calls_that_make_arrays_are_in_flight(pair):
+    """Nor are there many arrays at a time: each is added to those before it, and goes."""
+    cluster, client = pair
+    flying, arrays = [], []
+
+    def keys(number):
+        found = [(str(key), task.state) for key, task in list(cluster.scheduler.tasks.items())]
+        flying.append(sum(state == "processing" and key.startswith("('many") for key, state in found))
+        arrays.append(sum(state == "memory" and key.startswith(("('many", "('sum")) for key, state in found))
+        return [number % 3]
+
+    tasks = OnCluster(client)
+    calls = [(number, 0.002) for number in range(200)]
+    ran, sums = tasks.fold_each("many", tired_array, calls, keys, SUM)
+    assert sorted(ran) == list(range(200))
+    assert [int(found[0]) for found in tasks.gather(sums[key] for key in range(3))] == [6_633, 6_700, 6_567]
+    assert max(flying) <= 2 * (DEPTH + 1)
+    assert max(arrays) <= 8 * (DEPTH + 1), "a list, its array, its number and a sum a call"
+
+
+def tired_array(number, seconds):
+    time.sleep(seconds)
+    return [np.full(100, number), number]
+
+
+def test_visits_are_placed_as_counting_tasks_are(pair):
+    """Blocks come to a worker once: no more travel than its tasks need, and the sums are exact."""
+    cluster, client = pair
+    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
+    for log in logs:
+        log.clear()
+    assert int(graph.triangles().sum()) == 3 * TRIANGLES
+    names = {block.key for block in graph.blocks.values()}
+    came = [Counter(key for got in list(log) for key in got["keys"] if key in names) for log in logs]
+    assert all(set(found.values()) == {1} for found in came)
+    assert sum(len(found) for found in came) < 16, "of 32 in all if everything went everywhere"
 
 
 def tired(number, seconds):

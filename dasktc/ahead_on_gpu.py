@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dasktc.ahead import Ahead
@@ -85,6 +85,18 @@ class AheadOnDevice(Ahead):
         self._copies.wait(found.values())
         self._waits.append((before, self._copies.moment()))
         return {place: arrival.value for place, arrival in found.items()}
+
+    def settle(self) -> None:
+        """Return when all copies have begun that are wanted."""
+        wait(list(self._held.values()))
+
+    def drop(self) -> bool:
+        """Let go of what the current task does not use; whether there was anything."""
+        self.settle()
+        gone = [place for place in self._held if place not in self._current]
+        for place in gone:
+            del self._held[place]
+        return bool(gone)
 
     def follow(self, tasks: list[list[Place]]) -> None:
         """Begin to copy what the next tasks need, in their order, as far as there is room.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dasktc.backend import get_backend
 from dasktc.disk import LEAST, OVERHEAD, OnDisk, usable
 from dasktc.on_gpu import OnGpu
+from dasktc.on_gpus import OnGpus
 from dasktc.options import bytes_of
 from dasktc.shared_disk import OnSharedDisk
 from dasktc.tasks import Direct, OnCluster, Tasks
@@ -43,15 +44,15 @@ def within_memory(
         All workers are processes of this machine. Those of a cluster must see `place`, if it is given; without
         it blocks stay in their memory, and Dask moves to disk what does not fit.
     backend : str
-        With "cuda" `memory` is device memory: all of it in one process, with a client that of counting tasks.
+        With "cuda" `memory` is device memory, of each worker.
     host : int, str or None
-        `--host-memory`: bytes of pinned memory for what leaves a GPU.
+        `--host-memory`: bytes of pinned memory for what leaves a GPU, of each worker.
     """
     found = limited(tasks, memory, place, local, backend, host)
     try:
         yield found
     finally:
-        if isinstance(found, OnDisk | OnSharedDisk):
+        if isinstance(found, OnDisk | OnSharedDisk | OnGpus):
             found.close()
 
 
@@ -69,7 +70,7 @@ def limited(
     if memory is None and (place is None or backend != "cpu"):
         return tasks
     if backend != "cpu":
-        return _on_gpu(tasks, bytes_of(memory), place, room)
+        return _on_gpu(tasks, bytes_of(memory), place, room, local)
     budget = usable(max(LEAST, tasks.memory(bytes_of(memory))))
     if isinstance(tasks, Direct):
         return OnDisk(WorkDir(place), budget)
@@ -78,8 +79,12 @@ def limited(
     return tasks
 
 
-def _on_gpu(tasks: Tasks, memory: int | None, place: Place, host: int | None) -> Tasks:
-    if not isinstance(tasks, Direct) or isinstance(tasks, OnDisk) or memory is None:
+def _on_gpu(tasks: Tasks, memory: int | None, place: Place, host: int | None, local: bool) -> Tasks:
+    if memory is None or isinstance(tasks, OnDisk | OnGpus):
         return tasks
-    room = int(HOST * get_backend("cpu").memory()) if host is None else host
-    return OnGpu(WorkDir(place), usable(max(LEAST, memory)), room)
+    budget = usable(max(LEAST, memory))
+    if isinstance(tasks, OnCluster):
+        return OnGpus(tasks, WorkDir(place) if local or place is not None else None, budget, host)
+    if not isinstance(tasks, Direct):
+        return tasks
+    return OnGpu(WorkDir(place), budget, int(HOST * get_backend("cpu").memory()) if host is None else host)

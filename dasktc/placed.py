@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dasktc.ahead_on_gpu import Place
-from dasktc.spill import Stored
+from dasktc.spill import Stored, contents
 
 if TYPE_CHECKING:
-    from dasktc.backend.cuda_copies import Copied
+    pass
 
-__all__ = ["Part", "Result", "Used", "place_of", "places_of"]
+__all__ = ["Hosted", "Part", "Result", "Used", "place_of", "places_of"]
+
+
+_moving = threading.Lock()
+"""Held while a result changes its place."""
 
 
 class Used:
@@ -20,8 +29,42 @@ class Used:
     nbytes = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Hosted:
+    """A value in the host's memory, as it came from another worker.
+
+    Attributes
+    ----------
+    head : bytes
+        Its pickle, as `cuda_pack.Packed` has it.
+    buffers : list of buffers
+        The bytes of its arrays.
+    """
+
+    head: bytes
+    buffers: list[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(memoryview(buffer).nbytes for buffer in self.buffers)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Hosted, (self.head, [pickle.PickleBuffer(buffer) for buffer in self.buffers])
+
+
+def _bytes(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view("uint8")
+
+
+def _arrived(places: list[Hosted], sizes: list[int], many: bool, length: int | None) -> Result:
+    found = Result(None, places, sizes, Used())
+    found.many, found.length = many, length
+    return found
+
+
 class Result:
-    """A result: on the device, or elsewhere.
+    """A result: on the device, or elsewhere. Pickled it is elsewhere, in the host's memory.
 
     Attributes
     ----------
@@ -37,7 +80,7 @@ class Result:
         Of an array.
     """
 
-    def __init__(self, value: Any, places: list[Copied] | Stored | None, sizes: list[int], used: Used) -> None:
+    def __init__(self, value: Any, places: list[Any] | Stored | None, sizes: list[int], used: Used) -> None:
         self.many, shape = isinstance(value, list), getattr(value, "shape", ())
         self.length = int(shape[0]) if shape else None
         self.value: Any = value if places is None else None
@@ -47,13 +90,43 @@ class Result:
 
     def leave(self, places: list[Any] | Stored) -> None:
         """It is there from now on, not on the device."""
-        self.value, self.places = None, places
+        with _moving:
+            self.value, self.places = None, places
         self._used.nbytes -= self.nbytes
 
     def come(self, value: Any) -> None:
         """It is on the device from now on."""
-        self.value, self.places = value, None
+        with _moving:
+            self.value, self.places = value, None
         self._used.nbytes += self.nbytes
+
+    def join(self, used: Used) -> bool:
+        """It counts there from now on, if it is on no device; whether it did not before."""
+        if self._used is used or self.places is None:
+            return False
+        self._used = used
+        return True
+
+    def hosted(self) -> list[Hosted]:
+        """Its entries in the host's memory, copied from wherever they are."""
+        with _moving:  # a connection's thread sends it, and calls move it
+            value, places = self.value, self.places
+        if isinstance(places, Stored):
+            return [Hosted(bytes(head), list(buffers)) for head, buffers in contents(places)]
+        if places is not None:
+            return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
+        from dasktc.backend.cuda_pack import pack
+
+        packed = [pack(entry) for entry in (value if self.many else [value])]
+        return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
+
+    def __reduce__(self) -> Any:
+        return _arrived, (self.hosted(), self._sizes, self.many, self.length)
+
+    def __sizeof__(self) -> int:
+        """What it takes wherever it is, as Dask asks for it."""
+        heads = self.places if isinstance(self.places, list) else []
+        return object.__sizeof__(self) + self.nbytes + sum(len(place.head) for place in heads if place is not None)
 
     def drop(self, number: int) -> None:
         """An entry is needed no more."""

@@ -83,7 +83,8 @@ def triangle_count(
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
         imported libraries; at least 16 MiB, below which it is the budget of counting tasks alone. What does not
         fit goes to files in `work_dir`; with a client only if `work_dir` is given, else it is the budget of
-        counting tasks. Default: what there is.
+        counting tasks. On GPUs bytes of each device, kept from the first stage on, with a client or without.
+        Default: what there is.
     format : str, optional
         The format's name, where the content does not tell.
     columns : two str, optional
@@ -120,7 +121,8 @@ def triangle_count(
         folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. All
         workers of a client must see it. Default: Dask's `temporary-directory`, else the system's.
     host_memory : int or str, optional
-        Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU. Default: half of what is free.
+        Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
+        of what is free, or of a worker's memory limit.
     progress : callable (stage, done, total), optional
 
     Returns

@@ -21,6 +21,7 @@ import numpy as np
 from dasktc.backend.cuda_pack import Packed, unpack
 from dasktc.backend.cuda_pinned import SLAB, Pinned, Slab, Slabs
 from dasktc.csr import Array
+from dasktc.placed import Hosted
 from dasktc.spill import Stored, contents
 
 __all__ = ["Arrival", "Copied", "Copies"]
@@ -46,6 +47,11 @@ class Copied:
     starts: list[int]
     slabs: Slabs
     nbytes: int
+
+    def buffers(self) -> list[Any]:
+        """Copies of the arrays' bytes, in other memory."""
+        ends = [*self.starts[1:], self.starts[0] + self.nbytes] if self.starts else []
+        return [self.slabs.copied(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
 
 
 class _Streamed:
@@ -140,11 +146,11 @@ class Copies:
 
     # to the device
 
-    def load(self, place: Copied | Stored) -> Any:
+    def load(self, place: Copied | Stored | Hosted) -> Any:
         """Copy a value back, on the current stream."""
         return self._load(place, cp.cuda.get_current_stream())
 
-    def bring(self, place: Copied | Stored) -> Arrival:
+    def bring(self, place: Copied | Stored | Hosted) -> Arrival:
         """Begin to copy a value on the copy stream."""
         with self._device, self.stream:
             began, ended = cp.cuda.Event(), cp.cuda.Event()
@@ -171,10 +177,13 @@ class Copies:
         """Have all that the copy stream does next come after what the current stream was given until now."""
         self.stream.wait_event(cp.cuda.get_current_stream().record(cp.cuda.Event(disable_timing=True)))
 
-    def _load(self, place: Copied | Stored, stream: Any) -> Any:
+    def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
         if isinstance(place, Stored):
             found = [self._from_file(head, arrays, stream) for head, arrays in contents(place)]
             return found if place.many else found[0]
+
+        if isinstance(place, Hosted):
+            return self._from_file(place.head, place.buffers, stream)
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
             made, at = _empty(dtype, shape), 0
@@ -194,7 +203,7 @@ class Copies:
         pieces = zip(np.array_split(memory, READERS), np.array_split(part, READERS), strict=True)
         list(self._readers.map(lambda pair: np.copyto(*pair), pieces))
 
-    def _from_file(self, head: memoryview, arrays: list[memoryview], stream: Any) -> Any:
+    def _from_file(self, head: Any, arrays: list[Any], stream: Any) -> Any:
         staging = self.pinned.staging_ahead if stream is self.stream else self.pinned.staging
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:

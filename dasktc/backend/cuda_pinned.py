@@ -82,6 +82,11 @@ class Slabs:
         for slab in self._slabs:
             slab.wait()
 
+    def copied(self, start: int, size: int) -> Any:
+        """A copy of so many bytes from there, in one piece."""
+        found = [slab.memory[first:last] for slab, first, last in self.pieces(start, size)]
+        return np.concatenate(found) if found else np.empty(0, np.uint8)
+
     def pieces(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:
         """Yield the slabs that hold so many bytes from there, and which of their bytes these are."""
         end = start + size

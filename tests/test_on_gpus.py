@@ -1,0 +1,189 @@
+"""Workers with a GPU each that keep `--memory`: emulated, two workers in this process that send real bytes."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import pickle
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict, streams
+from emulation.host import compiler
+from pipeline import skewed_edges, source_of
+from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
+from test_out_of_core import facts
+
+import dasktc
+from dasktc import at_worker
+from dasktc import budget as budgets
+from dasktc.edges import EDGE_BYTES
+from dasktc.errors import InputError
+from dasktc.generate import kronecker
+from dasktc.on_gpus import OnGpus
+from dasktc.options import Options
+from dasktc.placed import Result
+from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import build
+from dasktc.workdir import WorkDir
+
+EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def workers(emulated):
+    """Two workers, whose messages are pickled."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+    ) as found:  # fmt: skip
+        yield found
+
+
+@pytest.fixture
+def client(workers):
+    with Client(workers, set_as_default=False) as found:
+        yield found
+    gc.collect()
+    assert not streams.VIOLATIONS
+
+
+@pytest.fixture(autouse=True)
+def slabs(emulated, monkeypatch):
+    """Of 4 KiB, so that arrays are copied in pieces."""
+    from dasktc.backend import cuda_copies, cuda_pinned
+
+    for module in (cuda_copies, cuda_pinned):
+        monkeypatch.setattr(module, "SLAB", 1 << 12)
+
+
+@contextmanager
+def on_gpus(client, folder, budget, host):
+    tasks = OnGpus(OnCluster(client), WorkDir(folder), budget, host, small=1)
+    yield tasks
+    tasks.close()
+    assert not [run for address, run in at_worker._here if run == tasks._token and address in client.ncores()]
+
+
+@pytest.mark.parametrize(("host", "options"), [(TO_HOST, {}), (TO_FILES, {"parts": 2, "splits": 1})], ids=str)
+def test_all_measures_are_the_same(client, tmp_path, host, options):
+    expected = build(Direct(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
+    with on_gpus(client, tmp_path, 1 << 20, host) as tasks:
+        graph = build(tasks, source_of(EDGES, parts=3), Options(backend="cuda", memory="1GB", **options))
+        found = graph.triangle_count(verify=0.5)
+        assert facts(found)[:5] == facts(expected)[:5]
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
+        frame = client.compute(graph.edge_support()).result()
+        assert {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)} == oracle.support(EDGES)
+        assert len(graph.triangle_list()) == oracle.triangles(EDGES)
+    assert os.listdir(tmp_path) == []
+
+
+def test_text_ids_and_files(client, tmp_path):
+    edges = [(f"v{u}", f"v{v}") for u, v in EDGES]
+    with on_gpus(client, tmp_path, 1 << 20, TO_HOST) as tasks:
+        graph = build(tasks, source_of(edges, "text", parts=3), Options(backend="cuda", memory="1GB"))
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
+
+
+@pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_FILES, TO_HOST, TO_FILES], strict=True)], ids=str)
+def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
+    """Two devices have two budgets, here one stand-in together; what it takes is measured besides."""
+    monkeypatch.setitem(EDGE_BYTES, "cuda", 80)  # fewer tasks
+    used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
+    used.peak = before = used.now
+    expected = build(Direct(), GRAPH, all_at_once).triangle_count()
+    budget = (used.peak - before) // 3
+    gc.collect()
+    used.peak = before = used.now
+    with on_gpus(client, tmp_path, budget, host) as tasks:
+        result = build(tasks, GRAPH, replace(all_at_once, memory=budget, **options)).triangle_count()
+        assert int(result) == int(expected)
+        peaks = tasks.peaks()
+        assert len(peaks) == 2
+        assert all(0 < peak <= budget for peak in peaks.values())
+        assert used.peak - before <= 2 * budget
+        assert sum(moves.blocks for moves in tasks.moves.values()) > 0
+        assert result.plan.bytes_per_task <= budget
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("partition", ["whole", "edges"])
+def test_what_must_be_whole_is_refused_with_figures(client, tmp_path, partition):
+    options = Options(backend="cuda", memory=30_000, partition=partition, kernel="lstc")
+    with on_gpus(client, tmp_path, 1_000_000, TO_HOST) as tasks, pytest.raises(InputError) as error:
+        build(tasks, kronecker(9), options)
+    assert f"{partition} at n = 1 needs" in str(error.value)
+    assert "more than the 30 kB of one worker" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_stage_that_does_not_fit_is_refused_with_figures(client, tmp_path):
+    with on_gpus(client, tmp_path, 2_000, TO_HOST) as tasks, pytest.raises(InputError) as error:
+        tasks.gather([tasks.submit("read", zeros, 4_000)])
+    assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def zeros(size):
+    return cupy_strict.zeros(size, dtype="uint8")
+
+
+def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
+    from dasktc.backend.cuda_pack import pack
+
+    for host in (TO_FILES, TO_HOST):
+        store = at_worker.AtWorker(WorkDir(tmp_path), 1 << 20, host, 1)
+        for value in values(np.random.default_rng(1)):
+            for stays in (True, False):
+                store._limit = 1 << 19 if stays else 0
+                result = store._keep(value)
+                if not isinstance(result, Result):
+                    assert not pack(value).on_device
+                    continue
+                assert result.places is not None or stays
+                found = pickle.loads(pickle.dumps(result, 5))
+                assert found.nbytes == result.nbytes
+                with store._there:
+                    assert same(value, store._resolve(found))
+        store.close()
+
+
+def test_who_keeps_the_budget(client, tmp_path):
+    found = budgets.limited(OnCluster(client), "1GB", None, backend="cuda", host="32MB")
+    assert isinstance(found, OnGpus)
+    assert (found._within.folder, found._within.host, found._work) == (None, 32_000_000, None)
+    assert found.memory(10**9, "cuda") == 10**9 - (1 << 22) == found._within.budget
+    assert found.memory(1000, "cuda") == 1000
+    assert type(budgets.limited(OnCluster(client), None, tmp_path, backend="cuda")) is OnCluster
+    outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
+    options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
+    assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
+    assert sorted(os.listdir(tmp_path)) == ["e.csv", "v.csv"]
+    found = pd.read_csv(outputs["per_vertex"]).set_index("vertex")["triangles"]
+    assert found.to_dict() == oracle.triangles_per_vertex(EDGES)
+
+
+def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
+    """Blocks and ids go to the one that stays. The last test: there is one worker from then on."""
+    with on_gpus(client, tmp_path, 1 << 20, TO_HOST) as tasks:
+        options = Options(backend="cuda", memory="1GB", parts=2, partition="hash2d")
+        graph = build(tasks, source_of(EDGES, parts=3), options)
+        client.retire_workers([sorted(workers.scheduler.workers)[0]], close_workers=True)
+        assert int(graph.triangle_count()) == oracle.triangles(EDGES)
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)

@@ -187,3 +187,21 @@ def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
         client.retire_workers([sorted(workers.scheduler.workers)[0]], close_workers=True)
         assert int(graph.triangle_count()) == oracle.triangles(EDGES)
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(EDGES)
+
+
+@pytest.mark.gpu
+def test_workers_with_gpus_keep_their_budget():
+    """All of it at once takes 0.4 GB."""
+    pytest.importorskip("dask_cuda")
+    from dasktc.cluster import connect
+
+    chosen = Options(backend="cuda", memory="128MB", parts=4)
+    with (
+        connect(workers="all", backend="cuda") as started,
+        budgets.within_memory(started, "128MB", None, local=True, backend="cuda") as tasks,
+    ):
+        result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()
+        assert int(result) == 424_270_360
+        peaks = tasks.peaks()
+        assert len(peaks) == tasks.workers
+        assert all(0 < peak <= 128_000_000 for peak in peaks.values())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dasktc.bench import plot, scaling
+from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
 from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
@@ -19,7 +19,7 @@ from dasktc.count import jobs
 from dasktc.errors import CountError
 from dasktc.options import Options
 from dasktc.planning import plan_source
-from dasktc.tasks import Direct
+from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
 
 SMALL = Recipe("kronecker", (9,))
@@ -39,6 +39,17 @@ def curve() -> Curve:
 
 
 # What is measured
+
+
+def test_overhead_is_what_was_not_in_tasks(client: Any) -> None:
+    options = Options(backend="cpu", kernel="merge", partition="hash2d", splits=1, parts=3)
+    found = overhead._measured(OnCluster(client), SMALL, options)
+    assert (found.workers, found.parts, found.tasks) == (2, 3, 27)
+    assert 0 < found.within < 2 * found.seconds
+    assert found.outside == 2 * found.seconds - found.within
+    assert found.scheduler > 0
+    row = overhead.section([found._replace(seconds=2.0, within=3.0, scheduler=0.027)], quick=True).texts()[0]
+    assert row == ["2", "3", "27", "2.00", "3.00", "37.04", "25.0%", "1.00"]
 
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])

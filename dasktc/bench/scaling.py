@@ -16,6 +16,7 @@ from typing import Any
 from dasktc.bench import plot
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
+from dasktc.bench.overhead import measure, section
 from dasktc.bench.report import Report, load, machine, versions
 from dasktc.bench.scaled import Recipe, price, real_run
 from dasktc.errors import CountError, InputError
@@ -51,6 +52,7 @@ def run(
     runs: int = 3,
     rate_network: int | str | None = None,
     quick: bool = False,
+    overhead: bool = False,
     plots: tuple[str, ...] = (),
     say: Say | None = None,
     **options: Any,
@@ -79,6 +81,8 @@ def run(
         Bytes that a simulated worker receives in a second; default 1.1 GB.
     quick : bool
         Small graphs, 64 workers, one run.
+    overhead : bool
+        Only measure what Dask takes of a count of more than ten seconds on as many real workers as there are cores.
     plots : tuple of str
         Files to draw: .png, .svg, .pdf or .html.
     say : callable (str), optional
@@ -97,6 +101,8 @@ def run(
     CountError
         Two plans count different triangles.
     """
+    if overhead:
+        return _overhead(workers, quick, say or _quiet)
     given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
     sizes, count = QUICK if quick else given, Options(**options)
     plot.check(plots)
@@ -117,6 +123,16 @@ def run(
 
 def _quiet(text: str) -> None:
     """Say nothing."""
+
+
+def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
+    number = _real_workers(workers, Options())[-1]
+    say(f"a count on {number} real workers")
+    found = in_fresh_process(measure, number, quick)
+    command = ["dasktc bench scaling --overhead", *(["--quick"] if quick else [])]
+    command += [f"--workers {workers}"] if workers else []
+    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    return Report(" ".join(command), facts, [section(found, quick)])
 
 
 def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:

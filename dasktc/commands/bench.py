@@ -116,6 +116,7 @@ def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--runs", type=int, default=3, show_default=True, help="The least of so many.")
 @click.option("--rate-network", metavar="BYTES", help="What a simulated worker receives in a second.  [default: 1.1GB]")
 @click.option("--quick", is_flag=True, help="Small graphs, 64 simulated workers, one run.")
+@click.option("--overhead", is_flag=True, help="Only what Dask takes a task, in a real count of more than 10 s.")
 @click.option("--plot", "plots", multiple=True, metavar="OUT", help="Draw it: .png, .svg, .pdf or .html; repeatable.")
 @counting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -90,6 +90,11 @@ class Tasks(Protocol):
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
         ...
 
+    @property
+    def pieces_are_tasks(self) -> bool:
+        """Each of `pieces` is a task for a scheduler."""
+        ...
+
     def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
         ...
@@ -139,6 +144,7 @@ class Direct:
 
     workers = 1
     room: int | None = None
+    pieces_are_tasks = False
 
     @property
     def seats(self) -> list[str]:

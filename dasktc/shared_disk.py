@@ -39,6 +39,8 @@ class OnSharedDisk(OnCluster):
         Bytes of a result below which it travels itself. Default: so few that a grid's blocks do no harm.
     """
 
+    pieces_are_tasks = False
+
     def __init__(self, tasks: OnCluster, work: WorkDir, memory: int, small: int | None = None) -> None:
         vars(self).update(vars(tasks))
         self._work, self._memory = work, memory

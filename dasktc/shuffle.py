@@ -1,21 +1,27 @@
 """The shuffle of edge keys: sort, cut at given keys, hand the pieces over as task inputs.
 
 A partition is sorted once, so that its pieces are slices; they travel from worker to worker (the
-p2p shuffle of dask.dataframe would take every edge through the host's memory and disk).
+p2p shuffle of dask.dataframe would take every edge through the host's memory and disk). Where every piece is a task,
+P partitions that go to R ranges in one step are P·R tasks. Beyond DIRECT keys go to about √R wide ranges first, and
+from there on, in partitions as large as before, to the ranges themselves: 2·P·√R tasks for one more pass over the keys.
 """
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
 
+from dasktc.backend import get_backend
 from dasktc.keys import cut
 from dasktc.tasks import Tasks
 
 __all__ = ["exchange", "splitters"]
 
 Array = Any
+DIRECT = 1 << 12
+"""Pieces that are tasks of their own in one step, at most."""
 SAMPLES = 64
 """Sampled keys a range: ranges then differ by a tenth or so."""
 
@@ -43,8 +49,37 @@ def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound
     if not starts:
         whole, keys[:] = list(keys), []
         return [whole]
+    if tasks.pieces_are_tasks and len(keys) * (len(starts) + 1) > DIRECT:
+        return _in_two_steps(tasks, stage, keys, starts, bound, backend)
+    return _in_one_step(tasks, stage, keys, starts, bound, backend)
+
+
+def _in_one_step(
+    tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
+) -> list[list[Any]]:
     slices = tasks.map(stage, cut, keys, starts, bound, backend)
     return tasks.pieces(stage, slices, len(starts) + 1)
+
+
+def _in_two_steps(
+    tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
+) -> list[list[Any]]:
+    found, width = [], isqrt(len(starts)) + 1
+    wide = starts[width - 1 :: width]
+    for number, pieces in enumerate(_in_one_step(tasks, stage, keys, wide, bound, backend)):
+        # As many pieces together as are about a partition.
+        groups = [pieces[first : first + len(wide) + 1] for first in range(0, len(pieces), len(wide) + 1)]
+        pieces.clear()
+        within = starts[number * width : (number + 1) * width - 1]
+        slices = tasks.map(stage, _cut_together, groups, within, bound, backend)
+        found += tasks.pieces(stage, slices, len(within) + 1)
+    return found
+
+
+def _cut_together(pieces: list[Array], starts: list[int], bound: int, backend: str) -> list[Array]:
+    keys = get_backend(backend).array.concatenate(pieces)
+    pieces.clear()
+    return cut(keys, starts, bound, backend)
 
 
 def splitters(tasks: Tasks, stage: str, keys: list[Any], total: int, count: int) -> list[int]:

@@ -44,6 +44,7 @@ class OnCluster:
     """
 
     room: int | None = None
+    pieces_are_tasks = True
 
     def __init__(self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES) -> None:
         self.client = client

@@ -7,6 +7,7 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+import oracle
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
 
 from dasktc import edges as edge_stage
 from dasktc import keys as keys_module
+from dasktc import shuffle
 from dasktc.backend import get_backend
 from dasktc.csr import OrientedCSR
 from dasktc.edges import canonical
@@ -23,10 +25,11 @@ from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
 from dasktc.options import Options
 from dasktc.orient import total
 from dasktc.stages import silent
-from dasktc.tasks import Direct, Fold, tree
+from dasktc.tasks import Direct, Fold, OnCluster, tree
 from dasktc.triangles import build
 from dasktc.vertices import MAX_VERTICES, vertex_map
 
+EDGES = skewed_edges(60, 700, 3)
 ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
 
 
@@ -99,6 +102,37 @@ def test_fold_takes_every_input_once_and_holds_one_result():
     left = list(inputs)
     Direct().fold("sum", adding, left)
     assert not left
+
+
+# Exchange
+
+
+@given(st.lists(ARRAYS, min_size=1, max_size=30), st.lists(st.integers(0, 120), max_size=30).map(sorted), st.booleans())
+def test_two_steps_bring_together_what_one_does(keys, starts, many):
+    """With no more tasks: an array of every range from every partition, or from every group."""
+    made, tasks = [], Direct()
+    tasks.pieces_are_tasks = True
+    pieces = Direct.pieces
+    with (
+        mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
+        mock.patch.object(Direct, "pieces", lambda *args: made.append(len(args[2]) * args[3]) or pieces(*args)),
+    ):
+        ranges = shuffle.exchange(tasks, "test", list(keys), starts, 100, "cpu")
+    borders = [0, *starts, 10**9]
+    assert len(ranges) == len(starts) + 1
+    for found, low, high in zip(ranges, borders, borders[1:], strict=False):
+        assert np.unique(np.concatenate(found)).tolist() == sorted(
+            {key for array in keys for key in array.tolist() if low <= key < high}
+        )
+    root = int(np.sqrt(len(starts))) + 1
+    assert sum(made) <= (2 * (len(keys) + root) * root if many and starts else len(keys) * (len(starts) + 1))
+
+
+def test_a_cluster_goes_in_two_steps(client, monkeypatch):
+    monkeypatch.setattr(shuffle, "DIRECT", 1)
+    monkeypatch.setattr(edge_stage, "partition_count", lambda *_: 5)
+    result = build(OnCluster(client), source_of(EDGES, parts=4), Options(partition="hash2d", parts=3)).triangle_count()
+    assert int(result) == oracle.triangles(EDGES)
 
 
 # Ranges

@@ -91,12 +91,11 @@ class AheadOnDevice(Ahead):
         wait(list(self._held.values()))
 
     def drop(self) -> bool:
-        """Let go of what the current task does not use; whether there was anything."""
+        """Let go of all blocks, when no task runs; whether there were any."""
         self.settle()
-        gone = [place for place in self._held if place not in self._current]
-        for place in gone:
-            del self._held[place]
-        return bool(gone)
+        there = bool(self._held)
+        self._held.clear()
+        return there
 
     def follow(self, tasks: list[list[Place]]) -> None:
         """Begin to copy what the next tasks need, in their order, as far as there is room.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ __all__ = ["AtWorker", "Counted", "Within", "end", "forget", "peak"]
 
 HOST = 0.5
 """Share of the worker's memory limit, or of what is free, that results may take pinned where nobody says."""
+SOON = 5.0
+"""Seconds."""
 _lock = threading.RLock()
 _here: dict[tuple[str, str], AtWorker] = {}
 """By worker and run: threads that stand for workers share a process."""
@@ -35,13 +37,27 @@ class AtWorker(OnGpu):
 
     _ahead: AheadOnDevice | None = None
 
-    def count(self, function: Callable[..., Any], call: tuple[Any, ...], following: list[Any], needed: int) -> Any:
-        """Call a function of blocks that is known to take so many bytes; those of the next call come meanwhile."""
+    def count(
+        self, function: Callable[..., Any], call: tuple[Any, ...], following: list[Any], needed: int, spare: bool
+    ) -> Any:
+        """Call a function of blocks; those of the next call come meanwhile.
+
+        Parameters
+        ----------
+        function : callable (*call)
+        call : tuple
+        following : list
+            What the next call needs besides.
+        needed : int
+            Bytes that the call takes.
+        spare : bool
+            Of these, a block's are for what comes meanwhile.
+        """
         if self._ahead is None:
             self._ahead = AheadOnDevice(0, self._copies)
         blocks, self._needed = self._ahead, needed
         with self._there:
-            blocks.room = self._make_room(call, following)
+            blocks.room = self._make_room(call, following, spare)
             args = self._found(blocks, call, [tuple(following)])
             try:
                 return function(*args)
@@ -50,7 +66,7 @@ class AtWorker(OnGpu):
                 del args
                 blocks.settle()  # what it began to copy it copies within the budget
 
-    def _make_room(self, call: tuple[Any, ...], following: list[Any]) -> int:
+    def _make_room(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
         """Let results leave that the call has no room beside; what is left for blocks ahead."""
         own = {id(arg) for arg in call}
         room = max(0, self._budget - self._needed)
@@ -62,7 +78,7 @@ class AtWorker(OnGpu):
             left -= result.nbytes
             self._leave(result)
         largest = max((place.nbytes for place in places_of((*call, *following))), default=0)
-        return max(0, room + largest - left)
+        return max(0, room + largest * spare - left)
 
     def end_ahead(self) -> Moves:
         """Let go of blocks that were copied ahead; what was copied."""
@@ -199,7 +215,9 @@ class Counted:
         """What the function makes, or handles of that."""
         with _lock:
             store = self.within.store()
-            found = store.count(self.function, args[: self.arity], list(args[self.arity :]), self.needed)
+            found = store.count(
+                self.function, args[: self.arity], list(args[self.arity :]), self.needed, not self.folded
+            )
             return [*store.keep(found[:-1]), found[-1]] if self.folded else found
 
 
@@ -216,9 +234,20 @@ def _of(worker: Any, run: str) -> AtWorker | None:
 
 def end(run: str, dask_worker: Any) -> Moves:
     """Let go of blocks that were copied ahead on a worker; what was copied."""
-    with _lock:
-        found = _of(dask_worker, run)
+    with _soon() as mine:
+        found = _of(dask_worker, run) if mine else None
         return Moves() if found is None else found.end_ahead()
+
+
+@contextmanager
+def _soon() -> Iterator[bool]:
+    """Whether no call runs, or ends in time: a worker's connections, which ask, must not wait for long."""
+    mine = _lock.acquire(timeout=SOON)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _lock.release()
 
 
 def peak(run: str, dask_worker: Any) -> int:
@@ -229,8 +258,8 @@ def peak(run: str, dask_worker: Any) -> int:
 
 def forget(run: str, dask_worker: Any) -> None:
     """Nothing of a run will be called on a worker any more."""
-    with _lock:
-        if _of(dask_worker, run) is not None:
+    with _soon() as mine:
+        if mine and _of(dask_worker, run) is not None:
             _drop((dask_worker.address, run))
 
 

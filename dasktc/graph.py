@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dasktc import measures
+from dasktc import lists, measures
 from dasktc.checkpoint import fingerprint, opened
 from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.csr import TaskCount
@@ -280,7 +280,7 @@ class Graph:
         >>> len(graph.triangle_list(limit=1))
         1
         """
-        return measures.triangle_list(self, limit)
+        return lists.triangle_list(self, limit)
 
     def _result(self, records: list[Record], total: TaskCount, count: float, began: float) -> TriangleCount:
         known = self.prepared.source.triangles

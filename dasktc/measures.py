@@ -1,4 +1,4 @@
-"""What a prepared graph answers besides its count: triangles by vertex and by edge, clustering, lists.
+"""What a prepared graph answers besides its count: triangles by vertex and by edge, clustering.
 
 With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
 2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backend import get_backend
-from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
-from dasktc.csr import BlockTask, OrientedCSR, on_host
+from dasktc.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
 from dasktc.plan import size
 from dasktc.shuffle import splitters
 from dasktc.support import edge_supports, vertex_supports
-from dasktc.tasks import Fold, Tasks
+from dasktc.tasks import Tasks
 from dasktc.vertices import VertexMap
 
 if TYPE_CHECKING:
@@ -30,28 +29,22 @@ if TYPE_CHECKING:
     from dasktc.graph import Graph
 
 __all__ = [
-    "LIST_LIMIT",
     "average_clustering",
     "clustering",
     "edge_frames",
     "edge_support",
+    "external",
+    "refuse_unless",
     "transitivity",
-    "triangle_list",
     "triangles",
     "vertex_frame",
 ]
 
 Array = Any
-LIST_LIMIT = 1_000_000
-"""Triangles that a list without a limit has at most."""
 PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
 FRAME_BYTES = 100
 """Bytes that a row of an edge frame takes while it is made: keys, supports, their order, and ids."""
-GROUP = 16
-"""Tasks whose lists become one before all do."""
-TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.concatenate)
-"""Of lists."""
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
 
@@ -149,42 +142,15 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
     parts = tasks.map("edges", _summed, groups)
     added = tasks.gather(tasks.map("support", _added, list(parts)))
-    _refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
-    _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
+    refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
+    refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
     apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
     return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
-def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
-    """List the triangles; see `Graph.triangle_list`."""
-    if limit is not None and limit < 0:
-        raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
-    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
-    records = sorted(count_jobs(tasks, blocks, work))
-    check(records, graph.plan, graph.prepared.wedges)
-    count = sum(record.count.triangles for record in records)
-    if limit is None and count > LIST_LIMIT:
-        raise InputError(
-            f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
-            f"give limit={count} for all of them, or less for some"
-        )
-    wanted, shares = count if limit is None else limit, dict[Job, int]()
-    for job, found in ((record.job, record.count.triangles) for record in records):
-        if share := min(wanted, found):
-            shares[job] = share
-        wanted -= share
-    calls = [(job, share, order, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
-    group = {job: [number // GROUP] for number, job in enumerate(shares)}
-    parts = tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1]
-    frame: pd.DataFrame = tasks.gather(
-        [tasks.submit("list", _list_frame, list(parts.values()), graph.prepared.vertices)]
-    )[0]
-    return frame
-
-
-def _refuse_unless(true: bool, fact: str) -> None:
+def refuse_unless(true: bool, fact: str) -> None:
+    """Refuse a result that cannot be."""
     if not true:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
@@ -217,8 +183,8 @@ def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int)
         else:
             twice[on_host(numbering)] += of_side
     found = twice >> 1
-    _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
-    _refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
+    refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
+    refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
     return found
 
 
@@ -247,14 +213,14 @@ def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Se
     values = on_host(values)
     dense = np.empty_like(values)
     dense[on_host(order)] = values
-    return pd.Series(dense, pd.Index(_external(vertices, np.arange(len(values))), name="vertex"), name=name)
+    return pd.Series(dense, pd.Index(external(vertices, np.arange(len(values))), name="vertex"), name=name)
 
 
 def _vertex_frame(values: Array, order: Array, vertices: VertexMap) -> pd.DataFrame:
     return _named(values, order, vertices, "triangles").reset_index()
 
 
-def _external(vertices: VertexMap, dense: Array) -> Any:
+def external(vertices: VertexMap, dense: Array) -> Any:
     """The caller's ids, as pandas takes them."""
     import pandas as pd
 
@@ -307,7 +273,7 @@ def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
 
     keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
     place = keys.argsort()
-    src, dst = (_external(vertices, end) for end in unpack(keys[place], SHIFT))
+    src, dst = (external(vertices, end) for end in unpack(keys[place], SHIFT))
     return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
 
 
@@ -318,33 +284,3 @@ def _distributed(frames: list[Any], ids: str) -> Any:
 
     meta = pd.DataFrame({"src": [], "dst": [], "support": []}).astype({"src": ids, "dst": ids, "support": "int64"})
     return dd.from_delayed(frames, meta=meta, verify_meta=False) if frames else dd.from_pandas(meta, npartitions=1)
-
-
-# lists
-
-
-def _listed(
-    job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
-) -> list[Any]:
-    """So many triangles of a task, as dense ids, ascending in each row; and how many."""
-    backend, rows, left = get_backend(job.backend), list[Array](), count
-
-    def some(task: BlockTask) -> Array:
-        return backend.listing(task, left)
-
-    for found in in_halves(some, task_of(job, index, table, stream), job):
-        rows.append(found)
-        left -= len(found)
-    found = np.concatenate(rows)
-    _refuse_unless(not left, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
-    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in found.T)
-    ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return [np.sort(on_host(order.take(ids)), axis=1), count]
-
-
-def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
-    import pandas as pd
-
-    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
-    place = np.lexsort((w, v, u))
-    return pd.DataFrame({name: _external(vertices, ids[place]) for name, ids in (("u", u), ("v", v), ("w", w))})

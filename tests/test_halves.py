@@ -23,7 +23,7 @@ from test_out_of_core import facts
 
 import dasktc
 from dasktc import count as counting
-from dasktc import measures
+from dasktc import lists
 from dasktc import support as supporting
 from dasktc.backend import hub_tables, launch
 from dasktc.backend.splits import halves, rows_of
@@ -91,7 +91,7 @@ def faulty(most, refused):
 
     short = replace(cpu(), count=count, support=support, listing=listing)
     with ExitStack() as patched:
-        for module in (counting, supporting, measures):
+        for module in (counting, supporting, lists):
             patched.enter_context(mock.patch.object(module, "get_backend", return_value=short))
         yield
 

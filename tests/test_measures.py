@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc import measures
+from dasktc import lists, measures
 from dasktc.backend import visit
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
@@ -68,7 +68,7 @@ def assert_all_measures(edges, **options):
     assert vertices.index.is_monotonic_increasing
     assert vertices.to_dict() == oracle.triangles_per_vertex(edges)
     assert supports(measures.edge_support(graph)) == oracle.support(edges)
-    assert listed(measures.triangle_list(graph)) == all_triangles(edges)
+    assert listed(lists.triangle_list(graph)) == all_triangles(edges)
     assert measures.clustering(graph).to_dict() == nx.clustering(expected)
     assert measures.transitivity(graph) == nx.transitivity(expected)
     if len(expected):
@@ -108,7 +108,7 @@ def test_results_do_not_depend_on_the_plan():
     first, second = prepare(edges, parts=3, reorder="none"), prepare(edges, partition="whole")
     for measure in (measures.triangles, measures.clustering):
         pd.testing.assert_series_equal(measure(first), measure(second))
-    for measure in (measures.edge_support, measures.triangle_list):
+    for measure in (measures.edge_support, lists.triangle_list):
         pd.testing.assert_frame_equal(measure(first), measure(second))
     assert measures.average_clustering(first) == measures.average_clustering(second)
 
@@ -130,20 +130,20 @@ def test_edges_come_in_partitions(monkeypatch):
 @pytest.mark.parametrize("limit", [0, 1, 5, 1139, 1140, 5000])
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_a_given_limit_is_kept(limit, plan):
-    found = listed(measures.triangle_list(prepare(oracle.complete(20), **plan), limit))
+    found = listed(lists.triangle_list(prepare(oracle.complete(20), **plan), limit))
     assert len(found) == min(limit, 1140)
     assert all(len(triangle) == 3 for triangle in found)
 
 
 def test_a_list_without_limit_is_complete_or_refused(monkeypatch):
     graph = prepare(oracle.complete(20))
-    monkeypatch.setattr(measures, "LIST_LIMIT", 1140)
-    assert len(measures.triangle_list(graph)) == 1140
-    monkeypatch.setattr(measures, "LIST_LIMIT", 1139)
+    monkeypatch.setattr(lists, "LIST_LIMIT", 1140)
+    assert len(lists.triangle_list(graph)) == 1140
+    monkeypatch.setattr(lists, "LIST_LIMIT", 1139)
     with pytest.raises(InputError, match=r"1,140 triangles.*limit=1140"):
-        measures.triangle_list(graph)
+        lists.triangle_list(graph)
     with pytest.raises(InputError, match="limit=-1 is negative"):
-        measures.triangle_list(graph, -1)
+        lists.triangle_list(graph, -1)
 
 
 def test_memory_is_kept_or_refused():
@@ -160,7 +160,7 @@ def test_lost_edges_are_an_error():
     block = graph.blocks[0, 0]
     offsets = np.minimum(block.offsets, block.edges - 1)
     cut = replace(graph, blocks={**graph.blocks, (0, 0): replace(block, offsets=offsets, columns=block.columns[:-1])})
-    for measure in (measures.triangles, measures.edge_support, measures.triangle_list):
+    for measure in (measures.triangles, measures.edge_support, lists.triangle_list):
         with pytest.raises(CountError, match="wedges"):
             measure(cut)
 
@@ -217,7 +217,7 @@ def test_on_a_cluster(client, plan, monkeypatch):
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])
     pd.testing.assert_series_equal(measures.triangles(graph), measures.triangles(alone))
     pd.testing.assert_series_equal(measures.clustering(graph), measures.clustering(alone))
-    pd.testing.assert_frame_equal(measures.triangle_list(graph), measures.triangle_list(alone))
+    pd.testing.assert_frame_equal(lists.triangle_list(graph), lists.triangle_list(alone))
     assert measures.transitivity(graph) == measures.transitivity(alone)
     spread = measures.edge_support(graph)
     assert spread.npartitions >= 3

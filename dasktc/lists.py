@@ -1,0 +1,85 @@
+"""Lists of triangles: counted first, so that what is listed is known to be all, or as many as were wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
+from dasktc.csr import BlockTask, OrientedCSR, on_host
+from dasktc.errors import InputError
+from dasktc.measures import external, refuse_unless
+from dasktc.tasks import Fold
+from dasktc.vertices import VertexMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dasktc.graph import Graph
+
+__all__ = ["LIST_LIMIT", "triangle_list"]
+
+Array = Any
+LIST_LIMIT = 1_000_000
+"""Triangles that a list without a limit has at most."""
+GROUP = 16
+"""Tasks whose lists become one before all do."""
+TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.concatenate)
+"""Of lists."""
+
+
+def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
+    """List the triangles; see `Graph.triangle_list`."""
+    if limit is not None and limit < 0:
+        raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
+    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
+    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    records = sorted(count_jobs(tasks, blocks, work))
+    check(records, graph.plan, graph.prepared.wedges)
+    count = sum(record.count.triangles for record in records)
+    if limit is None and count > LIST_LIMIT:
+        raise InputError(
+            f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
+            f"give limit={count} for all of them, or less for some"
+        )
+    wanted, shares = count if limit is None else limit, dict[Job, int]()
+    for job, found in ((record.job, record.count.triangles) for record in records):
+        if share := min(wanted, found):
+            shares[job] = share
+        wanted -= share
+    calls = [(job, share, order, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    group = {job: [number // GROUP] for number, job in enumerate(shares)}
+    parts = tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1]
+    frame: pd.DataFrame = tasks.gather(
+        [tasks.submit("list", _list_frame, list(parts.values()), graph.prepared.vertices)]
+    )[0]
+    return frame
+
+
+def _listed(
+    job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> list[Any]:
+    """So many triangles of a task, as dense ids, ascending in each row; and how many."""
+    backend, rows, left = get_backend(job.backend), list[Array](), count
+
+    def some(task: BlockTask) -> Array:
+        return backend.listing(task, left)
+
+    for found in in_halves(some, task_of(job, index, table, stream), job):
+        rows.append(found)
+        left -= len(found)
+    found = np.concatenate(rows)
+    refuse_unless(not left, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
+    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in found.T)
+    ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    return [np.sort(on_host(order.take(ids)), axis=1), count]
+
+
+def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
+    import pandas as pd
+
+    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
+    place = np.lexsort((w, v, u))
+    return pd.DataFrame({name: external(vertices, ids[place]) for name, ids in (("u", u), ("v", v), ("w", w))})

@@ -194,10 +194,12 @@ def test_workers_die_between_prepare_and_count(mortal):
 
 
 @pytest.mark.timeout(4 * PATIENCE)
-def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected):
-    """What they had added up is made again."""
+@pytest.mark.parametrize("files", [False, True], ids=["in memory", "in files"])
+def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
+    """What they had added up is made again; of files, what was not written."""
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
-    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=3, splits=2, memory="1GB")
+    options = {"partition": "hash2d", "parts": 3, "splits": 2, "memory": "1GB", "work_dir": tmp_path if files else None}
+    graph = dasktc.prepare(GRAPH, mortal.client, **options)
     with killing(mortal, seed=1, kills=4) as killed:
         found = graph.triangles()
     assert killed

@@ -53,6 +53,8 @@ def workers(emulated):
         silence_logs=logging.CRITICAL,
     ) as found:  # fmt: skip
         yield found
+    at_worker._here.clear()  # that of the worker which left
+    gc.collect()
 
 
 @pytest.fixture

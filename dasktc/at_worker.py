@@ -18,7 +18,7 @@ from typing import Any
 
 from dasktc.ahead_on_gpu import AheadOnDevice, Moves
 from dasktc.on_gpu import OnGpu
-from dasktc.placed import Result, places_of
+from dasktc.placed import SENDING, Result, places_of
 from dasktc.workdir import WorkDir
 
 __all__ = ["AtWorker", "Counted", "Within", "end", "forget", "peak"]
@@ -100,7 +100,9 @@ class AtWorker(OnGpu):
 
     def _all_out(self) -> bool:
         ahead = self._ahead is not None and self._ahead.drop()
-        return super()._all_out() or ahead
+        there = super()._all_out()
+        with SENDING:  # what is being sent is gone now, too
+            return there or ahead
 
     def _put(self, result: Any) -> Any:
         if not isinstance(result, list):

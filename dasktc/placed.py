@@ -16,17 +16,24 @@ from dasktc.spill import Stored, contents
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Hosted", "Part", "Result", "Used", "place_of", "places_of"]
+__all__ = ["SENDING", "Hosted", "Part", "Result", "Used", "place_of", "places_of"]
 
 
-_moving = threading.Lock()
-"""Held while a result changes its place."""
+SENDING = threading.Lock()
+"""Held while what is on the device is copied for another worker: it cannot go meanwhile."""
+_moving = threading.RLock()
+"""Held while a result changes its place, or the bytes of all: a worker's connections let go of results as well."""
 
 
 class Used:
     """Bytes of all results that are on the device."""
 
     nbytes = 0
+
+    def add(self, more: int) -> None:
+        """Count so many more."""
+        with _moving:
+            self.nbytes += more
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +93,19 @@ class Result:
         self.value: Any = value if places is None else None
         self.places: list[Any] | Stored | None = places
         self.nbytes, self._sizes, self._used = sum(sizes), sizes, used
-        used.nbytes += self.nbytes * (places is None)
+        used.add(self.nbytes * (places is None))
 
     def leave(self, places: list[Any] | Stored) -> None:
         """It is there from now on, not on the device."""
         with _moving:
             self.value, self.places = None, places
-        self._used.nbytes -= self.nbytes
+        self._used.add(-self.nbytes)
 
     def come(self, value: Any) -> None:
         """It is on the device from now on."""
         with _moving:
             self.value, self.places = value, None
-        self._used.nbytes += self.nbytes
+        self._used.add(self.nbytes)
 
     def join(self, used: Used) -> bool:
         """It counts there from now on, if it is on no device; whether it did not before."""
@@ -117,8 +124,11 @@ class Result:
             return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
         from dasktc.backend.cuda_pack import pack
 
-        packed = [pack(entry) for entry in (value if self.many else [value])]
-        return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
+        with SENDING:
+            packed = [pack(entry) for entry in (value if self.many else [value])]
+            found = [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
+            del packed, value
+        return found
 
     def __reduce__(self) -> Any:
         return _arrived, (self.hosted(), self._sizes, self.many, self.length)
@@ -133,12 +143,12 @@ class Result:
         self.nbytes -= self._sizes[number]
         if self.places is None:
             self.value[number] = None
-            self._used.nbytes -= self._sizes[number]
+            self._used.add(-self._sizes[number])
         elif isinstance(self.places, list):
             self.places[number] = None
 
     def __del__(self) -> None:
-        self._used.nbytes -= self.nbytes * (self.places is None)
+        self._used.add(-self.nbytes * (self.places is None))
 
     def place(self, number: int = 0) -> Place | None:
         """Where an entry is, if not on the device."""

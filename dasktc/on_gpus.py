@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from dasktc.ahead import with_next
 from dasktc.ahead_on_gpu import Moves
 from dasktc.at_worker import Counted, Within, end, forget, peak
 from dasktc.disk import LEAST
+from dasktc.errors import ClusterError
 from dasktc.executor import Fold
 from dasktc.placed import Result
 from dasktc.tasks import OnCluster
@@ -64,10 +66,13 @@ class OnGpus(OnCluster):
 
     def close(self) -> None:
         """Have the workers let go of everything."""
-        if self.client.status == "running":
-            self._waiting.ask(self.client.run, forget, self._token, on_error="ignore")
-        if self._work is not None:
-            self._work.close()
+        try:
+            if self.client.status == "running":
+                with suppress(ClusterError):  # without a scheduler there is nobody to ask
+                    self._waiting.ask(self.client.run, forget, self._token, on_error="ignore")
+        finally:
+            if self._work is not None:
+                self._work.close()
 
     def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, to be made within the budget."""

@@ -220,7 +220,9 @@ def _fillable(limit: int) -> int:
     return int(FILLABLE * (limit or psutil.virtual_memory().total))
 
 
-def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int = 8) -> Any:
+def tree(
+    tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
+) -> Any:
     """Reduce handles to one with `function(list)`, `arity` at a time, and empty the list.
 
     Parameters
@@ -230,13 +232,14 @@ def tree(tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles
     function : callable (list) -> object
         Associative and commutative, e.g. the sum of arrays.
     handles : list of handles, at least one
-    arity : int
+    arity : int, optional
+        Default: 8, or out of core 2, for all that is reduced is in memory meanwhile.
 
     Returns
     -------
     handle
     """
-    level, handles[:] = list(handles), []
+    level, handles[:], arity = list(handles), [], arity or (8 if tasks.room is None else 2)
     while len(level) > 1:
         groups = [level[i : i + arity] for i in range(0, len(level), arity)]
         level = [group[0] if len(group) == 1 else tasks.submit(stage, function, group) for group in groups]

@@ -151,10 +151,9 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     -------
     handle of VertexMap
     """
-    arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
     if ids == "text":
         texts = tasks.map("vertices", _text_ids, list(frames), backend)
-        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts, arity)
+        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts)
         return tasks.submit("vertices", _text_map, found, backend)
     ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
     low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
@@ -166,7 +165,7 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
         return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
     found = tasks.map("vertices", _integer_ids, list(frames), backend)
     merge = partial(_unite, backend=backend)
-    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found, arity), backend)
+    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found), backend)
 
 
 def _range(frame: Frame, backend: str) -> _Range:

@@ -27,6 +27,7 @@ from dasktc.tasks import Tasks
 
 __all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
 
+T = TypeVar("T")
 _log = logging.getLogger("dasktc")
 BATCH = 10_000
 """Counts that one task adds up."""
@@ -111,9 +112,6 @@ def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
     return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
-
-
-T = TypeVar("T")
 
 
 def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> Iterator[T]:

@@ -53,6 +53,7 @@ class OnCluster:
         self._numbers = itertools.count()
         self._waiting = Waiting(client, patience, retries, self._token)
         self._share, self._needed = 0, 0
+        self._named = list[Any]()
 
     @property
     def workers(self) -> int:
@@ -188,12 +189,15 @@ class OnCluster:
         as there are calls in flight. What a worker held that died is made again, from the calls on.
         """
         results, combined, made = list[Any](), dict[Any, Any](), dict[Any, tuple[Any, Any]]()
+        while self._named:
+            self._waiting.names.pop(self._named.pop(), None)
 
         def submit(*call: Any, prefer: str | None = None) -> Any:
             arrays = self.submit(stage, function, *call, prefer=prefer)
             small = self.submit(stage, operator.getitem, arrays, -1)
             made[small.key] = arrays, call[0]
-            self._waiting.names[arrays.key] = call[0]  # for as long as it may have to be made again
+            self._waiting.names[arrays.key] = call[0]
+            self._named.append(arrays.key)  # until the next time: the sums may need it again
             return small
 
         for future, result in self._results(submit, calls):

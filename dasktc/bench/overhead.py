@@ -17,10 +17,10 @@ from dasktc.options import Options
 
 __all__ = ["Overhead", "measure", "section"]
 
-SCALES, PARTS = (20, 14), (6, 9)
-"""Of the Kronecker graph, and of a quick one; n: 216 tasks and 729. Dask notes the last 1,000."""
+SCALE, QUICK, PARTS = 19, 13, (6, 9)
+"""Of the Kronecker graph for one worker, one more for twice as many; n: 216 tasks, and 729: Dask notes 1,000."""
 KERNEL = "merge"
-"""Slow enough for two workers to take ten seconds."""
+"""Slow enough for more than ten seconds."""
 
 
 class Overhead(NamedTuple):
@@ -67,11 +67,15 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     from dasktc.cluster import connect
     from dasktc.triangles import build
 
-    recipe = Recipe("kronecker", (SCALES[quick],))
+    recipe = Recipe("kronecker", (_scale(workers, quick),))
     with connect(workers=workers) as tasks:
         options = Options(backend="cpu", kernel=KERNEL, partition="hash2d", splits=1)
         build(tasks, Recipe("kronecker", (8,)).source(), options).triangle_count()  # compiles
         return [_measured(tasks, recipe, Options(**{**vars(options), "parts": parts})) for parts in PARTS]
+
+
+def _scale(workers: int, quick: bool) -> int:
+    return (QUICK if quick else SCALE) + (workers - 1).bit_length()
 
 
 def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
@@ -104,13 +108,15 @@ def section(found: list[Overhead], quick: bool) -> Section:
     """The table."""
     columns = {"workers": "d", "n": "d", "tasks": ",d", "count s": ".2f", "in tasks s": ".2f"}
     columns |= {"outside, ms a task": ".2f", "outside": ".1%", "scheduler, ms a task": ".2f"}
-    table = Section(f"Dask's overhead: Kronecker {SCALES[quick]}, kernel {KERNEL}, counted once", columns)
+    scale = _scale(found[0].workers, quick)
+    table = Section(f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns)
     for of in found:
         each = (1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
         table.rows.append([of.workers, of.parts, of.tasks, of.seconds, of.within, *each])
     table.notes += [
         "outside: count s times workers less the seconds within tasks, as workers noted them: messages, blocks that "
         "come, waiting, and the end, when a worker has nothing left; wall time on this machine and under its load",
-        "scheduler: CPU time of its thread, which serves the client's and the workers' connections too",
+        "scheduler: CPU time of its thread, which serves the client's and the workers' connections too: where workers "
+        "leave no core for it, that is taken from them",
     ]
     return table

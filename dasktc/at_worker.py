@@ -224,9 +224,9 @@ class Counted:
 
 
 def _host(worker: Any) -> int:
-    from dasktc.backend import get_backend
+    import psutil  # not the CPU's backend, whose kernels take seconds to load
 
-    free = get_backend("cpu").memory()
+    free = int(psutil.virtual_memory().available)
     return int(HOST * min(free, worker.memory_manager.memory_limit or free))
 
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from dasktc.backend import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backend.device_edges import RankedIds
 from dasktc.keys import distinct, pack, shift_of
+from dasktc.shards import zipped
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
 from dasktc.tasks import OnCluster, Tasks
-from dasktc.vertices import VertexMap
+from dasktc.vertex_maps import OwnIds, VertexMap, map_of
+from dasktc.vertices import SplitIds
 
 __all__ = ["Canonical", "canonical", "partition_count", "read"]
 
@@ -28,6 +30,8 @@ EDGE_BYTES = {"cpu": 40, "cuda": 240}
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
+SPLIT_BYTES = 100
+"""The same where vertices are in shards: a partition then keeps its own vertices beside its edges."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
@@ -153,7 +157,9 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 
 
-def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
+def canonical(
+    tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str, ids: Ids = "int"
+) -> Canonical:
     """Relabel, forget directions, and keep each edge once.
 
     Parameters
@@ -163,14 +169,21 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
         Emptied, so that each is freed once it is relabelled.
     rows : int
         Rows of all frames that are no loops.
-    vertices : handle of VertexMap
+    vertices : handle of VertexMap, or SplitIds
+        What each frame holds of SplitIds is emptied too.
     size : int
         Number of vertices.
     backend : str
+    ids : {"int", "text"}
     """
-    shift = shift_of(size)
-    keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks, backend))
+    shift, split = shift_of(size), isinstance(vertices, SplitIds)
+    if split:
+        given = zipped(frames, vertices.own, vertices.numbers)
+        keys = tasks.map("canonical", _own_keys, given, shift, ids, backend)
+    else:
+        keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
+    count = partition_count(rows, tasks, backend, SPLIT_BYTES if split else EDGE_BYTES[backend])
+    starts = splitters(tasks, "canonical", keys, rows, count)
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
@@ -193,6 +206,13 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     return keys
 
 
+def _own_keys(given: list[Any], shift: int, ids: Ids, backend: str) -> Array:
+    """Keys of a frame by the numbers of its own ids alone."""
+    frame, own, numbers = given
+    known = OwnIds(map_of([own], ids, backend), get_backend(backend).array.concatenate(numbers))
+    return _packed((frame["src"], frame["dst"]), known, shift, backend)
+
+
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
     """Both columns of some rows of what a backend with its own way holds."""
     if isinstance(frame, tuple):
@@ -201,16 +221,16 @@ def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
     return rows["src"], rows["dst"]
 
 
-def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str) -> Array:
+def _packed(ends: tuple[Any, Any], vertices: VertexMap | OwnIds, shift: int, backend: str) -> Array:
     xp, (a, b) = get_backend(backend).array, (vertices.dense(end) for end in ends)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
+def partition_count(edges: int, tasks: Tasks, backend: str, edge_bytes: int | None = None) -> int:
     """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
     workers, largest = tasks.workers, PARTITION_EDGES[backend]
     if tasks.room is not None:
-        largest = min(largest, max(1, tasks.room // EDGE_BYTES[backend]))
+        largest = min(largest, max(1, tasks.room // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE:
         largest = min(largest, _piece_edges(edges, tasks))
     if edges < min(SMALL, largest):

@@ -20,9 +20,9 @@ from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
 from dasktc.plan import size
 from dasktc.shuffle import splitters
-from dasktc.support import edge_supports, vertex_supports
+from dasktc.support import edge_supports, refuse_shards, vertex_supports
 from dasktc.tasks import Tasks
-from dasktc.vertices import VertexMap
+from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +54,15 @@ SHIFT = 32
 
 def triangles(graph: Graph) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
+    refuse_shards(graph)
     return _series(graph, "triangles", _triangles_by_id(graph)[0])
 
 
 def clustering(graph: Graph) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
+    refuse_shards(graph)
     found, (counts, _) = graph.prepared.graph, _triangles_by_id(graph)
-    values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree, found.in_degree)
+    values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree.whole, found.in_degree.whole)
     return _series(graph, "clustering", values)
 
 
@@ -72,7 +74,8 @@ def average_clustering(graph: Graph) -> float:
 def transitivity(graph: Graph) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
     found, tasks = graph.prepared.graph, graph.tasks
-    pairs = tasks.gather([tasks.submit("transitivity", _pairs, found.out_degree, found.in_degree)])[0]
+    degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
+    pairs = sum(tasks.gather([tasks.submit("transitivity", _pairs, *both) for both in degrees]))
     return 3 * int(graph.triangle_count()) / pairs if pairs else 0.0
 
 
@@ -107,7 +110,8 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
     InputError, CountError
         As `Graph.triangles`.
     """
-    order, vertices = graph.prepared.graph.order, graph.prepared.vertices
+    refuse_shards(graph)
+    order, vertices = graph.prepared.graph.order.whole, graph.prepared.vertices
     values, count = _triangles_by_id(graph)
     return graph.tasks.submit("triangles", _vertex_frame, values, order, vertices), count
 
@@ -133,7 +137,8 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     InputError, CountError
         As `Graph.edge_support`.
     """
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    refuse_shards(graph)
+    tasks, order, vertices = graph.tasks, graph.prepared.graph.order.whole, graph.prepared.vertices
     supports, count = edge_supports(graph)
     backend = graph.options.chosen_backend
     step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // FRAME_BYTES))
@@ -156,7 +161,8 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
+    refuse_shards(graph)
+    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order.whole
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = sorted(count_jobs(tasks, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
@@ -228,7 +234,7 @@ def _pairs(out_degree: Array, in_degree: Array) -> int:
 
 def _series(graph: Graph, name: str, values: Any) -> pd.Series[Any]:
     """Bring values of all vertices to the caller, under the caller's ids."""
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    tasks, order, vertices = graph.tasks, graph.prepared.graph.order.whole, graph.prepared.vertices
     series: pd.Series[Any] = tasks.gather([tasks.submit(name, _named, values, order, vertices, name)])[0]
     return series
 

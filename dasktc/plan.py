@@ -99,6 +99,10 @@ class Plan:
         One a part of `proxy`.
     lean : bool
         Fits with the scratch of a leaner kernel alone.
+    shards : int
+        What vertices are kept in while they are numbered and ranked; 1: whole vectors.
+    numbering : str
+        Why.
     """
 
     partition: str
@@ -118,6 +122,8 @@ class Plan:
     choice: str = ""
     proxies: tuple[Proxies, ...] = ()
     lean: bool = False
+    shards: int = 1
+    numbering: str = ""
 
     @property
     def planner(self) -> Planner:
@@ -148,6 +154,7 @@ class Plan:
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
             *([("choice", self.choice)] if self.choice else []),
+            *([("prepared", self.numbering)] if self.numbering else []),
             *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
 

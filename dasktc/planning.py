@@ -25,6 +25,7 @@ from dasktc.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
+from dasktc.vertex_room import VertexRoom
 from dasktc.vertices import MAX_VERTICES
 
 __all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
@@ -160,7 +161,9 @@ def plan_size(
         limits,
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
-    return with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
+    plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
+    fits = VertexRoom(room_within(given) if given and on_disk else None, limits.workers, how=chosen.chosen_reorder)
+    return replace(plan, shards=fits.shards(vertices), numbering=fits.why(vertices))
 
 
 def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:

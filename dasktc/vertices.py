@@ -1,22 +1,26 @@
 """Dense vertex ids: 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
 
 Partitions say which ids they hold, the parts of that answer are combined in a tree, and the map
-that comes out (of size V, or of the ids' range) is looked up by every worker that relabels.
+that comes out (of size V, or of the ids' range) is looked up by every worker that relabels. Where a map does not fit,
+the ids stay in shards (module `shards`), and each partition hears the numbers of its own ids alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from dasktc.backend import get_backend
-from dasktc.csr import on_host
 from dasktc.errors import InputError
+from dasktc.shards import Kind, Sharded, integers, numbered, unite
 from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
+from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
 
-__all__ = ["MAX_VERTICES", "VertexMap", "check_size", "vertex_map"]
+__all__ = ["MAX_VERTICES", "SplitIds", "check_size", "vertex_map"]
 
 Array = Any
 Frame = Any
@@ -26,109 +30,22 @@ TABLE_BYTES = 21
 """Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
 
-class VertexMap(Protocol):
-    """A map between the caller's ids and dense ids."""
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        ...
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids of a frame's column, each of which was observed when the map was made."""
-        ...
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids of dense ids in NumPy: int64 in NumPy, or text in Arrow, on the host."""
-        ...
-
-
-@dataclass(frozen=True)
-class TableMap:
-    """Integer ids in a narrow range: a table looked up at id - low.
+class SplitIds(NamedTuple):
+    """The vertices of a graph whose ids are in shards.
 
     Attributes
     ----------
-    low : int
-        The smallest id.
-    table : array of int32
-        Dense id at id - low; entries of ids that do not occur are never read.
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
+    ids : Sharded
+        The caller's ids by dense id.
+    own : list of handles
+        The ids that each frame holds, ascending.
+    numbers : list of lists of handles of arrays of int32
+        Their dense ids, a shard's after another's.
     """
 
-    low: int
-    table: Array
-    ids: Array
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32, by lookup."""
-        return self.table.take(_offsets(ids, self.low))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
-
-
-@dataclass(frozen=True)
-class SortedMap:
-    """Integer ids anywhere in int64: looked up as the backend can.
-
-    Attributes
-    ----------
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
-    backend : str
-    """
-
-    ids: Array
-    backend: str
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int64."""
-        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
-
-
-@dataclass(frozen=True)
-class TextMap:
-    """String ids, looked up as the backend can.
-
-    Attributes
-    ----------
-    ids : column of the backend's text ids, shape (V,)
-        The caller's ids, ascending.
-    backend : str
-    """
-
-    ids: Any
-    backend: str
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32 or int64."""
-        return get_backend(self.backend).text.dense(self.ids, ids)
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, as an Arrow array."""
-        return get_backend(self.backend).text.arrow(self.ids).take(dense)
+    ids: Sharded
+    own: list[Any]
+    numbers: list[list[Any]]
 
 
 class _Range(NamedTuple):
@@ -137,7 +54,11 @@ class _Range(NamedTuple):
     rows: int
 
 
-def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
+def _one(vertices: int) -> int:
+    return 1
+
+
+def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: Callable[[int], int] = _one) -> Any:
     """Build the map of all ids that occur in the frames.
 
     Parameters
@@ -146,27 +67,48 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     frames : list of handles of edge frames as `edges.read` gives them; at least one
     ids : {"int", "text"}
     backend : str
+    shards : callable (vertices) -> int
+        How many shards so many vertices are kept in; 1: a map.
 
     Returns
     -------
-    handle of VertexMap
+    handle of VertexMap, or SplitIds
     """
+    own = _text_ids if ids == "text" else _integer_ids
+    low, width, bound = 0, 0, 0
+    if ids == "int":
+        ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
+        low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
+        width, rows = high - low + 1, sum(r.rows for r in ranges)
+        bound, most = min(width, 2 * rows), 4 * rows + 65_536
+        if tasks.room is not None:
+            most = min(most, tasks.room // TABLE_BYTES)
+        if width <= most and shards(bound) == 1:
+            mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
+            return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
+    found = tasks.map("vertices", own, list(frames), backend)
+    if ids == "text" or shards(bound) > 1:
+        count = sum(tasks.gather(tasks.map("vertices", len, list(found))))  # of some vertices several times
+        if shards(min(bound, count) if ids == "int" else count) > 1:
+            return _split(tasks, found, ids, backend, shards, shards(count))
     arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
     if ids == "text":
-        texts = tasks.map("vertices", _text_ids, list(frames), backend)
-        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts, arity)
-        return tasks.submit("vertices", _text_map, found, backend)
-    ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
-    low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-    width, most = high - low + 1, 4 * sum(r.rows for r in ranges) + 65_536
-    if tasks.room is not None:
-        most = min(most, tasks.room // TABLE_BYTES)
-    if width <= most:
-        mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
-        return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
-    found = tasks.map("vertices", _integer_ids, list(frames), backend)
-    merge = partial(_unite, backend=backend)
-    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found, arity), backend)
+        united = tree(tasks, "vertices", partial(_unite_text, backend=backend), found, arity)
+        return tasks.submit("vertices", _text_map, united, backend)
+    merged = tree(tasks, "vertices", partial(unite, backend=backend), found, arity)
+    return tasks.submit("vertices", _sorted_map, merged, backend)
+
+
+def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int], count: int) -> Any:
+    """Number the ids by shard; a map after all where there are fewer vertices than it might have been."""
+    if ids == "text":
+        found = tasks.map("vertices", _ascending, found, backend)
+    kind = texts(backend) if ids == "text" else integers(backend)
+    distinct, numbers = numbered(tasks, "vertices", found, count, kind)
+    check_size(distinct.size)
+    if shards(distinct.size) > 1:
+        return SplitIds(distinct, found, numbers)
+    return tasks.submit("vertices", map_of, list(distinct.parts), ids, backend)
 
 
 def _range(frame: Frame, backend: str) -> _Range:
@@ -177,10 +119,6 @@ def _range(frame: Frame, backend: str) -> _Range:
         return _Range(0, -1, 0)
     ends = [frame[name].values for name in ("src", "dst")]
     return _Range(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
-
-
-def _offsets(ids: Any, low: int) -> Array:
-    return ids.values if low == 0 else ids.values.astype("int64") - low
 
 
 def _marks(width: int, backend: str) -> Array:
@@ -195,8 +133,8 @@ def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
     if own is not None:
         own.mark(present, frame[0], frame[1], low)
         return present
-    present[_offsets(frame["src"], low)] = True
-    present[_offsets(frame["dst"], low)] = True
+    present[offsets(frame["src"], low)] = True
+    present[offsets(frame["dst"], low)] = True
     return present
 
 
@@ -224,7 +162,7 @@ def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
 def _integer_ids(frame: Frame, backend: str) -> Array:
     distinct = get_backend(backend).distinct
     ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
-    return _unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
+    return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
@@ -233,24 +171,37 @@ def _proper(src: Array, dst: Array) -> list[Array]:
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
 
-def _unite(found: list[Array], backend: str) -> Array:
-    """Merge ascending distinct ids; on the host in place, where a hash table of all would take twice as much."""
-    xp = get_backend(backend).array
-    values = xp.concatenate(found)
-    if backend != "cpu":
-        return get_backend(backend).distinct(values)
-    values.sort(kind="stable")
-    new = xp.ones(len(values), dtype=bool)
-    xp.not_equal(values[1:], values[:-1], out=new[1:])
-    return values[new]
-
-
 def _text_ids(frame: Frame, backend: str) -> Any:
     return _unite_text([frame["src"], frame["dst"]], backend)
 
 
 def _unite_text(found: list[Any], backend: str) -> Any:
     return get_backend(backend).text.unite(found)
+
+
+def texts(backend: str) -> Kind:
+    """Columns of text ids."""
+    return Kind(_cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend))
+
+
+def _ascending(ids: Any, backend: str) -> Any:
+    return get_backend(backend).text.ascending(ids)
+
+
+def _ascending_union(found: list[Any], backend: str) -> Any:
+    return _ascending(_unite_text(found, backend), backend)
+
+
+def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
+    """Cut ascending ids; pieces have memory of their own, for a slice in Arrow travels with all it is cut from."""
+    import pyarrow as pa
+
+    cuts = [bisect_left(range(len(ids)), start, key=lambda place: ids[place].as_py()) for start in starts]
+    return [pa.concat_arrays([ids[begin:end]]) for begin, end in pairwise([0, *cuts, len(ids)])]
+
+
+def _find_text(values: Any, among: Any, backend: str) -> Array:
+    return get_backend(backend).text.dense(among, values)
 
 
 def _text_map(ids: Any, backend: str) -> TextMap:

@@ -20,7 +20,7 @@ from dasktc.reorder import band_of, collective_degree, first_visit, relabel
 from dasktc.shards import Sharded, added, even, moved, places, taken, zipped
 from dasktc.tasks import Tasks
 
-__all__ = ["orient_by_shard", "reorder_by_shard"]
+__all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
 
 Array = Any
 
@@ -66,7 +66,7 @@ def reorder_by_shard(tasks: Tasks, graph: Oriented, how: str, shift: int, backen
     if how == "degree":
         return graph
     place = PLACES[how](tasks, graph, shift, backend)
-    ids, local = tasks.pieces("reorder", tasks.map("reorder", _localised, graph.partitions, shift, backend), 2)
+    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, graph.partitions, shift, backend), 2)
     found = taken(tasks, "reorder", place, ids)
     partitions = tasks.map("reorder", _relabelled, zipped(local, found), shift, backend)
     order, outward, inward = (
@@ -78,7 +78,7 @@ def reorder_by_shard(tasks: Tasks, graph: Oriented, how: str, shift: int, backen
 # a partition as a small graph
 
 
-def _localised(keys: Array, shift: int, backend: str) -> list[Array]:
+def localised(keys: Array, shift: int, backend: str) -> list[Array]:
     """The vertices of some edges, ascending, and the edges by their places there."""
     xp = get_backend(backend).array
     ends = xp.concatenate(unpack(keys, shift))
@@ -96,7 +96,7 @@ def _localised(keys: Array, shift: int, backend: str) -> list[Array]:
 
 
 def _with_degrees(keys: Array, shift: int, backend: str) -> list[Array]:
-    ids, local = _localised(keys, shift, backend)
+    ids, local = localised(keys, shift, backend)
     return [ids, local, add_degrees(_none(ids, backend), local, shift, backend)]
 
 
@@ -185,7 +185,7 @@ def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: st
     size, starts = graph.order.size, graph.order.starts
     bits, bands = _bits(size), 3 * (size + 1)
     _refuse_beyond(bands, bits)
-    ids, local = tasks.pieces("reorder", tasks.map("reorder", _localised, list(graph.partitions), shift, backend), 2)
+    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, list(graph.partitions), shift, backend), 2)
     found = zipped(list(local), taken(tasks, "reorder", graph.out_degree, ids))
     sums = tasks.map("reorder", _collective_degree, found, shift, backend)
     _, visit, _ = _by_weight(tasks, "reorder", added(tasks, "reorder", ids, sums, starts, backend), backend)

@@ -9,6 +9,8 @@ vertices comes to the caller; what is as large as the edges stays on the cluster
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from dasktc.count import Job, check, count_jobs, jobs, task_of
 from dasktc.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError
 from dasktc.keys import pack, unpack
+from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges, frames_of_vertices, list_frame, shares_of
 from dasktc.plan import size
+from dasktc.shards import Sharded
 from dasktc.shuffle import splitters
-from dasktc.support import edge_supports, refuse_shards, vertex_supports
+from dasktc.support import edge_supports, vertex_supports
 from dasktc.tasks import Tasks
 from dasktc.vertex_maps import VertexMap
 
@@ -38,32 +42,33 @@ __all__ = [
     "transitivity",
     "triangle_list",
     "triangles",
-    "vertex_frame",
+    "vertex_frames",
 ]
 
 Array = Any
 LIST_LIMIT = 1_000_000
 """Triangles that a list without a limit has at most."""
+UNEQUAL = "the vertices' triangles do not add up to 3 a triangle"
 PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
 FRAME_BYTES = 100
 """Bytes that a row of an edge frame takes while it is made: keys, supports, their order, and ids."""
-SHIFT = 32
-"""Bits that an id takes in an edge's key here."""
+SPLIT_BYTES = 200
+"""The same where vertices are in shards."""
 
 
 def triangles(graph: Graph) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
-    refuse_shards(graph)
-    return _series(graph, "triangles", _triangles_by_id(graph)[0])
+    _refuse_series(graph)
+    counts, _ = _triangles_by_id(graph)
+    return _series(graph, "triangles", counts, [], _same)
 
 
 def clustering(graph: Graph) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
-    refuse_shards(graph)
+    _refuse_series(graph)
     found, (counts, _) = graph.prepared.graph, _triangles_by_id(graph)
-    values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree.whole, found.in_degree.whole)
-    return _series(graph, "clustering", values)
+    return _series(graph, "clustering", counts, [found.out_degree, found.in_degree], _coefficients)
 
 
 def average_clustering(graph: Graph) -> float:
@@ -91,7 +96,7 @@ def edge_support(graph: Graph) -> Any:
     return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
 
 
-def vertex_frame(graph: Graph) -> tuple[Any, int]:
+def vertex_frames(graph: Graph) -> tuple[list[Any], int]:
     """Count the triangles of every vertex and leave the numbers where they are.
 
     Parameters
@@ -100,8 +105,8 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
 
     Returns
     -------
-    frame : handle of DataFrame
-        Columns "vertex" and "triangles", as in `Graph.triangles`.
+    frames : list of handles of DataFrame
+        Columns "vertex" and "triangles", as in `Graph.triangles`; one, or one a shard.
     triangles : int
         Of the graph.
 
@@ -110,10 +115,8 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
     InputError, CountError
         As `Graph.triangles`.
     """
-    refuse_shards(graph)
-    order, vertices = graph.prepared.graph.order.whole, graph.prepared.vertices
-    values, count = _triangles_by_id(graph)
-    return graph.tasks.submit("triangles", _vertex_frame, values, order, vertices), count
+    counts, count = _triangles_by_id(graph)
+    return _frames(graph, "triangles", counts, [], _same), count
 
 
 def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
@@ -137,16 +140,12 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     InputError, CountError
         As `Graph.edge_support`.
     """
-    refuse_shards(graph)
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order.whole, graph.prepared.vertices
+    tasks, found, vertices = graph.tasks, graph.prepared.graph, graph.prepared.vertices
     supports, count = edge_supports(graph)
-    backend = graph.options.chosen_backend
-    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // FRAME_BYTES))
-    slices = [
-        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + step, backend)
-        for place in supports
-        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
-    ]
+    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // _frame_bytes(graph)))
+    slices = _slices(graph, supports, step)
+    if graph.plan.shards > 1:
+        slices = edges_by_dense_id(tasks, slices, found.order)
     groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
     parts = tasks.map("edges", _summed, groups)
     added = tasks.gather(tasks.map("support", _added, list(parts)))
@@ -154,15 +153,28 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
     apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
+    if graph.plan.shards > 1:
+        return frames_of_edges(tasks, tasks.map("edges", _joined, groups), vertices), count
     return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
+
+
+def _slices(graph: Graph, supports: dict[Any, Any], step: int) -> list[Any]:
+    """Keys above supports of so many edges of a block each: over dense ids, or where these are in shards new ids."""
+    order = None if graph.plan.shards > 1 else graph.prepared.graph.order.whole
+    backend = graph.options.chosen_backend
+    return [
+        graph.tasks.submit("edges", _slice, graph.blocks[place], of_block, order, start, start + step, backend)
+        for place, of_block in supports.items()
+        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
+    ]
 
 
 def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    refuse_shards(graph)
-    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order.whole
+    tasks, blocks, split = graph.tasks, graph.blocks, graph.plan.shards > 1
+    order = graph.prepared.graph.order
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = sorted(count_jobs(tasks, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
@@ -177,9 +189,16 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
         share = min(wanted, found)
         wanted -= share
         if share:
-            parts.append(tasks.submit("list", _listed, job, share, order, *(blocks[p] for p in job.triple.places)))
-    frame: pd.DataFrame = tasks.gather([tasks.submit("list", _list_frame, parts, graph.prepared.vertices)])[0]
+            dense = None if split else order.whole
+            parts.append(tasks.submit("list", _listed, job, share, dense, *(blocks[p] for p in job.triple.places)))
+    names = graph.prepared.vertices
+    made = list_frame(tasks, parts, order, names) if split else tasks.submit("list", _list_frame, parts, names)
+    frame: pd.DataFrame = tasks.gather([made])[0]
     return frame
+
+
+def _frame_bytes(graph: Graph) -> int:
+    return FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
 
 
 def _refuse_unless(true: bool, fact: str) -> None:
@@ -198,14 +217,26 @@ def _refuse_unless_room(room: int, edges: int) -> None:
 # by vertex
 
 
-def _triangles_by_id(graph: Graph) -> tuple[Any, int]:
-    """Handle of every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
+def _triangles_by_id(graph: Graph) -> tuple[Sharded, int]:
+    """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
-    numberings = [graph.prepared.layout.numbering(side) for side in sums]
-    return graph.tasks.submit("triangles", _halves, list(sums.values()), numberings, graph.vertices, count), count
+    tasks, starts = graph.tasks, graph.prepared.graph.order.starts
+    sides, numberings = list(sums.values()), [graph.prepared.layout.numbering(side) for side in sums]
+    if graph.plan.shards == 1:
+        return Sharded(starts, [tasks.submit("triangles", _halves, sides, numberings, graph.vertices, count)]), count
+    shares = shares_of(tasks, sides, numberings, starts)
+    sizes = (end - first for first, end in pairwise(starts))
+    parts = [tasks.submit("triangles", _halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
+    found = sum(tasks.gather([tasks.submit("triangles", _sum, part) for part in parts]))
+    _refuse_unless(found == 3 * count, UNEQUAL)
+    return Sharded(starts, parts), count
 
 
-def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int) -> Any:
+def _sum(vector: Array) -> int:
+    return int(vector.sum())
+
+
+def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int | None) -> Any:
     twice = np.zeros(vertices, np.int64)
     for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
         if isinstance(numbering, tuple):
@@ -216,7 +247,7 @@ def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int)
             twice[on_host(numbering)] += of_side
     found = twice >> 1
     _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
-    _refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
+    _refuse_unless(count is None or int(found.sum()) == 3 * count, UNEQUAL)
     return found
 
 
@@ -232,32 +263,52 @@ def _pairs(out_degree: Array, in_degree: Array) -> int:
     return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
 
 
-def _series(graph: Graph, name: str, values: Any) -> pd.Series[Any]:
+def _same(counts: Array) -> Array:
+    return on_host(counts)
+
+
+def _frames(graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]) -> list[Any]:
+    """Frames of values of all vertices, under the caller's ids in ascending order."""
+    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    if graph.plan.shards > 1:
+        return frames_of_vertices(tasks, [counts, *degrees], order, vertices, name, value)
+    values = tasks.submit(name, value, counts.whole, *(degree.whole for degree in degrees))
+    return [tasks.submit(name, _named, values, order.whole, vertices, name)]
+
+
+def _series(
+    graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
+) -> pd.Series[Any]:
     """Bring values of all vertices to the caller, under the caller's ids."""
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order.whole, graph.prepared.vertices
-    series: pd.Series[Any] = tasks.gather([tasks.submit(name, _named, values, order, vertices, name)])[0]
+    import pandas as pd
+
+    frames = graph.tasks.gather(_frames(graph, name, counts, degrees, value))
+    frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    series: pd.Series[Any] = frame.set_index("vertex")[name]
     return series
 
 
-def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Series[Any]:
+def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.DataFrame:
     import pandas as pd
 
     values = on_host(values)
     dense = np.empty_like(values)
     dense[on_host(order)] = values
-    return pd.Series(dense, pd.Index(_external(vertices, np.arange(len(values))), name="vertex"), name=name)
+    return pd.DataFrame({"vertex": _external(vertices, np.arange(len(values))), name: dense})
 
 
-def _vertex_frame(values: Array, order: Array, vertices: VertexMap) -> pd.DataFrame:
-    return _named(values, order, vertices, "triangles").reset_index()
+def _refuse_series(graph: Graph) -> None:
+    """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
+    if graph.plan.shards > 1 and graph.tasks.room is not None and not hasattr(graph.tasks, "client"):
+        raise InputError(
+            f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, or prepare "
+            "with more --memory"
+        )
 
 
 def _external(vertices: VertexMap, dense: Array) -> Any:
     """The caller's ids, as pandas takes them."""
-    import pandas as pd
-
-    found = vertices.external(dense)
-    return found if isinstance(found, np.ndarray) else pd.array(found, dtype="str")
+    return column(vertices.external(dense))
 
 
 # by edge
@@ -267,11 +318,13 @@ def _added(edges: Array) -> tuple[int, int]:
     return edges.shape[1], int(edges[1].sum())
 
 
-def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: int, backend: str) -> Any:
+def _slice(block: OrientedCSR, support: Array, order: Array | None, start: int, stop: int, backend: str) -> Any:
     """The keys of some of a block's edges, the smaller dense id first, above their supports; on the host."""
     xp, stop = get_backend(backend).array, min(stop, block.edges)
     rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
-    u, v = order.take(block.row_ids(rows)), order.take(block.column_ids(block.columns[start:stop]))
+    u, v = block.row_ids(rows), block.column_ids(block.columns[start:stop])
+    if order is not None:
+        u, v = order.take(u), order.take(v)
     keys = pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
     return on_host(xp.stack([keys, support[start:stop].astype("int64")]))
 
@@ -293,17 +346,21 @@ def _summed(slices: list[Array]) -> Array:
     """Each edge once, with the sum of its supports."""
     if len(slices) == 1:
         return slices[0]
-    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    keys, support = _joined(slices)
     place = keys.argsort()
     keys, support = keys[place], support[place]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     return np.stack([keys[first], np.add.reduceat(support, first)]) if len(first) else np.empty((2, 0), np.int64)
 
 
+def _joined(slices: list[Array]) -> Array:
+    return np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+
+
 def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
     import pandas as pd
 
-    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    keys, support = _joined(slices)
     place = keys.argsort()
     src, dst = (_external(vertices, end) for end in unpack(keys[place], SHIFT))
     return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
@@ -321,14 +378,16 @@ def _distributed(frames: list[Any], ids: str) -> Any:
 # lists
 
 
-def _listed(job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Array:
-    """So many triangles of a task, as dense ids, ascending in each row."""
+def _listed(
+    job: Job, count: int, order: Array | None, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> Array:
+    """So many triangles of a task, as dense ids, ascending in each row; without an order as new ids."""
     found = get_backend(job.backend).listing(task_of(job, index, table, stream), count)
     _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
     xp = get_backend(job.backend).array
     u, v, w = xp.asarray(found[:, 0]), xp.asarray(found[:, 1]), xp.asarray(found[:, 2])
     ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return np.sort(on_host(order.take(ids)), axis=1)
+    return on_host(ids) if order is None else np.sort(on_host(order.take(ids)), axis=1)
 
 
 def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:

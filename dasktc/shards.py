@@ -245,7 +245,14 @@ def _joined(vectors: list[Array], joined: str, backend: str) -> Array:
     return result
 
 
-def moved(tasks: Tasks, stage: str, vector: Sharded, place: Sharded, backend: str) -> Sharded:
+def moved(
+    tasks: Tasks,
+    stage: str,
+    vector: Sharded,
+    place: Sharded,
+    backend: str,
+    starts: tuple[int, ...] | None = None,
+) -> Sharded:
     """The vector with every entry at its new place.
 
     Parameters
@@ -255,10 +262,12 @@ def moved(tasks: Tasks, stage: str, vector: Sharded, place: Sharded, backend: st
     vector, place : Sharded
         In the same shards; `place` holds each number 0 .. V-1 once.
     backend : str
+    starts : tuple of int, optional
+        Of the result; default: as before.
     """
     pairs = tasks.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
     ids, values = tasks.pieces(stage, pairs, 2)
-    return added(tasks, stage, ids, values, vector.starts, backend)
+    return added(tasks, stage, ids, values, starts or vector.starts, backend)
 
 
 def _by_place(given: list[Array]) -> list[Array]:

@@ -25,7 +25,7 @@ from dasktc.tasks import Tasks, tree
 if TYPE_CHECKING:
     from dasktc.graph import Graph
 
-__all__ = ["edge_supports", "refuse_beyond_memory", "refuse_shards", "vertex_supports"]
+__all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
 Array = Any
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
@@ -100,20 +100,6 @@ def _sums(
     return {key: found.result() for key, found in sums.items()}, sum(r.count.triangles for r in reported)
 
 
-def refuse_shards(graph: Graph) -> None:
-    """Refuse what is made of whole vectors of all vertices, where these are in shards.
-
-    Raises
-    ------
-    InputError
-    """
-    if graph.plan.shards > 1:
-        raise InputError(
-            f"{graph.plan.numbering}: results that name vertices are made of whole vectors, counts and transitivity "
-            "are not; prepare with more --memory"
-        )
-
-
 def refuse_beyond_memory(graph: Graph) -> int:
     """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts.
 
@@ -129,7 +115,6 @@ def refuse_beyond_memory(graph: Graph) -> int:
     """
     from dasktc.backend.splits import sample_bytes
 
-    refuse_shards(graph)
     plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)

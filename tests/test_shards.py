@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracle import complete, messy, multigraphs, text_multigraphs, triangles
+from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
 from pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
 
 import dasktc
@@ -22,6 +24,7 @@ from dasktc.disk import OnDisk
 from dasktc.errors import InputError
 from dasktc.executor import Fold
 from dasktc.options import Options
+from dasktc.outputs import Outputs
 from dasktc.planning import plan_size, plan_source
 from dasktc.shards import Sharded, added, even, integers, moved, numbered, places, taken
 from dasktc.stages import prepare_blocks, prepare_edges
@@ -382,10 +385,61 @@ def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
     assert "\n" not in str(error.value)
 
 
-def test_results_that_name_vertices_are_refused_with_figures(sparse, tmp_path):
-    with pytest.raises(InputError, match=r"in \d+ shards: 400,000 vertices take 16.8 MB .* more than the 10.4 MB"):
-        dasktc.triangle_count(sparse[0], memory="18MB", per_vertex=tmp_path / "v.csv")
-    graph = dasktc.prepare(sparse[0], memory="18MB")
-    for ask in (graph.triangles, graph.clustering, graph.triangle_list):
-        with pytest.raises(InputError, match=r"made of whole vectors, .*; prepare with more --memory"):
+def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
+    graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
+    for ask in (graph.triangles, graph.clustering):
+        with pytest.raises(InputError, match=r"400,000 vertices take 16.8 MB .* with per_vertex, or prepare with more"):
             ask()
+
+
+# Results under the caller's ids
+
+
+def results(graph):
+    return graph.triangles(), graph.clustering(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(2)
+
+
+@pytest.mark.parametrize("planner", [PLANNERS[0], PLANNERS[1], PLANNERS[4], PLANNERS[7]], ids=str)
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
+@example(given=[], reorder="degree", shards=2)
+@example(given=messy(complete(9)), reorder="none", shards=4)
+@settings(max_examples=12)
+def test_results_are_those_of_whole_vectors(planner, given, reorder, shards):
+    source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **planner)
+    expected = results(build(Direct(), source(), options))
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.measures.PARTITION_EDGES", 30):
+        found = results(build(Direct(), source(), options))
+    for one, other in zip(found[:2], expected[:2], strict=True):
+        pd.testing.assert_series_equal(one, other)
+    for one, other in zip(found[2:], expected[2:], strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_results_in_files(tmp_path, ids):
+    """Written by an executor that keeps nothing in memory: a file of vertices for each shard."""
+    given = skewed_edges(60, 700, 7)
+    given = [(f"v{u}", f"v{v}") for u, v in given] if ids == "text" else given
+    tasks = OnDisk(WorkDir(tmp_path), 1 << 20, small=1)
+    tasks._limit = 0
+    with in_shards(3), many_partitions(100):
+        graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
+    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(graph, graph.triangle_count())
+    tasks.close()
+    vertices, supports = pd.read_parquet(tmp_path / "v.parquet"), pd.read_parquet(tmp_path / "e.parquet")
+    assert vertices.set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(given)
+    assert vertices["vertex"].is_monotonic_increasing
+    assert {frozenset(row[:2]): row[2] for row in supports.itertuples(index=False)} == support(given)
+    assert len(list((tmp_path / "v.parquet").iterdir())) == 3
+
+
+def test_results_on_workers(client, tmp_path):
+    given = [(f"v{u}", f"v{v}") for u, v in skewed_edges(50, 400, 7)]
+    expected = build(Direct(), source_of(given, "text", 2), Options())
+    with in_shards(3), many_partitions(150):
+        graph = build(OnCluster(client), source_of(given, "text", 2), Options(partition="hash2d", parts=2))
+    pd.testing.assert_series_equal(graph.clustering(), expected.clustering())
+    pd.testing.assert_frame_equal(graph.triangle_list(), expected.triangle_list())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())
+    found = pd.read_csv(tmp_path / "e.csv")
+    assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backend import get_backend
-from dasktc.shuffle import splitters
 from dasktc.tasks import Fold, Tasks, tree
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "added",
     "even",
     "integers",
+    "mixed",
     "moved",
     "numbered",
     "places",
@@ -35,8 +37,10 @@ __all__ = [
 ]
 
 Array = Any
-GROUP = 8
-"""Pieces that are added to a shard's vector at a time, and lists that are united, where no budget was given."""
+GROUP, GROUP_WITHIN = 8, 3
+"""Lists that are united at a time; within a budget."""
+SAMPLES, MARGIN = 64, 1.1
+"""Values a shard that are sampled, and how much more there may be than the samples say."""
 
 
 class Sharded(NamedTuple):
@@ -81,11 +85,14 @@ class Kind(NamedTuple):
     unite : callable (list of lists) -> list
     find : callable (values, among) -> array
         The place of each value among others that hold it.
+    hash : callable (values) -> array of uint64
+        Below 2^63.
     """
 
     cut: Callable[[Any, list[Any]], list[Any]]
     unite: Callable[[list[Any]], Any]
     find: Callable[[Any, Any], Array]
+    hash: Callable[[Any], Array]
 
 
 def even(size: int, count: int) -> tuple[int, ...]:
@@ -101,7 +108,9 @@ def zipped(*lists: list[Any]) -> list[list[Any]]:
     return found
 
 
-def numbered(tasks: Tasks, stage: str, values: list[Any], count: int, kind: Kind) -> tuple[Sharded, list[list[Any]]]:
+def numbered(
+    tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind
+) -> tuple[Sharded, list[list[Any]]]:
     """Number the distinct values of all lists in ascending order.
 
     Parameters
@@ -109,8 +118,8 @@ def numbered(tasks: Tasks, stage: str, values: list[Any], count: int, kind: Kind
     tasks : Tasks
     stage : str
     values : list of handles of ascending distinct values
-    count : int
-        Shards, at most.
+    shards : callable (values) -> int
+        How many shards so many distinct values are kept in.
     kind : Kind
 
     Returns
@@ -120,10 +129,9 @@ def numbered(tasks: Tasks, stage: str, values: list[Any], count: int, kind: Kind
     numbers : list of lists of handles of arrays of int32
         Of each list's values: a shard's after another's.
     """
-    total = sum(tasks.gather(tasks.map(stage, len, list(values))))
-    starts = splitters(tasks, stage, values, total, count)
+    starts = _starts(tasks, stage, values, shards, kind)
     pieces = tasks.pieces(stage, tasks.map(stage, kind.cut, list(values), starts), len(starts) + 1)
-    arity = GROUP if tasks.room is None else 2
+    arity = GROUP if tasks.room is None else GROUP_WITHIN
     parts = [tree(tasks, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
     sizes = tasks.gather([tasks.submit(stage, len, part) for part in parts])
     found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
@@ -132,6 +140,26 @@ def numbered(tasks: Tasks, stage: str, values: list[Any], count: int, kind: Kind
         for of_shard, part, first in zip(pieces, parts, found.starts, strict=False)
     ]
     return found, [list(answers) for answers in zip(*numbers, strict=True)]
+
+
+def _starts(tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind) -> list[Any]:
+    """Values that cut all distinct ones into shards of about equal size.
+
+    Every list samples the values of the same few hashes: the more lists hold a value, the no more it weighs, and
+    how many distinct values there are is known to some hundredths.
+    """
+    total = sum(tasks.gather(tasks.map(stage, len, list(values))))
+    most = shards(total)
+    share = min(1.0, SAMPLES * most / max(1, total))
+    samples = tasks.gather(tasks.map(stage, _sample, list(values), share, kind))
+    found = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(most, shards(int(MARGIN * len(found) / share)))
+    return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
+
+
+def _sample(values: Any, share: float, kind: Kind) -> Any:
+    """Those values whose hash is in a share of all hashes."""
+    return values if share == 1 else values.take(np.flatnonzero(kind.hash(values) < np.uint64(share * 2**63)))
 
 
 def _number(values: Any, among: Any, first: int, kind: Kind) -> Array:
@@ -295,7 +323,7 @@ def places(tasks: Tasks, stage: str, keys: Sharded, backend: str) -> tuple[Shard
         The place of each key there, in the shards of `keys`.
     """
     ascending = tasks.map(stage, _ascending, list(keys.parts), backend)
-    found, numbers = numbered(tasks, stage, ascending, len(keys.parts), integers(backend))
+    found, numbers = numbered(tasks, stage, ascending, lambda _: len(keys.parts), integers(backend))
     parts = tasks.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
     return found, Sharded(keys.starts, parts)
 
@@ -329,4 +357,13 @@ def _find(values: Array, among: Array) -> Array:
 
 def integers(backend: str) -> Kind:
     """Arrays of int64."""
-    return Kind(_cut, partial(unite, backend=backend), _find)
+    return Kind(_cut, partial(unite, backend=backend), _find, mixed)
+
+
+def mixed(values: Array) -> Array:
+    """Hashes of integers, below 2^63."""
+    found = values.astype("uint64")
+    for shift, factor in ((32, 0x9E3779B97F4A7C15), (29, 0xD6E8FEB86659FD93)):
+        found ^= found >> np.uint64(shift)
+        found *= np.uint64(factor)
+    return found >> np.uint64(1)

@@ -6,10 +6,10 @@ p2p shuffle of dask.dataframe would take every edge through the host's memory an
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
-from dasktc.csr import on_host
+import numpy as np
+
 from dasktc.keys import cut
 from dasktc.tasks import Tasks
 
@@ -47,17 +47,16 @@ def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound
     return tasks.pieces(stage, slices, len(starts) + 1)
 
 
-def splitters(tasks: Tasks, stage: str, keys: list[Any], total: int, count: int) -> list[Any]:
+def splitters(tasks: Tasks, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
     """Keys that cut partitions of `total` keys into at most `count` ranges of about equal size (sample sort)."""
     if count == 1:
         return []
     step = max(1, total // (SAMPLES * count))
-    samples = tasks.gather(tasks.map(stage, _sample, list(keys), step))
-    found = sorted(chain.from_iterable(sample.tolist() for sample in samples))
-    return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
+    found = np.sort(np.concatenate(tasks.gather(tasks.map(stage, _sample, list(keys), step))))
+    return sorted({int(found[len(found) * r // count]) for r in range(1, count)}) if len(found) else []
 
 
 def _sample(keys: Array, step: int) -> Array:
-    """Every so-many-th key, or text, in host memory of its own."""
-    chosen = on_host(keys[::step])
-    return chosen.copy() if hasattr(chosen, "copy") else chosen
+    """Every so-many-th key, in host memory."""
+    chosen = keys[::step]
+    return chosen.get() if hasattr(chosen, "get") else chosen.copy()

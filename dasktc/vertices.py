@@ -13,6 +13,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backend import get_backend
 from dasktc.errors import InputError
 from dasktc.shards import Kind, Sharded, integers, numbered, unite
@@ -26,6 +28,7 @@ Array = Any
 Frame = Any
 MAX_VERTICES = 2**31 - 1
 """Columns are int32 and an edge is one int64 key of two dense ids."""
+CHUNK = 1 << 13
 TABLE_BYTES = 21
 """Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
@@ -90,7 +93,7 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
     if ids == "text" or shards(bound) > 1:
         count = sum(tasks.gather(tasks.map("vertices", len, list(found))))  # of some vertices several times
         if shards(min(bound, count) if ids == "int" else count) > 1:
-            return _split(tasks, found, ids, backend, shards, shards(count))
+            return _split(tasks, found, ids, backend, shards)
     arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
     if ids == "text":
         united = tree(tasks, "vertices", partial(_unite_text, backend=backend), found, arity)
@@ -99,12 +102,12 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
     return tasks.submit("vertices", _sorted_map, merged, backend)
 
 
-def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int], count: int) -> Any:
+def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
     """Number the ids by shard; a map after all where there are fewer vertices than it might have been."""
     if ids == "text":
         found = tasks.map("vertices", _ascending, found, backend)
     kind = texts(backend) if ids == "text" else integers(backend)
-    distinct, numbers = numbered(tasks, "vertices", found, count, kind)
+    distinct, numbers = numbered(tasks, "vertices", found, shards, kind)
     check_size(distinct.size)
     if shards(distinct.size) > 1:
         return SplitIds(distinct, found, numbers)
@@ -181,7 +184,7 @@ def _unite_text(found: list[Any], backend: str) -> Any:
 
 def texts(backend: str) -> Kind:
     """Columns of text ids."""
-    return Kind(_cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend))
+    return Kind(_cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text)
 
 
 def _ascending(ids: Any, backend: str) -> Any:
@@ -202,6 +205,17 @@ def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
 
 def _find_text(values: Any, among: Any, backend: str) -> Array:
     return get_backend(backend).text.dense(among, values)
+
+
+def _hash_text(ids: Any) -> Array:
+    """Hashes below 2^63: of the bytes, a chunk of ids at a time, for each is a Python object meanwhile."""
+    import pandas as pd
+
+    found = np.empty(len(ids), dtype="uint64")
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK].to_numpy(zero_copy_only=False)
+        found[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
+    return found >> np.uint64(1)
 
 
 def _text_map(ids: Any, backend: str) -> TextMap:

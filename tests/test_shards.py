@@ -170,7 +170,7 @@ def apart(values, count, seed):
 @settings(max_examples=60)
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
-    found, numbers = numbered(Direct(), "a test", list(values), count, integers("cpu"))
+    found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, integers("cpu"))
     assert np.concatenate(found.parts).tolist() == sorted(set(given))
     assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
     assert len(found.parts) <= count
@@ -186,7 +186,7 @@ def test_text_is_numbered_by_its_bytes(given, count):
     whole = sorted(set(given), key=str.encode)
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
     kind = texts("cpu")
-    found, numbers = numbered(Direct(), "a test", list(values), count, kind)
+    found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, kind)
     assert [name for part in found.parts for name in part.tolist()] == whole
     assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
     assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))

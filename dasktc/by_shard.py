@@ -92,12 +92,13 @@ def localised(keys: Array, shift: int, backend: str) -> list[Array]:
         source, target = unpack(chunk, shift)
         return ids.searchsorted(source) << shift | ids.searchsorted(target)
 
-    return [ids, transform(keys, by_place, backend)]
+    local = transform(keys, by_place, backend)
+    return [ids.astype("int32"), local]
 
 
 def _with_degrees(keys: Array, shift: int, backend: str) -> list[Array]:
     ids, local = localised(keys, shift, backend)
-    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend)]
+    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend).astype("int32")]
 
 
 def _none(ids: Array, backend: str) -> Array:
@@ -111,8 +112,8 @@ def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
-    ranks = rank.take(order).astype("int64")
-    return [relabel(by_rank, ranks, shift, backend), ranks, sources]
+    ranks = rank.take(order)
+    return [relabel(by_rank, ranks, shift, backend), ranks, sources.astype("int32")]
 
 
 def _relabelled(given: list[Any], shift: int, backend: str) -> Array:

@@ -194,8 +194,11 @@ def taken(tasks: Tasks, stage: str, vector: Sharded, ids: list[Any]) -> list[lis
 
 
 def _cut(values: Array, starts: Any) -> list[Array]:
-    places = [0, *(int(values.searchsorted(start)) for start in starts), len(values)]
-    return [values[begin:end] for begin, end in pairwise(places)]
+    return [values[begin:end] for begin, end in pairwise(_cuts(values, starts))]
+
+
+def _cuts(values: Array, starts: Any) -> list[int]:
+    return [0, *values.searchsorted(np.asarray(starts, dtype=values.dtype)).tolist(), len(values)]
 
 
 def _entries(ids: Array, part: Array, first: int) -> Array:
@@ -249,8 +252,7 @@ def added(
 
 def _cut_pairs(pair: list[Array], starts: Any) -> list[tuple[Array, Array]]:
     ids, values = pair
-    places = [0, *(int(ids.searchsorted(start)) for start in starts), len(ids)]
-    return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(places)]
+    return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(_cuts(ids, starts))]
 
 
 def _filled(size: int, value: int, backend: str) -> Array:

@@ -3,7 +3,7 @@
 A partition of edges is a small graph: its own vertices, ascending, and its edges by their places there. On that graph
 the stage functions of modules `orient` and `reorder` run as they are, with vectors as long as the list of its
 vertices. Entries of these vectors come from shards (`shards.taken`), and what is counted goes back to them
-(`shards.added`). The ranks are one sort across the shards (`shards.places`) by degree and id.
+(`shards.added`). The ranks are one sort across the shards (`numbering.places`) by degree and id.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dasktc.backend import get_backend
 from dasktc.edges import Canonical
 from dasktc.errors import InputError
 from dasktc.keys import transform, unpack
+from dasktc.numbering import places
 from dasktc.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
 from dasktc.reorder import band_of, collective_degree, first_visit, relabel
-from dasktc.shards import Sharded, added, even, moved, places, taken, zipped
+from dasktc.shards import Sharded, added, even, moved, taken, zipped
 from dasktc.tasks import Tasks
 
 __all__ = ["localised", "orient_by_shard", "reorder_by_shard"]

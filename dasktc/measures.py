@@ -9,22 +9,29 @@ vertices comes to the caller; what is as large as the edges stays on the cluster
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dasktc.backend import get_backend
+from dasktc.by_vertex import (
+    coefficients,
+    frames_by_id,
+    pairs_of,
+    refuse_series,
+    refuse_unless,
+    same,
+    series_by_id,
+    triangles_by_id,
+)
 from dasktc.count import Job, check, count_jobs, jobs, task_of
 from dasktc.csr import OrientedCSR, on_host
-from dasktc.errors import CountError, InputError
+from dasktc.errors import InputError
 from dasktc.keys import pack, unpack
-from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges, frames_of_vertices, list_frame, shares_of
+from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges, list_frame
 from dasktc.plan import size
-from dasktc.shards import Sharded
 from dasktc.shuffle import splitters
-from dasktc.support import edge_supports, vertex_supports
+from dasktc.support import edge_supports
 from dasktc.tasks import Tasks
 from dasktc.vertex_maps import VertexMap
 
@@ -48,7 +55,6 @@ __all__ = [
 Array = Any
 LIST_LIMIT = 1_000_000
 """Triangles that a list without a limit has at most."""
-UNEQUAL = "the vertices' triangles do not add up to 3 a triangle"
 PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
 FRAME_BYTES = 100
@@ -59,16 +65,16 @@ SPLIT_BYTES = 200
 
 def triangles(graph: Graph) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
-    _refuse_series(graph)
-    counts, _ = _triangles_by_id(graph)
-    return _series(graph, "triangles", counts, [], _same)
+    refuse_series(graph)
+    counts, _ = triangles_by_id(graph)
+    return series_by_id(graph, "triangles", counts, [], same)
 
 
 def clustering(graph: Graph) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
-    _refuse_series(graph)
-    found, (counts, _) = graph.prepared.graph, _triangles_by_id(graph)
-    return _series(graph, "clustering", counts, [found.out_degree, found.in_degree], _coefficients)
+    refuse_series(graph)
+    found, (counts, _) = graph.prepared.graph, triangles_by_id(graph)
+    return series_by_id(graph, "clustering", counts, [found.out_degree, found.in_degree], coefficients)
 
 
 def average_clustering(graph: Graph) -> float:
@@ -80,7 +86,7 @@ def transitivity(graph: Graph) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
     found, tasks = graph.prepared.graph, graph.tasks
     degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
-    pairs = sum(tasks.gather([tasks.submit("transitivity", _pairs, *both) for both in degrees]))
+    pairs = sum(tasks.gather([tasks.submit("transitivity", pairs_of, *both) for both in degrees]))
     return 3 * int(graph.triangle_count()) / pairs if pairs else 0.0
 
 
@@ -115,8 +121,8 @@ def vertex_frames(graph: Graph) -> tuple[list[Any], int]:
     InputError, CountError
         As `Graph.triangles`.
     """
-    counts, count = _triangles_by_id(graph)
-    return _frames(graph, "triangles", counts, [], _same), count
+    counts, count = triangles_by_id(graph)
+    return frames_by_id(graph, "triangles", counts, [], same), count
 
 
 def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
@@ -140,17 +146,18 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     InputError, CountError
         As `Graph.edge_support`.
     """
-    tasks, found, vertices = graph.tasks, graph.prepared.graph, graph.prepared.vertices
+    tasks, vertices = graph.tasks, graph.prepared.vertices
     supports, count = edge_supports(graph)
-    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // _frame_bytes(graph)))
+    each = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
+    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // each))
     slices = _slices(graph, supports, step)
     if graph.plan.shards > 1:
-        slices = edges_by_dense_id(tasks, slices, found.order)
+        slices = edges_by_dense_id(tasks, slices, graph.prepared.graph.order)
     groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
     parts = tasks.map("edges", _summed, groups)
     added = tasks.gather(tasks.map("support", _added, list(parts)))
-    _refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
-    _refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
+    refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
+    refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
     apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
     if graph.plan.shards > 1:
@@ -173,8 +180,7 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    tasks, blocks, split = graph.tasks, graph.blocks, graph.plan.shards > 1
-    order = graph.prepared.graph.order
+    tasks, blocks, order, split = graph.tasks, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = sorted(count_jobs(tasks, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
@@ -197,118 +203,12 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     return frame
 
 
-def _frame_bytes(graph: Graph) -> int:
-    return FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
-
-
-def _refuse_unless(true: bool, fact: str) -> None:
-    if not true:
-        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
-
-
 def _refuse_unless_room(room: int, edges: int) -> None:
     if FRAME_BYTES * edges > room:
         raise InputError(
             f"a frame of {edges:,} edges takes {size(FRAME_BYTES * edges)} while it is made, more than the "
             f"{size(room)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
         )
-
-
-# by vertex
-
-
-def _triangles_by_id(graph: Graph) -> tuple[Sharded, int]:
-    """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
-    sums, count = vertex_supports(graph)
-    tasks, starts = graph.tasks, graph.prepared.graph.order.starts
-    sides, numberings = list(sums.values()), [graph.prepared.layout.numbering(side) for side in sums]
-    if graph.plan.shards == 1:
-        return Sharded(starts, [tasks.submit("triangles", _halves, sides, numberings, graph.vertices, count)]), count
-    shares = shares_of(tasks, sides, numberings, starts)
-    sizes = (end - first for first, end in pairwise(starts))
-    parts = [tasks.submit("triangles", _halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
-    found = sum(tasks.gather([tasks.submit("triangles", _sum, part) for part in parts]))
-    _refuse_unless(found == 3 * count, UNEQUAL)
-    return Sharded(starts, parts), count
-
-
-def _sum(vector: Array) -> int:
-    return int(vector.sum())
-
-
-def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int | None) -> Any:
-    twice = np.zeros(vertices, np.int64)
-    for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
-        if isinstance(numbering, tuple):
-            first, stride = numbering
-            there = twice[first::stride][: len(of_side)]
-            there += of_side[: len(there)]
-        else:
-            twice[on_host(numbering)] += of_side
-    found = twice >> 1
-    _refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
-    _refuse_unless(count is None or int(found.sum()) == 3 * count, UNEQUAL)
-    return found
-
-
-def _coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
-    degree = on_host(out_degree + in_degree).astype("int64", copy=False)
-    return 2 * on_host(counts) / np.maximum(degree * (degree - 1), 1)
-
-
-def _pairs(out_degree: Array, in_degree: Array) -> int:
-    """Σ d·(d - 1)/2 as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    degree = (out_degree + in_degree).astype("int64", copy=False)
-    high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
-    return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
-
-
-def _same(counts: Array) -> Array:
-    return on_host(counts)
-
-
-def _frames(graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]) -> list[Any]:
-    """Frames of values of all vertices, under the caller's ids in ascending order."""
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
-    if graph.plan.shards > 1:
-        return frames_of_vertices(tasks, [counts, *degrees], order, vertices, name, value)
-    values = tasks.submit(name, value, counts.whole, *(degree.whole for degree in degrees))
-    return [tasks.submit(name, _named, values, order.whole, vertices, name)]
-
-
-def _series(
-    graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
-) -> pd.Series[Any]:
-    """Bring values of all vertices to the caller, under the caller's ids."""
-    import pandas as pd
-
-    frames = graph.tasks.gather(_frames(graph, name, counts, degrees, value))
-    frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-    series: pd.Series[Any] = frame.set_index("vertex")[name]
-    return series
-
-
-def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.DataFrame:
-    import pandas as pd
-
-    values = on_host(values)
-    dense = np.empty_like(values)
-    dense[on_host(order)] = values
-    return pd.DataFrame({"vertex": _external(vertices, np.arange(len(values))), name: dense})
-
-
-def _refuse_series(graph: Graph) -> None:
-    """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
-    if graph.plan.shards > 1 and graph.tasks.room is not None and not hasattr(graph.tasks, "client"):
-        raise InputError(
-            f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, or prepare "
-            "with more --memory"
-        )
-
-
-def _external(vertices: VertexMap, dense: Array) -> Any:
-    """The caller's ids, as pandas takes them."""
-    return column(vertices.external(dense))
 
 
 # by edge
@@ -362,7 +262,7 @@ def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
 
     keys, support = _joined(slices)
     place = keys.argsort()
-    src, dst = (_external(vertices, end) for end in unpack(keys[place], SHIFT))
+    src, dst = (column(vertices.external(end)) for end in unpack(keys[place], SHIFT))
     return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
 
 
@@ -383,7 +283,7 @@ def _listed(
 ) -> Array:
     """So many triangles of a task, as dense ids, ascending in each row; without an order as new ids."""
     found = get_backend(job.backend).listing(task_of(job, index, table, stream), count)
-    _refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
+    refuse_unless(len(found) == count, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
     xp = get_backend(job.backend).array
     u, v, w = xp.asarray(found[:, 0]), xp.asarray(found[:, 1]), xp.asarray(found[:, 2])
     ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
@@ -395,4 +295,4 @@ def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
 
     u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
     place = np.lexsort((w, v, u))
-    return pd.DataFrame({name: _external(vertices, ids[place]) for name, ids in (("u", u), ("v", v), ("w", w))})
+    return pd.DataFrame({name: column(vertices.external(ids[place])) for name, ids in (("u", u), ("v", v), ("w", w))})

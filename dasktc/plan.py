@@ -99,10 +99,8 @@ class Plan:
         One a part of `proxy`.
     lean : bool
         Fits with the scratch of a leaner kernel alone.
-    shards : int
-        What vertices are kept in while they are numbered and ranked; 1: whole vectors.
-    numbering : str
-        Why.
+    shards, numbering : int and str
+        How vertices are kept while they are numbered and ranked (1: in whole vectors), and why.
     """
 
     partition: str

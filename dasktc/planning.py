@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import tasks_a_worker, unusable
+from dasktc.backend import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.budget import within_memory
 from dasktc.choose import choose
 from dasktc.cluster import connect
@@ -162,8 +162,11 @@ def plan_size(
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
     plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
-    fits = VertexRoom(room_within(given) if given and on_disk else None, limits.workers, how=chosen.chosen_reorder)
-    return replace(plan, shards=fits.shards(vertices), numbering=fits.why(vertices))
+    room, order = room_within(given) if given and on_disk else None, chosen.chosen_reorder
+    kept = VertexRoom(room, limits.workers, how=order, on_device=backend in ON_DEVICE)
+    if not kept.possible(vertices):
+        plan = replace(plan, fits=False, why=kept.why(vertices))
+    return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
 
 
 def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:

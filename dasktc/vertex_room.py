@@ -70,6 +70,10 @@ class VertexRoom(NamedTuple):
         each = self.times * SHARD_BYTES[self.ids]
         return max(LEAST_SHARDS, 2, self.workers, -(-vertices * each // self.room))
 
+    def possible(self, vertices: int) -> bool:
+        """Whether they can be kept at all."""
+        return self.fits(vertices) or not self.on_device
+
     def check(self, vertices: int, partition: str) -> None:
         """Refuse what takes whole vectors where these do not fit.
 
@@ -78,7 +82,7 @@ class VertexRoom(NamedTuple):
         InputError
         """
         more = f"--memory {size(1.4 * self.need(vertices))}"
-        if self.on_device and not self.fits(vertices):
+        if not self.possible(vertices):
             raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
         if partition == "proxy" and self.shards(vertices) > 1:
             raise InputError(
@@ -91,7 +95,7 @@ class VertexRoom(NamedTuple):
         count = self.shards(vertices)
         if self.room is None:
             return f"vertices in {_pieces(count)}"
-        if count > 1:
+        if not self.fits(vertices):
             return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
         need = size(self.need(vertices))
         return f"vertices in one piece: {need} while they are numbered and ranked, within {size(self.room)}"

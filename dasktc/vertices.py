@@ -17,7 +17,8 @@ import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.errors import InputError
-from dasktc.shards import Kind, Sharded, integers, numbered, unite
+from dasktc.numbering import Kind, integers, numbered, unite
+from dasktc.shards import Sharded
 from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
 from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets

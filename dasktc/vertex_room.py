@@ -21,13 +21,14 @@ ID_BYTES = {"int": 42, "text": 200}
 """Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
 RANK_BYTES = {"degree": 40, "collective": 80}
 """Bytes that ranking takes for a vertex: five vectors of 64 bits, or ten."""
-SHARD_BYTES = {"int": 80, "text": 300}
+SHARD_BYTES = {"int": 80, "text": 450}
 """The same for a vertex of a shard; shards differ by some tenths."""
 IN_MEMORY = 3
 """Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
 LEAST_ROOM = 1 << 24
 """On workers without a work directory `--memory` is for counting tasks alone; less than this is none for preparing."""
-LEAST_SHARDS = 1
+LEAST_SHARDS, MOST_SHARDS = 1, 512
+"""Every shard and every partition exchange a piece."""
 
 
 class VertexRoom(NamedTuple):
@@ -63,8 +64,9 @@ class VertexRoom(NamedTuple):
 
     def shards(self, vertices: int) -> int:
         """How many shards vertices are kept in."""
-        if self.on_device:
-            return 1
+        return 1 if self.on_device else min(MOST_SHARDS, self._wanted(vertices))
+
+    def _wanted(self, vertices: int) -> int:
         if self.room is None or self.fits(vertices):
             return LEAST_SHARDS
         each = self.times * SHARD_BYTES[self.ids]
@@ -84,6 +86,11 @@ class VertexRoom(NamedTuple):
         more = f"--memory {size(1.4 * self.need(vertices))}"
         if not self.possible(vertices):
             raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
+        if self._wanted(vertices) > MOST_SHARDS + self.workers and not self.on_device:
+            raise InputError(
+                f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give --memory "
+                f"{size(1.4 * self.times * SHARD_BYTES[self.ids] * vertices / MOST_SHARDS)}"
+            )
         if partition == "proxy" and self.shards(vertices) > 1:
             raise InputError(
                 f"{self._fact(vertices)}: --partition proxy keeps the parts of all vertices in one vector; let "

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
-from pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
+from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 
 import dasktc
 from dasktc import by_shard, edges, generate, vertex_room
@@ -305,6 +305,19 @@ def test_a_whole_vector_would_be_seen():
 # The rule
 
 
+def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
+    """Of 2,000 rows 4,000 vertices may come, or as many as the parts' own ids together; they are 40."""
+    tasks = OnDisk(WorkDir(tmp_path), 16_000)
+    for scale, ids in ((2**40, "int"), (1, "int"), (1, "text")):
+        given = [(scale * u, scale * v) for u, v in random_edges(40, 2_000, 1)]
+        given = [(str(u), str(v)) for u, v in given] if ids == "text" else given
+        found = build(tasks, source_of(given, ids, 4), Options(memory="1GB"))
+        assert found.plan.shards == 1
+        assert ids_of(found, tasks) == orientation(given).ids
+        assert int(found.triangle_count()) == triangles(given)
+    tasks.close()
+
+
 def test_vertices_are_in_one_piece_while_they_fit():
     room = VertexRoom(42_000, workers=3)
     assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 3)
@@ -317,7 +330,11 @@ def test_vertices_are_in_one_piece_while_they_fit():
     assert VertexRoom(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
     with pytest.raises(InputError, match=r"1,000 vertices take 42 kB .* more than the 1 B .* vertices do not; give"):
         VertexRoom(1, on_device=True).check(1_000, "auto")
-    VertexRoom(1).check(1_000, "auto")
+    VertexRoom(200).check(1_000, "auto")
+    with pytest.raises(
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 219 B"
+    ):
+        VertexRoom(100).check(1_000, "auto")
 
 
 def test_weights_that_do_not_fit_64_bits_are_refused():

@@ -167,14 +167,7 @@ def prepare_edges(
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
     layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
-    limits = limits or Limits(
-        workers=tasks.workers,
-        memory=tasks.memory(bytes_of(options.memory), backend),
-        partition=options.partition,
-        parts=options.parts,
-        splits=options.splits,
-        tasks_a_worker=tasks_a_worker(backend),
-    )
+    limits = limits or _limits(tasks, options)
 
     def sizes(partition: str, parts: int) -> Sizes:
         shape = Shape(size, shift, how == "degree")
@@ -196,6 +189,18 @@ def prepare_edges(
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
     return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, named, options, seconds)
+
+
+def _limits(tasks: Tasks, options: Options) -> Limits:
+    backend = options.chosen_backend
+    return Limits(
+        workers=tasks.workers,
+        memory=tasks.memory(bytes_of(options.memory), backend),
+        partition=options.partition,
+        parts=options.parts,
+        splits=options.splits,
+        tasks_a_worker=tasks_a_worker(backend),
+    )
 
 
 def _lay_out(

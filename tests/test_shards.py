@@ -28,6 +28,7 @@ from dasktc.options import Options
 from dasktc.outputs import Outputs
 from dasktc.planning import plan_size, plan_source
 from dasktc.shards import Sharded, added, even, moved, taken
+from dasktc.shared_disk import OnSharedDisk
 from dasktc.stages import prepare_blocks, prepare_edges
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
@@ -144,9 +145,11 @@ def test_shards_in_files(tmp_path_factory, given, reorder, planner):
     tasks.close()
 
 
-def test_shards_on_workers(client):
-    given = skewed_edges(50, 300, 7)
-    check(OnCluster(client), given, "int", 2, Options(reorder="collective", partition="hash2d", parts=2), 2, large=150)
+def test_shards_on_workers_that_share_a_disk(client, tmp_path):
+    given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
+    tasks = OnSharedDisk(OnCluster(client), WorkDir(tmp_path), 1 << 20, small=1)
+    check(tasks, given, "int", 2, options, 2, large=150)
+    tasks.close()
 
 
 def test_transitivity_needs_no_whole_vector():

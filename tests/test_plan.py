@@ -311,6 +311,13 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     assert set(pairs) == slow.edges
 
 
+def test_a_whole_graph_says_what_its_vertices_take():
+    plan = plan_size(10**9, 10**9, partition="whole", memory="8GB")
+    assert not plan.fits
+    assert plan.why.startswith("whole at n = 1 needs 1")
+    assert "P[0][0], 8 GB of it offsets), more than the 8 GB" in plan.why
+
+
 def test_one_slab_a_worker_has_about_equally_many_edges():
     """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
     from dasktc.blocks import _cuts

@@ -78,8 +78,7 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
     -------
     handle of VertexMap, or SplitIds
     """
-    own = _text_ids if ids == "text" else _integer_ids
-    low, width, bound = 0, 0, 0
+    bound = None  # of the number of vertices
     if ids == "int":
         ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
         low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
@@ -88,19 +87,22 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
         if tasks.room is not None:
             most = min(most, tasks.room // TABLE_BYTES)
         if width <= most and shards(bound) == 1:
-            mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
-            return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
-    found = tasks.map("vertices", own, list(frames), backend)
-    if ids == "text" or shards(bound) > 1:
-        count = sum(tasks.gather(tasks.map("vertices", len, list(found))))  # of some vertices several times
-        if shards(min(bound, count) if ids == "int" else count) > 1:
+            return _table(tasks, frames, low, width, backend)
+    found = tasks.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+    if bound is None or shards(bound) > 1:
+        bound = sum(tasks.gather(tasks.map("vertices", len, list(found))))  # some vertices several times
+        if shards(bound) > 1:
             return _split(tasks, found, ids, backend, shards)
     arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
-    if ids == "text":
-        united = tree(tasks, "vertices", partial(_unite_text, backend=backend), found, arity)
-        return tasks.submit("vertices", _text_map, united, backend)
-    merged = tree(tasks, "vertices", partial(unite, backend=backend), found, arity)
-    return tasks.submit("vertices", _sorted_map, merged, backend)
+    merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
+    return tasks.submit(
+        "vertices", made, tree(tasks, "vertices", partial(merge, backend=backend), found, arity), backend
+    )
+
+
+def _table(tasks: Tasks, frames: list[Any], low: int, width: int, backend: str) -> Any:
+    mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
+    return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
 
 
 def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:

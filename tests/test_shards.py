@@ -32,7 +32,7 @@ from dasktc.shared_disk import OnSharedDisk
 from dasktc.stages import prepare_blocks, prepare_edges
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
-from dasktc.vertex_room import VertexRoom
+from dasktc.vertex_room import VertexRoom, room_on
 from dasktc.vertices import texts
 from dasktc.workdir import WorkDir
 from dasktc.write import write_edges
@@ -327,7 +327,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
     assert room.shards(10_000) == 20
     assert VertexRoom(80_000, how="collective").shards(1_000) == 1
     assert VertexRoom(79_999, how="collective").shards(1_000) == 2
-    assert VertexRoom(199_999, ids="text").shards(1_000) == 2
+    assert VertexRoom(199_999, ids="text").shards(1_000) == 3
     assert VertexRoom(None).shards(2**31) == VertexRoom(1, on_device=True).shards(2**31) == 1
     assert "1,000 vertices take 42 kB" in VertexRoom(40_000).why(1_000)
     assert VertexRoom(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
@@ -338,6 +338,18 @@ def test_vertices_are_in_one_piece_while_they_fit():
         InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 219 B"
     ):
         VertexRoom(100).check(1_000, "auto")
+
+
+def test_the_room_is_that_of_the_executor(client, tmp_path):
+    """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
+    options = Options(reorder="collective", memory="20MB")
+    on_disk = OnDisk(WorkDir(tmp_path), 20_000)
+    assert room_on(on_disk, options, "text") == VertexRoom(15_000, 1, "text", "collective")
+    assert room_on(OnCluster(client), options, "int") == VertexRoom(20_000_000, 2, "int", "collective", 3)
+    assert room_on(OnCluster(client), Options(), "int").room == OnCluster(client).memory() > 20_000_000
+    assert room_on(OnCluster(client), Options(memory=1), "int").room == vertex_room.LEAST_ROOM
+    assert room_on(Direct(), options, "int").room is None
+    on_disk.close()
 
 
 def test_weights_that_do_not_fit_64_bits_are_refused():

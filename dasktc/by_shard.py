@@ -14,7 +14,7 @@ from typing import Any
 from dasktc.backend import get_backend
 from dasktc.edges import Canonical
 from dasktc.errors import InputError
-from dasktc.keys import transform, unpack
+from dasktc.keys import pack, ranked, unpack
 from dasktc.numbering import places
 from dasktc.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
 from dasktc.reorder import band_of, collective_degree, first_visit, relabel
@@ -81,20 +81,9 @@ def reorder_by_shard(tasks: Tasks, graph: Oriented, how: str, shift: int, backen
 
 def localised(keys: Array, shift: int, backend: str) -> list[Array]:
     """The vertices of some edges, ascending, and the edges by their places there."""
-    xp = get_backend(backend).array
-    ends = xp.concatenate(unpack(keys, shift))
-    ends = get_backend(backend).sort(ends, 1 << shift)
-    new = xp.ones(len(ends), dtype=bool)
-    xp.not_equal(ends[1:], ends[:-1], out=new[1:])
-    ids = ends[new]
-    del ends, new
-
-    def by_place(chunk: Array) -> Array:
-        source, target = unpack(chunk, shift)
-        return ids.searchsorted(source) << shift | ids.searchsorted(target)
-
-    local = transform(keys, by_place, backend)
-    return [ids.astype("int32"), local]
+    ends = get_backend(backend).array.concatenate(unpack(keys, shift))
+    ids, places = ranked(ends, 1 << shift, backend)
+    return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
 
 
 def _with_degrees(keys: Array, shift: int, backend: str) -> list[Array]:

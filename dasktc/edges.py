@@ -16,7 +16,7 @@ from dasktc.shards import zipped
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
 from dasktc.tasks import OnCluster, Tasks
-from dasktc.vertex_maps import OwnIds, VertexMap, map_of
+from dasktc.vertex_maps import VertexMap
 from dasktc.vertices import SplitIds
 
 __all__ = ["Canonical", "canonical", "partition_count", "read"]
@@ -157,9 +157,7 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
 
 
-def canonical(
-    tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str, ids: Ids = "int"
-) -> Canonical:
+def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
     """Relabel, forget directions, and keep each edge once.
 
     Parameters
@@ -170,19 +168,19 @@ def canonical(
     rows : int
         Rows of all frames that are no loops.
     vertices : handle of VertexMap, or SplitIds
-        What each frame holds of SplitIds is emptied too.
+        What SplitIds hold of each frame is emptied too.
     size : int
         Number of vertices.
     backend : str
-    ids : {"int", "text"}
     """
-    shift, split = shift_of(size), isinstance(vertices, SplitIds)
-    if split:
-        given = zipped(frames, vertices.own, vertices.numbers)
-        keys = tasks.map("canonical", _own_keys, given, shift, ids, backend)
+    shift = shift_of(size)
+    if isinstance(vertices, SplitIds):
+        frames.clear()
+        keys = tasks.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
+        count = partition_count(rows, tasks, backend, SPLIT_BYTES)
     else:
         keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    count = partition_count(rows, tasks, backend, SPLIT_BYTES if split else EDGE_BYTES[backend])
+        count = partition_count(rows, tasks, backend)
     starts = splitters(tasks, "canonical", keys, rows, count)
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
@@ -206,11 +204,13 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     return keys
 
 
-def _own_keys(given: list[Any], shift: int, ids: Ids, backend: str) -> Array:
-    """Keys of a frame by the numbers of its own ids alone."""
-    frame, own, numbers = given
-    known = OwnIds(map_of([own], ids, backend), get_backend(backend).array.concatenate(numbers))
-    return _packed((frame["src"], frame["dst"]), known, shift, backend)
+def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
+    """Keys of a frame's edges by the numbers of its own ids alone."""
+    (src, dst), found = given
+    xp = get_backend(backend).array
+    numbers = xp.concatenate(found)
+    a, b = numbers.take(src), numbers.take(dst)
+    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
@@ -221,7 +221,7 @@ def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
     return rows["src"], rows["dst"]
 
 
-def _packed(ends: tuple[Any, Any], vertices: VertexMap | OwnIds, shift: int, backend: str) -> Array:
+def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str) -> Array:
     xp, (a, b) = get_backend(backend).array, (vertices.dense(end) for end in ends)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 

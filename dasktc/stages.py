@@ -150,7 +150,7 @@ def prepare_edges(
     vertices = vertex_map(tasks, frames, source.ids, backend, room.shards)
     size = _size(tasks, vertices)
     room.check(size, options.partition)
-    edges = canonical(tasks, frames, rows - loops, vertices, size, backend, source.ids)
+    edges = canonical(tasks, frames, rows - loops, vertices, size, backend)
     # 3. From low degree to high degree.
     progress("orient", 0, 1)
     shift, shards = shift_of(size), room.shards(size)

@@ -9,7 +9,7 @@ from dasktc.backend import get_backend
 from dasktc.csr import on_host
 from dasktc.sources import Ids
 
-__all__ = ["OwnIds", "SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]
+__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]
 
 Array = Any
 
@@ -119,25 +119,7 @@ class TextMap:
         return get_backend(self.backend).text.arrow(self.ids).take(dense)
 
 
-@dataclass(frozen=True)
-class OwnIds:
-    """The ids that a frame holds: a map of these alone, and their dense ids.
-
-    Attributes
-    ----------
-    places : VertexMap
-    numbers : array of int32
-    """
-
-    places: VertexMap
-    numbers: Array
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32."""
-        return self.numbers.take(self.places.dense(ids))
-
-
-def map_of(parts: list[Any], ids: Ids, backend: str) -> VertexMap:
+def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
     """The map of ascending ids in several pieces, one after another."""
     if ids == "text":
         import pyarrow as pa

@@ -17,8 +17,9 @@ import numpy as np
 
 from dasktc.backend import get_backend
 from dasktc.errors import InputError
+from dasktc.keys import ranked
 from dasktc.numbering import Kind, integers, numbered, unite
-from dasktc.shards import Sharded
+from dasktc.shards import Sharded, zipped
 from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
 from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
@@ -35,20 +36,20 @@ TABLE_BYTES = 21
 
 
 class SplitIds(NamedTuple):
-    """The vertices of a graph whose ids are in shards.
+    """The vertices of a graph whose ids are in shards, and its edges.
 
     Attributes
     ----------
     ids : Sharded
         The caller's ids by dense id.
-    own : list of handles
-        The ids that each frame holds, ascending.
+    edges : list of handles of arrays of int32, shape (2, rows)
+        The frames: both ends' places among the ids that a frame holds, ascending.
     numbers : list of lists of handles of arrays of int32
-        Their dense ids, a shard's after another's.
+        The dense ids of these, a shard's after another's.
     """
 
     ids: Sharded
-    own: list[Any]
+    edges: list[Any]
     numbers: list[list[Any]]
 
 
@@ -78,21 +79,23 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
     -------
     handle of VertexMap, or SplitIds
     """
-    bound = None  # of the number of vertices
     if ids == "int":
         ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
         low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
         width, rows = high - low + 1, sum(r.rows for r in ranges)
-        bound, most = min(width, 2 * rows), 4 * rows + 65_536
+        split, most = shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
         if tasks.room is not None:
             most = min(most, tasks.room // TABLE_BYTES)
-        if width <= most and shards(bound) == 1:
+        if split:
+            return _split(
+                tasks, tasks.map("vertices", _places, list(frames), low, width, backend), ids, backend, shards
+            )
+        if width <= most:
             return _table(tasks, frames, low, width, backend)
     found = tasks.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
-    if bound is None or shards(bound) > 1:
-        bound = sum(tasks.gather(tasks.map("vertices", len, list(found))))  # some vertices several times
-        if shards(bound) > 1:
-            return _split(tasks, found, ids, backend, shards)
+    if ids == "text" and shards(sum(tasks.gather(tasks.map("vertices", len, list(found))))) > 1:
+        given = zipped(list(frames), found)
+        return _split(tasks, tasks.map("vertices", _text_places, given, backend), ids, backend, shards)
     arity = 8 if tasks.room is None else 2  # in merging, all that is merged is in memory
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
     return tasks.submit(
@@ -106,15 +109,35 @@ def _table(tasks: Tasks, frames: list[Any], low: int, width: int, backend: str) 
 
 
 def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
-    """Number the ids by shard; a map after all where there are fewer vertices than it might have been."""
-    if ids == "text":
-        found = tasks.map("vertices", _ascending, found, backend)
-    kind = texts(backend) if ids == "text" else integers(backend)
-    distinct, numbers = numbered(tasks, "vertices", found, shards, kind)
+    """Number ids by shard; a map after all where there are fewer vertices than it might have been.
+
+    `found` has for each frame its own ids, ascending, and the places of both ends among them.
+    """
+    own, edges = tasks.pieces("vertices", found, 2)
+    distinct, numbers = numbered(tasks, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend))
     check_size(distinct.size)
     if shards(distinct.size) > 1:
-        return SplitIds(distinct, found, numbers)
+        return SplitIds(distinct, edges, numbers)
     return tasks.submit("vertices", map_of, list(distinct.parts), ids, backend)
+
+
+def _places(frame: Frame, low: int, width: int, backend: str) -> list[Array]:
+    xp = get_backend(backend).array
+    ends = xp.concatenate([frame[name].values.astype("int64", copy=False) for name in ("src", "dst")])
+    if width < 2**63:
+        ends -= low
+        ids, places = ranked(ends, max(1, width), backend)
+        ids += low
+    else:
+        ids, places = xp.unique(ends, return_inverse=True)
+    return [ids, places.astype("int32", copy=False).reshape(2, -1)]
+
+
+def _text_places(given: list[Any], backend: str) -> list[Any]:
+    frame, ids = given
+    known = map_of([_ascending(ids, backend)], "text", backend)
+    places = [known.dense(frame[name]).astype("int32", copy=False) for name in ("src", "dst")]
+    return [known.ids, get_backend(backend).array.stack(places)]
 
 
 def _range(frame: Frame, backend: str) -> _Range:

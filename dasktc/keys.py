@@ -87,7 +87,7 @@ def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
 def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
     """The distinct values in ascending order, and the place of each value among them, int32.
 
-    One sort of values with their positions; searching each among the others takes 3 to 9 times as long.
+    One sort of values with their positions: searching each of them took 2.4 to 9 times as long (0.1 to 4 M edges).
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ __all__ = ["Kind", "integers", "mixed", "numbered", "places", "unite"]
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3
 """Lists that are united at a time; within a budget."""
-SAMPLES, MARGIN = 64, 1.1
+SAMPLES, MARGIN = 256, 1.1
 """Values a shard that are sampled, and how much more there may be than the samples say."""
 
 

@@ -19,7 +19,7 @@ from oracle import complete, messy, multigraphs, support, text_multigraphs, tria
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import by_shard, edges, generate, vertex_room
+from dasktc import by_shard, edges, generate, numbering, vertex_room
 from dasktc.disk import OnDisk
 from dasktc.errors import InputError
 from dasktc.executor import Fold
@@ -173,7 +173,8 @@ def apart(values, count, seed):
 @settings(max_examples=60)
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
-    found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, integers("cpu"))
+    with mock.patch.object(numbering, "SAMPLES", 1 + seed):
+        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, integers("cpu"))
     assert np.concatenate(found.parts).tolist() == sorted(set(given))
     assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
     assert len(found.parts) <= count
@@ -182,14 +183,19 @@ def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
         assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40), st.integers(1, 6))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40),
+    st.integers(1, 6),
+    st.integers(1, 9),
+)
 @settings(max_examples=60)
-def test_text_is_numbered_by_its_bytes(given, count):
+def test_text_is_numbered_by_its_bytes(given, count, samples):
     """As the map of all ids has it; pieces are no slices, which would travel with all that they are cut from."""
     whole = sorted(set(given), key=str.encode)
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
     kind = texts("cpu")
-    found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, kind)
+    with mock.patch.object(numbering, "SAMPLES", samples):
+        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, kind)
     assert [name for part in found.parts for name in part.tolist()] == whole
     assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
     assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
@@ -199,6 +205,21 @@ def test_text_is_numbered_by_its_bytes(given, count):
         assert piece.get_total_buffer_size() <= 128 + 16 * len(piece) + sum(
             len(name.encode()) for name in piece.tolist()
         )
+
+
+def test_shards_are_about_equal_whatever_the_lists_share():
+    """A tenth of the values stands in each of 20 lists, the others in one of them."""
+    rng = np.random.default_rng(3)
+    values = rng.permutation(50_000) * 2**40 - 2**55
+    lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
+    expected = []
+    found, _ = numbered(
+        Direct(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers("cpu")
+    )
+    sizes = [len(part) for part in found.parts]
+    assert sum(sizes) == 50_000
+    assert 50_000 < expected[-1] < 1.2 * 50_000
+    assert max(sizes) < 1.5 * min(sizes)
 
 
 @given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))

@@ -38,8 +38,8 @@ from dasktc.workdir import WorkDir
 from dasktc.write import write_edges
 
 PATIENCE = 60
-SPARSE = 11
-"""Triangles of a random graph of 400,000 vertices that draw two neighbours each."""
+SPARSE = 7
+"""Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
 PLANNERS = [
     {"partition": "whole"},
     {"partition": "edges", "splits": 3},
@@ -115,7 +115,7 @@ def kind_of(given):
 @example(given=[(1, 1)], shards=2, planner=PLANNERS[3], parts=1)
 @example(given=messy(complete(9)), shards=4, planner=PLANNERS[-1], parts=2)
 @example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, planner=PLANNERS[4], parts=2)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, planner, parts):
     check(Direct(), given, kind_of(given), shards, Options(reorder=reorder, **planner), parts)
 
@@ -381,11 +381,11 @@ def test_weights_that_do_not_fit_64_bits_are_refused():
 
 @pytest.fixture(scope="module")
 def sparse(tmp_path_factory):
-    """A file with 400,000 vertices and twice as many edges, and one with few."""
+    """A file with 300,000 vertices and twice as many edges, and one with few."""
     folder = tmp_path_factory.mktemp("graphs")
-    for vertices in (400_000, 1_000):
+    for vertices in (300_000, 1_000):
         write_edges(generate.random_graph(vertices, 2 * vertices), folder / f"{vertices}.parquet", Direct())
-    return [str(folder / f"{vertices}.parquet") for vertices in (400_000, 1_000)]
+    return [str(folder / f"{vertices}.parquet") for vertices in (300_000, 1_000)]
 
 
 MEASURED = """
@@ -405,14 +405,14 @@ print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
 def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
-    """Whole vectors would take 43 MB of memory; triangles by vertex are written too."""
+    """By the rule whole vectors take 24 MB, of 10.4 MB for a call; triangles by vertex are written too."""
     memory = 18_000_000
     options = json.dumps({"memory": memory, "reorder": "collective", "work_dir": str(tmp_path)})
     command = [sys.executable, "-c", MEASURED, *sparse, options, str(tmp_path / "v.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     triangles, vertices, shards, peak = json.loads(done.stdout)
-    assert (triangles, vertices) == (SPARSE, 400_000)
+    assert (triangles, vertices) == (SPARSE, 300_000)
     assert shards > 1
     assert peak < memory
 
@@ -423,7 +423,7 @@ def test_the_plan_says_how_vertices_are_kept(sparse):
     assert plan == dasktc.triangle_count(sparse[0], **options).plan
     assert plan.shards > 1
     assert f"prepared      vertices in {plan.shards} shards" in str(plan)
-    assert "take 16.8 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
+    assert "take 12.6 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
     sized = plan_size(plan.vertices, plan.edges, **options)
     assert (sized.shards, sized.numbering) == (plan.shards, plan.numbering)
     assert plan.to_dict()["shards"] == plan.shards
@@ -431,7 +431,7 @@ def test_the_plan_says_how_vertices_are_kept(sparse):
 
 
 def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
-    with pytest.raises(InputError, match=r"take 16.8 MB .* --partition proxy keeps .* give --memory 23.5 MB") as error:
+    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 17.6 MB") as error:
         dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy")
     assert "\n" not in str(error.value)
 
@@ -439,7 +439,7 @@ def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
     graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
     for ask in (graph.triangles, graph.clustering):
-        with pytest.raises(InputError, match=r"400,000 vertices take 16.8 MB .* with per_vertex, or prepare with more"):
+        with pytest.raises(InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, or prepare with more"):
             ask()
 
 

@@ -22,6 +22,7 @@ from dasktc.layout import Axis, Layout, Shape
 from dasktc.orient import Oriented
 from dasktc.plan_bytes import Sizes
 from dasktc.planners import Block
+from dasktc.shards import Sharded
 from dasktc.shuffle import exchange
 from dasktc.tasks import Tasks
 
@@ -46,25 +47,49 @@ def lay_out(tasks: Tasks, graph: Oriented, partition: str, parts: int, shape: Sh
     if partition != "vertical":
         axis = Axis(shape.vertices, parts)
         return Layout(axis, (axis,), shape)
-    degrees = (graph.out_degree, graph.in_degree)
-    starts = tasks.gather([tasks.submit("plan", _ranges, degree, parts, backend) for degree in degrees])
-    rows, columns = (Axis(shape.vertices, parts, tuple(found)) for found in starts)
+    rows, columns = (
+        Axis(shape.vertices, parts, _ranges(tasks, degree, parts, backend))
+        for degree in (graph.out_degree, graph.in_degree)
+    )
     return Layout(rows, (rows, columns), shape)
 
 
-def _ranges(degree: Array, parts: int, backend: str) -> list[int]:
+def _ranges(tasks: Tasks, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:
     """First ids of ranges with about equally many edges, and the number of vertices."""
-    return [*_cuts(degree, parts, backend), len(degree)]
+    return (*_cuts(tasks, "plan", degree, Axis(degree.size, 1), parts, backend)[0], degree.size)
 
 
-def _cuts(degree: Array, count: int, backend: str) -> list[int]:
-    """Places that cut a vector before each of `count` ranges of about equal sums."""
+def _cuts(tasks: Tasks, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
+    """For each part of an axis, places that cut its share of a vector before each of `count` ranges of equal sums.
+
+    Of a sum over all shards; each shard says how many of its places lie before a cut.
+    """
     if count == 1:
-        return [0]
-    xp = get_backend(backend).array
-    edges = xp.cumsum(degree, dtype="int64")
-    wanted = xp.arange(1, count) * (int(edges[-1]) if len(edges) else 0) // count
-    return [0, *edges.searchsorted(wanted).tolist()]
+        return [[0]] * axis.parts
+    sums = np.array(tasks.gather(vector.map(tasks, stage, _sums, axis)), dtype="int64")
+    before = (np.cumsum(sums, axis=0) - sums).tolist()
+    wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
+    found = tasks.gather(
+        tasks.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
+        for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
+    )
+    return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*found, strict=True)]
+
+
+def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
+    return [int(axis.share(vector, part, first).sum()) for part in range(axis.parts)]
+
+
+def _places_before(
+    vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
+) -> list[list[int]]:
+    """How many entries of each part's share have a smaller running sum than is wanted, for each cut."""
+    xp, found = get_backend(backend).array, []
+    for part in range(axis.parts):
+        sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
+        cuts = xp.asarray(np.array(wanted[part], dtype="int64") - before[part])
+        found.append(sums.searchsorted(cuts).tolist())
+    return found
 
 
 def measure(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> Sizes:
@@ -120,7 +145,7 @@ def build_blocks(
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
     slabs = -(-partition_count(edges, tasks, backend) // len(places))
-    rows = tasks.gather([tasks.submit("blocks", _slab_rows, graph.out_degree, layout, slabs, backend)])[0]
+    rows = _cuts(tasks, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = []
     for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
@@ -147,11 +172,6 @@ def _by_block(tasks: Tasks, partitions: list[Any], layout: Layout, family: int, 
         return tasks.map("blocks", _block_keys, partitions, layout, family, backend)
     keys, partitions[:] = list(partitions), []
     return keys
-
-
-def _slab_rows(out_degree: Array, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
-    """For each part of the rows, the first rows of `slabs` ranges of rows with about equally many edges."""
-    return [_cuts(layout.rows.share(out_degree, i), slabs, backend) for i in range(layout.rows.parts)]
 
 
 def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:

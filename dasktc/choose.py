@@ -55,6 +55,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backend import get_backend
 from dasktc.backend.launch_hub import hub_count
 from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
@@ -176,20 +178,21 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    of_rows = tasks.gather([tasks.submit("plan", _rows, graph.out_degree, backend)])[0]
-    usual, longest, rows, narrow, wide, processors = of_rows
-    return Facts(usual, longest, rows, graph.edges, graph.wedges, narrow, wide, processors)
-
-
-def _rows(out_degree: Array, backend: str) -> tuple[int, int, int, int, int, int]:
-    """Usual and longest row, rows in all, of 2 to 100 entries and of more, and the device's processors."""
-    found, size = get_backend(backend), len(out_degree)
-    if not size:
-        return 0, 0, 0, 0, 0, found.processors()
-    reached = on_host(found.array.cumsum(found.array.bincount(out_degree, minlength=SMALL_ROW + 1)))
-    usual, longest = (int((reached < share * size).sum()) for share in (USUAL, 1))
+    found = tasks.gather(graph.out_degree.map(tasks, "plan", _rows, backend))
+    counts = np.zeros(max(len(rows) for rows, _ in found), dtype="int64")
+    for rows, _ in found:
+        counts[: len(rows)] += rows
+    size, reached = graph.out_degree.size, counts.cumsum()
+    usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
-    return usual, longest, size, up_to_small - below_two, size - up_to_small, found.processors()
+    narrow, wide = up_to_small - below_two, size - up_to_small
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
+
+
+def _rows(out_degree: Array, first: int, backend: str) -> tuple[Array, int]:
+    """Rows of each number of entries, on the host, and the device's processors."""
+    found = get_backend(backend)
+    return on_host(found.array.bincount(out_degree, minlength=SMALL_ROW + 1)), found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:

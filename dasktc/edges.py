@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from dasktc.backend import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backend.device_edges import RankedIds
 from dasktc.keys import distinct, pack, shift_of
+from dasktc.shards import zipped
 from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
 from dasktc.tasks import OnCluster, Tasks
-from dasktc.vertices import VertexMap
+from dasktc.vertex_maps import VertexMap
+from dasktc.vertices import SplitIds
 
 __all__ = ["Canonical", "canonical", "partition_count", "read"]
 
@@ -28,6 +30,8 @@ EDGE_BYTES = {"cpu": 40, "cuda": 240}
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
+SPLIT_BYTES = 100
+"""The same where vertices are in shards: a partition then keeps its own vertices beside its edges."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
@@ -163,14 +167,21 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
         Emptied, so that each is freed once it is relabelled.
     rows : int
         Rows of all frames that are no loops.
-    vertices : handle of VertexMap
+    vertices : handle of VertexMap, or SplitIds
+        What SplitIds hold of each frame is emptied too.
     size : int
         Number of vertices.
     backend : str
     """
     shift = shift_of(size)
-    keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-    starts = splitters(tasks, "canonical", keys, rows, partition_count(rows, tasks, backend))
+    if isinstance(vertices, SplitIds):
+        frames.clear()
+        keys = tasks.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
+        count = partition_count(rows, tasks, backend, SPLIT_BYTES)
+    else:
+        keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
+        count = partition_count(rows, tasks, backend)
+    starts = splitters(tasks, "canonical", keys, rows, count)
     ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
     partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
     return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
@@ -193,6 +204,15 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
     return keys
 
 
+def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
+    """Keys of a frame's edges by the numbers of its own ids alone."""
+    (src, dst), found = given
+    xp = get_backend(backend).array
+    numbers = xp.concatenate(found)
+    a, b = numbers.take(src), numbers.take(dst)
+    return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
+
+
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
     """Both columns of some rows of what a backend with its own way holds."""
     if isinstance(frame, tuple):
@@ -206,11 +226,11 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def partition_count(edges: int, tasks: Tasks, backend: str) -> int:
+def partition_count(edges: int, tasks: Tasks, backend: str, edge_bytes: int | None = None) -> int:
     """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
     workers, largest = tasks.workers, PARTITION_EDGES[backend]
     if tasks.room is not None:
-        largest = min(largest, max(1, tasks.room // EDGE_BYTES[backend]))
+        largest = min(largest, max(1, tasks.room // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE:
         largest = min(largest, _piece_edges(edges, tasks))
     if edges < min(SMALL, largest):

@@ -142,7 +142,8 @@ class Graph:
         Raises
         ------
         InputError
-            A task needs more memory than a worker has: it keeps a number for every edge.
+            A task needs more memory than a worker has: it keeps a number for every edge. Or vertices did not fit this
+            process, which would get a number of each.
         CountError
             A check failed: there is no result.
 

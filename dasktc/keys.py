@@ -8,7 +8,7 @@ from typing import Any
 
 from dasktc.backend import get_backend
 
-__all__ = ["cut", "distinct", "merge", "pack", "shift_of", "transform", "unpack"]
+__all__ = ["cut", "distinct", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
 
 Array = Any
 
@@ -82,6 +82,36 @@ def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
         keys[kept : kept + len(found)] = found
         kept += len(found)
     return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+
+
+def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
+    """The distinct values in ascending order, and the place of each value among them, int32.
+
+    One sort of values with their positions: searching each of them took 2.4 to 9 times as long (0.1 to 4 M edges).
+
+    Parameters
+    ----------
+    values : array of int64
+        0 <= value < bound. Overwritten.
+    bound : int
+    backend : str
+    """
+    xp, bits = get_backend(backend).array, max(1, (len(values) - 1).bit_length())
+    if (bound - 1).bit_length() + bits > 63:
+        found, places = xp.unique(values, return_inverse=True)
+        return found, places.astype("int32")
+    values <<= bits
+    values |= xp.arange(len(values), dtype="int64")
+    values = get_backend(backend).sort(values, bound << bits)
+    positions = values & ((1 << bits) - 1)
+    values >>= bits
+    new = xp.ones(len(values), dtype=bool)
+    xp.not_equal(values[1:], values[:-1], out=new[1:])
+    number = xp.cumsum(new, dtype="int32")
+    number -= 1
+    places = xp.empty(len(values), dtype="int32")
+    places[positions] = number
+    return values[new], places
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:

@@ -54,9 +54,12 @@ class Axis(NamedTuple):
         part = xp.searchsorted(starts, ids, side="right") - 1
         return part, ids - starts.take(part)
 
-    def share(self, vector: Array, part: int) -> Array:
-        """The entries of a vector over ids that are a part's, in the order of their numbers."""
-        return vector[part :: self.parts] if self.starts is None else vector[self.starts[part] : self.starts[part + 1]]
+    def share(self, vector: Array, part: int, first: int = 0) -> Array:
+        """Entries of a vector over ids that are a part's, in the order of their numbers; it begins with id `first`."""
+        if self.starts is None:
+            return vector[(part - first) % self.parts :: self.parts]
+        start, end = (max(0, start - first) for start in self.starts[part : part + 2])
+        return vector[start:end]
 
 
 class Shape(NamedTuple):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backend import get_backend
+from dasktc.by_vertex import refuse_unless
 from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
 from dasktc.csr import BlockTask, OrientedCSR, on_host
 from dasktc.errors import InputError
-from dasktc.measures import external, refuse_unless
+from dasktc.names import column, list_frame
 from dasktc.tasks import Fold
-from dasktc.vertices import VertexMap
+from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    tasks, blocks, order = graph.tasks, graph.blocks, graph.prepared.graph.order
+    tasks, blocks, order, split = graph.tasks, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = sorted(count_jobs(tasks, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
@@ -49,19 +50,20 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
         if share := min(wanted, found):
             shares[job] = share
         wanted -= share
-    calls = [(job, share, order, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    dense = None if split else order.whole
+    calls = [(job, share, dense, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
     group = {job: [number // GROUP] for number, job in enumerate(shares)}
-    parts = tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1]
-    frame: pd.DataFrame = tasks.gather(
-        [tasks.submit("list", _list_frame, list(parts.values()), graph.prepared.vertices)]
-    )[0]
+    parts = list(tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1].values())
+    names = graph.prepared.vertices
+    made = list_frame(tasks, parts, order, names) if split else tasks.submit("list", _list_frame, parts, names)
+    frame: pd.DataFrame = tasks.gather([made])[0]
     return frame
 
 
 def _listed(
-    job: Job, count: int, order: Array, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+    job: Job, count: int, order: Array | None, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> list[Any]:
-    """So many triangles of a task, as dense ids, ascending in each row; and how many."""
+    """So many triangles of a task, as dense ids, ascending, or without an order as new ids; and how many."""
     backend, rows, left = get_backend(job.backend), list[Array](), count
 
     def some(task: BlockTask) -> Array:
@@ -74,7 +76,7 @@ def _listed(
     refuse_unless(not left, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
     u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in found.T)
     ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return [np.sort(on_host(order.take(ids)), axis=1), count]
+    return [on_host(ids) if order is None else np.sort(on_host(order.take(ids)), axis=1), count]
 
 
 def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
@@ -82,4 +84,4 @@ def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
 
     u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
     place = np.lexsort((w, v, u))
-    return pd.DataFrame({name: external(vertices, ids[place]) for name, ids in (("u", u), ("v", v), ("w", w))})
+    return pd.DataFrame({name: column(vertices.external(ids[place])) for name, ids in (("u", u), ("v", v), ("w", w))})

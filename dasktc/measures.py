@@ -14,14 +14,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backend import get_backend
+from dasktc.by_vertex import (
+    coefficients,
+    frames_by_id,
+    pairs_of,
+    refuse_series,
+    refuse_unless,
+    same,
+    series_by_id,
+    triangles_by_id,
+)
 from dasktc.csr import OrientedCSR, on_host
-from dasktc.errors import CountError, InputError
+from dasktc.errors import InputError
 from dasktc.keys import pack, unpack
+from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges
 from dasktc.plan import size
 from dasktc.shuffle import splitters
-from dasktc.support import edge_supports, vertex_supports
+from dasktc.support import edge_supports
 from dasktc.tasks import Tasks
-from dasktc.vertices import VertexMap
+from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +44,9 @@ __all__ = [
     "clustering",
     "edge_frames",
     "edge_support",
-    "external",
-    "refuse_unless",
     "transitivity",
     "triangles",
-    "vertex_frame",
+    "vertex_frames",
 ]
 
 Array = Any
@@ -45,20 +54,22 @@ PARTITION_EDGES = 1 << 22
 """Edges in a partition of a distributed result."""
 FRAME_BYTES = 100
 """Bytes that a row of an edge frame takes while it is made: keys, supports, their order, and ids."""
-SHIFT = 32
-"""Bits that an id takes in an edge's key here."""
+SPLIT_BYTES = 200
+"""The same where vertices are in shards."""
 
 
 def triangles(graph: Graph) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
-    return _series(graph, "triangles", _triangles_by_id(graph)[0])
+    refuse_series(graph)
+    counts, _ = triangles_by_id(graph)
+    return series_by_id(graph, "triangles", counts, [], same)
 
 
 def clustering(graph: Graph) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
-    found, (counts, _) = graph.prepared.graph, _triangles_by_id(graph)
-    values = graph.tasks.submit("clustering", _coefficients, counts, found.out_degree, found.in_degree)
-    return _series(graph, "clustering", values)
+    refuse_series(graph)
+    found, (counts, _) = graph.prepared.graph, triangles_by_id(graph)
+    return series_by_id(graph, "clustering", counts, [found.out_degree, found.in_degree], coefficients)
 
 
 def average_clustering(graph: Graph) -> float:
@@ -69,7 +80,8 @@ def average_clustering(graph: Graph) -> float:
 def transitivity(graph: Graph) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
     found, tasks = graph.prepared.graph, graph.tasks
-    pairs = tasks.gather([tasks.submit("transitivity", _pairs, found.out_degree, found.in_degree)])[0]
+    degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
+    pairs = sum(tasks.gather([tasks.submit("transitivity", pairs_of, *both) for both in degrees]))
     return 3 * int(graph.triangle_count()) / pairs if pairs else 0.0
 
 
@@ -85,7 +97,7 @@ def edge_support(graph: Graph) -> Any:
     return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
 
 
-def vertex_frame(graph: Graph) -> tuple[Any, int]:
+def vertex_frames(graph: Graph) -> tuple[list[Any], int]:
     """Count the triangles of every vertex and leave the numbers where they are.
 
     Parameters
@@ -94,8 +106,8 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
 
     Returns
     -------
-    frame : handle of DataFrame
-        Columns "vertex" and "triangles", as in `Graph.triangles`.
+    frames : list of handles of DataFrame
+        Columns "vertex" and "triangles", as in `Graph.triangles`; one, or one a shard.
     triangles : int
         Of the graph.
 
@@ -104,9 +116,8 @@ def vertex_frame(graph: Graph) -> tuple[Any, int]:
     InputError, CountError
         As `Graph.triangles`.
     """
-    order, vertices = graph.prepared.graph.order, graph.prepared.vertices
-    values, count = _triangles_by_id(graph)
-    return graph.tasks.submit("triangles", _vertex_frame, values, order, vertices), count
+    counts, count = triangles_by_id(graph)
+    return frames_by_id(graph, "triangles", counts, [], same), count
 
 
 def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
@@ -130,15 +141,13 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     InputError, CountError
         As `Graph.edge_support`.
     """
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    tasks, vertices = graph.tasks, graph.prepared.vertices
     supports, count = edge_supports(graph)
-    backend = graph.options.chosen_backend
-    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // FRAME_BYTES))
-    slices = [
-        tasks.submit("edges", _slice, graph.blocks[place], supports[place], order, start, start + step, backend)
-        for place in supports
-        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
-    ]
+    each = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
+    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // each))
+    slices = _slices(graph, supports, step)
+    if graph.plan.shards > 1:
+        slices = edges_by_dense_id(tasks, slices, graph.prepared.graph.order)
     groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
     parts = tasks.map("edges", _summed, groups)
     added = tasks.gather(tasks.map("support", _added, list(parts)))
@@ -146,13 +155,20 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
     apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
+    if graph.plan.shards > 1:
+        return frames_of_edges(tasks, tasks.map("edges", _joined, groups), vertices), count
     return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
-def refuse_unless(true: bool, fact: str) -> None:
-    """Refuse a result that cannot be."""
-    if not true:
-        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
+def _slices(graph: Graph, supports: dict[Any, Any], step: int) -> list[Any]:
+    """Keys above supports of so many edges of a block each: over dense ids, or where these are in shards new ids."""
+    order = None if graph.plan.shards > 1 else graph.prepared.graph.order.whole
+    backend = graph.options.chosen_backend
+    return [
+        graph.tasks.submit("edges", _slice, graph.blocks[place], of_block, order, start, start + step, backend)
+        for place, of_block in supports.items()
+        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
+    ]
 
 
 def _refuse_unless_room(room: int, edges: int) -> None:
@@ -163,71 +179,6 @@ def _refuse_unless_room(room: int, edges: int) -> None:
         )
 
 
-# by vertex
-
-
-def _triangles_by_id(graph: Graph) -> tuple[Any, int]:
-    """Handle of every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
-    sums, count = vertex_supports(graph)
-    numberings = [graph.prepared.layout.numbering(side) for side in sums]
-    return graph.tasks.submit("triangles", _halves, list(sums.values()), numberings, graph.vertices, count), count
-
-
-def _halves(sums: list[Array], numberings: list[Any], vertices: int, count: int) -> Any:
-    twice = np.zeros(vertices, np.int64)
-    for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
-        if isinstance(numbering, tuple):
-            first, stride = numbering
-            there = twice[first::stride][: len(of_side)]
-            there += of_side[: len(there)]
-        else:
-            twice[on_host(numbering)] += of_side
-    found = twice >> 1
-    refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
-    refuse_unless(int(found.sum()) == 3 * count, "the vertices' triangles do not add up to 3 a triangle")
-    return found
-
-
-def _coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
-    degree = on_host(out_degree + in_degree).astype("int64", copy=False)
-    return 2 * on_host(counts) / np.maximum(degree * (degree - 1), 1)
-
-
-def _pairs(out_degree: Array, in_degree: Array) -> int:
-    """Σ d·(d - 1)/2 as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    degree = (out_degree + in_degree).astype("int64", copy=False)
-    high, low, others = degree >> 20, degree & ((1 << 20) - 1), degree - 1
-    return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
-
-
-def _series(graph: Graph, name: str, values: Any) -> pd.Series[Any]:
-    """Bring values of all vertices to the caller, under the caller's ids."""
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
-    series: pd.Series[Any] = tasks.gather([tasks.submit(name, _named, values, order, vertices, name)])[0]
-    return series
-
-
-def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Series[Any]:
-    import pandas as pd
-
-    values = on_host(values)
-    dense = np.empty_like(values)
-    dense[on_host(order)] = values
-    return pd.Series(dense, pd.Index(external(vertices, np.arange(len(values))), name="vertex"), name=name)
-
-
-def _vertex_frame(values: Array, order: Array, vertices: VertexMap) -> pd.DataFrame:
-    return _named(values, order, vertices, "triangles").reset_index()
-
-
-def external(vertices: VertexMap, dense: Array) -> Any:
-    """The caller's ids, as pandas takes them."""
-    import pandas as pd
-
-    found = vertices.external(dense)
-    return found if isinstance(found, np.ndarray) else pd.array(found, dtype="str")
-
-
 # by edge
 
 
@@ -235,11 +186,13 @@ def _added(edges: Array) -> tuple[int, int]:
     return edges.shape[1], int(edges[1].sum())
 
 
-def _slice(block: OrientedCSR, support: Array, order: Array, start: int, stop: int, backend: str) -> Any:
+def _slice(block: OrientedCSR, support: Array, order: Array | None, start: int, stop: int, backend: str) -> Any:
     """The keys of some of a block's edges, the smaller dense id first, above their supports; on the host."""
     xp, stop = get_backend(backend).array, min(stop, block.edges)
     rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
-    u, v = order.take(block.row_ids(rows)), order.take(block.column_ids(block.columns[start:stop]))
+    u, v = block.row_ids(rows), block.column_ids(block.columns[start:stop])
+    if order is not None:
+        u, v = order.take(u), order.take(v)
     keys = pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
     return on_host(xp.stack([keys, support[start:stop].astype("int64")]))
 
@@ -261,19 +214,23 @@ def _summed(slices: list[Array]) -> Array:
     """Each edge once, with the sum of its supports."""
     if len(slices) == 1:
         return slices[0]
-    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    keys, support = _joined(slices)
     place = keys.argsort()
     keys, support = keys[place], support[place]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     return np.stack([keys[first], np.add.reduceat(support, first)]) if len(first) else np.empty((2, 0), np.int64)
 
 
+def _joined(slices: list[Array]) -> Array:
+    return np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+
+
 def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
     import pandas as pd
 
-    keys, support = np.concatenate([np.empty((2, 0), np.int64), *slices], axis=1)
+    keys, support = _joined(slices)
     place = keys.argsort()
-    src, dst = (external(vertices, end) for end in unpack(keys[place], SHIFT))
+    src, dst = (column(vertices.external(end)) for end in unpack(keys[place], SHIFT))
     return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
 
 

@@ -17,9 +17,20 @@ from dasktc.backend import get_backend
 from dasktc.csr import aligned
 from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
+from dasktc.shards import Sharded
 from dasktc.tasks import Fold, Tasks
 
-__all__ = ["Oriented", "inverse", "order_by", "orient", "total", "wedges_of"]
+__all__ = [
+    "Oriented",
+    "add_degrees",
+    "add_sources",
+    "inverse",
+    "order_by",
+    "orient",
+    "oriented",
+    "total",
+    "wedges_of",
+]
 
 Array = Any
 CHUNK = 1 << 22
@@ -33,9 +44,9 @@ class Oriented(NamedTuple):
     ----------
     partitions : list of handles of int64 arrays
         Keys source << shift | target with target < source, in no order.
-    order : handle of array of `Backend.numbers`, shape (V,)
+    order : Sharded, of `Backend.numbers`
         The dense id of each rank.
-    out_degree, in_degree : handles of arrays of `Backend.numbers`, shape (V,)
+    out_degree, in_degree : Sharded, of `Backend.numbers`
         By rank.
     wedges : int
         Σ in(v)·out(v).
@@ -43,9 +54,9 @@ class Oriented(NamedTuple):
     """
 
     partitions: list[Any]
-    order: Any
-    out_degree: Any
-    in_degree: Any
+    order: Sharded
+    out_degree: Sharded
+    in_degree: Sharded
     wedges: int
     edges: int
 
@@ -66,16 +77,17 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     """
     ends, sources = (
         Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
-        for add in (_add_degrees, _add_sources)
+        for add in (add_degrees, add_sources)
     )
     degree = tasks.fold("orient", ends, list(edges.partitions))
     order = tasks.submit("orient", order_by, degree, backend)
     rank = tasks.submit("orient", inverse, order, backend)
-    partitions = tasks.map("orient", _orient, edges.partitions, rank, shift, backend)
+    partitions = tasks.map("orient", oriented, edges.partitions, rank, shift, backend)
     del rank
     outward = tasks.fold("orient", sources, list(partitions))
     inward = tasks.submit("orient", _in_degree, degree, order, outward)
     wedges = tasks.gather([tasks.submit("orient", wedges_of, inward, outward)])[0]
+    order, outward, inward = (Sharded((0, size), [vector]) for vector in (order, outward, inward))
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
 
@@ -122,7 +134,7 @@ def _zeros(size: int, backend: str) -> Array:
     return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
 
 
-def _add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
     """Add the ends of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
@@ -132,7 +144,8 @@ def _add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
     return _add_ends(found, keys, (1 << shift) - 1, 0, backend)
 
 
-def _add_sources(found: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_sources(found: Array, keys: Array, shift: int, backend: str) -> Array:
+    """Add how many edges each vertex is the source of."""
     own = get_backend(backend).edges
     if own is None:
         return _add_ends(found, keys, -1, shift, backend)
@@ -162,7 +175,8 @@ def inverse(order: Array, backend: str) -> Array:
     return rank
 
 
-def _orient(keys: Array, rank: Array, shift: int, backend: str) -> Array:
+def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
+    """Keys over ranks that point from the larger to the smaller rank, in the order of canonical keys."""
     xp, rank, own = get_backend(backend).array, aligned(rank), get_backend(backend).edges
     if own is not None:
         return own.oriented(keys, rank, shift)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.measures import edge_frames, vertex_frame
+from dasktc.measures import edge_frames, vertex_frames
 from dasktc.report import page
 from dasktc.support import refuse_beyond_memory
 from dasktc.write import FRAMES, PAGES, check_target, write_frames, write_page
@@ -78,9 +78,9 @@ class Outputs:
 
     def _write(self, graph: Graph, result: TriangleCount) -> None:
         if self.per_vertex is not None:
-            frame, count = vertex_frame(graph)
+            frames, count = vertex_frames(graph)
             _same(count, result, "vertices")
-            write_frames([frame], self.per_vertex, graph.tasks)
+            write_frames(frames, self.per_vertex, graph.tasks)
         if self.per_edge is not None:
             frames, count = edge_frames(graph)
             _same(count, result, "edges")

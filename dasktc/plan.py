@@ -21,7 +21,6 @@ MAX_TRIPLES = 10**6
 WORTH_TRYING = {"proxy": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
 """Values of n that `proxy` tries where none is given: each costs passes over all edges."""
 
-
 Measure = Callable[[str, int], Sizes]
 """Sizes of the blocks of a planner's grid at n."""
 
@@ -99,6 +98,8 @@ class Plan:
         One a part of `proxy`.
     lean : bool
         Fits with the scratch of a leaner kernel alone.
+    shards, numbering : int and str
+        How vertices are kept while they are numbered and ranked (1: in whole vectors), and why.
     """
 
     partition: str
@@ -118,6 +119,8 @@ class Plan:
     choice: str = ""
     proxies: tuple[Proxies, ...] = ()
     lean: bool = False
+    shards: int = 1
+    numbering: str = ""
 
     @property
     def planner(self) -> Planner:
@@ -147,7 +150,7 @@ class Plan:
             ("for", f"{self.workers:,} at a time, {size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
-            *([("choice", self.choice)] if self.choice else []),
+            *((name, text) for name, text in (("choice", self.choice), ("prepared", self.numbering)) if text),
             *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
 
@@ -265,7 +268,7 @@ def _plan(
         memory=limits.memory,
         workers=limits.workers,
         fits=largest <= limits.memory,
-        why=_why(partition, parts, largest, blocks, limits),
+        why=_why(partition, parts, vertices, largest, blocks, limits),
     )
 
 
@@ -274,13 +277,14 @@ def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
     return -(-tasks_a_worker * workers // triples)
 
 
-def _why(partition: str, parts: int, largest: int, blocks: list[Block], limits: Limits) -> str:
+def _why(partition: str, parts: int, vertices: int, largest: int, blocks: list[Block], limits: Limits) -> str:
     need = f"{partition} at n = {parts} needs {size(largest)} for its largest task"
     budget = f"the {size(limits.memory)} of one worker"
     if largest <= limits.memory:
         return f"{need}, within {budget}"
     named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
-    return f"{need} (blocks {named}), more than {budget}"
+    rows = f", {size(BYTES_PER_ROW * vertices)} of it offsets" if PLANNERS[partition].replicated else ""
+    return f"{need} (blocks {named}{rows}), more than {budget}"
 
 
 def _kept(of: Proxies) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import tasks_a_worker, unusable
+from dasktc.backend import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.budget import within_memory
 from dasktc.choose import choose
 from dasktc.cluster import connect
@@ -25,6 +25,7 @@ from dasktc.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
+from dasktc.vertex_room import VertexRoom
 from dasktc.vertices import MAX_VERTICES
 
 __all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
@@ -160,7 +161,12 @@ def plan_size(
         limits,
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
-    return with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
+    plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
+    room, order = room_within(given) if given and on_disk else None, chosen.chosen_reorder
+    kept = VertexRoom(room, limits.workers, how=order, on_device=backend in ON_DEVICE)
+    if not kept.possible(vertices):
+        plan = replace(plan, fits=False, why=kept.why(vertices))
+    return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
 
 
 def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:

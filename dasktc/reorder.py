@@ -21,9 +21,10 @@ from dasktc.backend import get_backend
 from dasktc.csr import aligned
 from dasktc.keys import pack, transform, unpack
 from dasktc.orient import Oriented, inverse, order_by, total
+from dasktc.shards import Sharded
 from dasktc.tasks import Tasks, tree
 
-__all__ = ["REORDERS", "reorder"]
+__all__ = ["REORDERS", "band_of", "collective_degree", "first_visit", "relabel", "reorder"]
 
 Array = Any
 LARGE_DEGREE = 100
@@ -51,29 +52,30 @@ def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -
         return graph
     chosen = REORDERS[how](tasks, graph, shift, backend)
     place = tasks.submit("reorder", inverse, chosen, backend)
-    partitions = tasks.map("reorder", _relabel, graph.partitions, place, shift, backend)
+    partitions = tasks.map("reorder", relabel, graph.partitions, place, shift, backend)
     order, outward, inward = (
-        tasks.submit("reorder", _take, vector, chosen) for vector in (graph.order, graph.out_degree, graph.in_degree)
+        Sharded(vector.starts, [tasks.submit("reorder", _take, vector.whole, chosen)])
+        for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
 def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    return tasks.submit("reorder", inverse, graph.order, backend)
+    return tasks.submit("reorder", inverse, graph.order.whole, backend)
 
 
 def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    return tasks.submit("reorder", order_by, graph.in_degree, backend)
+    return tasks.submit("reorder", order_by, graph.in_degree.whole, backend)
 
 
 def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    out = graph.out_degree
-    sums = tasks.map("reorder", _collective_degree, list(graph.partitions), out, shift, backend)
+    out = graph.out_degree.whole
+    sums = tasks.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
     visited = tasks.submit("reorder", order_by, tree(tasks, "reorder", total, sums), backend)
     visit = tasks.submit("reorder", inverse, visited, backend)
-    firsts = tasks.map("reorder", _first_visit, list(graph.partitions), visit, shift, backend)
+    firsts = tasks.map("reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
     first = tree(tasks, "reorder", partial(_least, backend=backend), firsts)
-    return tasks.submit("reorder", _banded, out, first, graph.order, backend)
+    return tasks.submit("reorder", _banded, out, first, graph.order.whole, backend)
 
 
 REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
@@ -83,7 +85,7 @@ REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
 }
 
 
-def _collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
+def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
     """Σ out-degree over N(u), by u."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
     sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy adds by place to unsigned numbers only
@@ -93,10 +95,10 @@ def _collective_degree(keys: Array, out_degree: Array, shift: int, backend: str)
     return sums.view("int64")
 
 
-def _first_visit(keys: Array, visit: Array, shift: int, backend: str) -> Array:
-    """The earliest visit among the vertices that point to v; V where none does."""
+def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: str) -> Array:
+    """The earliest visit among the vertices that point to v; `size`, V, where none does."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    first = xp.full(len(visit), len(visit), dtype="int32")
+    first = xp.full(len(visit), size, dtype="int32")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], shift)
         xp.minimum.at(first, target, visit.take(source))
@@ -114,13 +116,19 @@ def _least(vectors: list[Array], backend: str) -> Array:
 def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Array:
     """Ranks sorted by (band, first visit, dense id), as two stable integer sorts."""
     size = len(out_degree)
-    band = 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
+    band = band_of(out_degree)
     by_id = inverse(order, backend).astype("int64")
     weight = (3 * (size + 1) - 1) - (band * (size + 1) + first).take(by_id)
     return by_id.take(order_by(weight, backend))
 
 
-def _relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
+def band_of(out_degree: Array) -> Array:
+    """0 above 100, 1 from 2 to 100, 2 below."""
+    return 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
+
+
+def relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
+    """Keys over new ids, in the order of the old ones."""
     place = aligned(place)
 
     def relabelled(chunk: Array) -> Array:

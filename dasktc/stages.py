@@ -9,6 +9,7 @@ from typing import Any
 
 from dasktc.backend import LEAN, kernels, tasks_a_worker, unusable
 from dasktc.blocks import build_blocks, lay_out, measure
+from dasktc.by_shard import orient_by_shard, reorder_by_shard
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
 from dasktc.dealing import builders
@@ -18,14 +19,15 @@ from dasktc.keys import shift_of
 from dasktc.layout import Layout, Shape
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import Limits, Plan, make_plan, size
+from dasktc.plan import Limits, Plan, make_plan
 from dasktc.plan_bytes import Sizes
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
 from dasktc.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.sources import Ids, Source
+from dasktc.sources import Source
 from dasktc.tasks import Tasks
-from dasktc.vertices import vertex_map
+from dasktc.vertex_room import room_on
+from dasktc.vertices import SplitIds, vertex_map
 
 __all__ = [
     "Prepared",
@@ -37,10 +39,6 @@ __all__ = [
     "silent",
 ]
 
-ID_BYTES = {"int": 42, "text": 200}
-"""Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
-RANK_BYTES = {"degree": 40, "collective": 80}
-"""Bytes that ranking takes for a vertex: five vectors of 64 bits, or ten."""
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how many of its steps are done, and how many there are."""
 
@@ -63,7 +61,8 @@ class Prepared:
         Of the plan's blocks.
     wedges : int
         What the counting tasks have to handle.
-    vertices : handle of VertexMap
+    vertices : handle of VertexMap, or Sharded
+        The caller's ids.
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
@@ -147,31 +146,28 @@ def prepare_edges(
     ended = time.perf_counter()
     # 2. Unique undirected edges over dense ids.
     progress("canonical", 0, 1)
-    vertices = vertex_map(tasks, frames, source.ids, backend)
-    size = tasks.gather([tasks.submit("vertices", _size, vertices)])[0]
-    _refuse_too_many(size, source.ids, options.chosen_reorder, tasks)
+    room = room_on(tasks, options, source.ids)
+    vertices = vertex_map(tasks, frames, source.ids, backend, room.shards)
+    size = _size(tasks, vertices)
+    room.check(size, options.partition)
     edges = canonical(tasks, frames, rows - loops, vertices, size, backend)
     # 3. From low degree to high degree.
     progress("orient", 0, 1)
-    shift = shift_of(size)
-    graph = orient(tasks, edges, size, shift, backend)
+    shift, shards = shift_of(size), room.shards(size)
+    if shards == 1:
+        graph = orient(tasks, edges, size, shift, backend)
+    else:
+        graph = orient_by_shard(tasks, edges, size, shift, shards, backend)
     # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
     options, why = choose(options, look(tasks, graph, backend))
     how = options.chosen_reorder
-    graph = reorder(tasks, graph, how, shift, backend)
+    graph = (reorder if shards == 1 else reorder_by_shard)(tasks, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
     layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
-    limits = limits or Limits(
-        workers=tasks.workers,
-        memory=tasks.memory(bytes_of(options.memory), backend),
-        partition=options.partition,
-        parts=options.parts,
-        splits=options.splits,
-        tasks_a_worker=tasks_a_worker(backend),
-    )
+    limits = limits or _limits(tasks, options)
 
     def sizes(partition: str, parts: int) -> Sizes:
         shape = Shape(size, shift, how == "degree")
@@ -183,6 +179,7 @@ def prepare_edges(
     beside = scratch_of(options, edges.edges, None if planned_for else tasks.room, planned_for)
     lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
     plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
+    plan = replace(plan, shards=shards, numbering=room.why(size))
     if plan.lean and planned_for in (None, backend):
         options = replace(options, kernel=LEAN[backend])
     layout, found = layouts[plan.partition, plan.parts]
@@ -190,8 +187,20 @@ def prepare_edges(
     if isinstance(layout, Parted):
         plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    named = replace(source, parts=())
+    named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
     return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, named, options, seconds)
+
+
+def _limits(tasks: Tasks, options: Options) -> Limits:
+    backend = options.chosen_backend
+    return Limits(
+        workers=tasks.workers,
+        memory=tasks.memory(bytes_of(options.memory), backend),
+        partition=options.partition,
+        parts=options.parts,
+        splits=options.splits,
+        tasks_a_worker=tasks_a_worker(backend),
+    )
 
 
 def _lay_out(
@@ -206,18 +215,15 @@ def _lay_out(
     return layout, measure(tasks, graph, layout, backend)
 
 
-def _size(vertices: Any) -> int:
+def _size(tasks: Tasks, vertices: Any) -> int:
+    """Number of vertices."""
+    if isinstance(vertices, SplitIds):
+        return vertices.ids.size
+    return int(tasks.gather([tasks.submit("vertices", _size_of, vertices)])[0])
+
+
+def _size_of(vertices: Any) -> int:
     return int(vertices.size)
-
-
-def _refuse_too_many(vertices: int, ids: Ids, how: str, tasks: Tasks) -> None:
-    need = vertices * max(ID_BYTES[ids], RANK_BYTES.get(how, RANK_BYTES["degree"]))
-    if tasks.room is not None and need > tasks.room:
-        raise InputError(
-            f"{vertices:,} vertices take {size(need)} while they are numbered and ranked, more than the "
-            f"{size(tasks.room)} that one stage may take: edges go out of core, vertices do not; give --memory "
-            f"{size(1.4 * need)}"
-        )
 
 
 def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
@@ -232,6 +238,7 @@ def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
     scratch = scratch_of(options, plan.edges, tasks.room)
     found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
+    found = replace(found, shards=plan.shards, numbering=plan.numbering)
     if not found.fits:
         raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
     return replace(found, proxies=plan.proxies, choice=choose(options, None)[1])

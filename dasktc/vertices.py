@@ -1,134 +1,56 @@
 """Dense vertex ids: 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
 
 Partitions say which ids they hold, the parts of that answer are combined in a tree, and the map
-that comes out (of size V, or of the ids' range) is looked up by every worker that relabels.
+that comes out (of size V, or of the ids' range) is looked up by every worker that relabels. Where a map does not fit,
+the ids stay in shards (module `shards`), and each partition hears the numbers of its own ids alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dasktc.backend import get_backend
-from dasktc.csr import on_host
 from dasktc.errors import InputError
+from dasktc.keys import ranked
+from dasktc.numbering import Kind, integers, numbered, unite
+from dasktc.shards import Sharded, zipped
 from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
+from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
 
-__all__ = ["MAX_VERTICES", "VertexMap", "check_size", "vertex_map"]
+__all__ = ["MAX_VERTICES", "SplitIds", "check_size", "vertex_map"]
 
 Array = Any
 Frame = Any
 MAX_VERTICES = 2**31 - 1
 """Columns are int32 and an edge is one int64 key of two dense ids."""
+CHUNK = 1 << 13
 TABLE_BYTES = 21
 """Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
 
-class VertexMap(Protocol):
-    """A map between the caller's ids and dense ids."""
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        ...
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids of a frame's column, each of which was observed when the map was made."""
-        ...
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids of dense ids in NumPy: int64 in NumPy, or text in Arrow, on the host."""
-        ...
-
-
-@dataclass(frozen=True)
-class TableMap:
-    """Integer ids in a narrow range: a table looked up at id - low.
+class SplitIds(NamedTuple):
+    """The vertices of a graph whose ids are in shards, and its edges.
 
     Attributes
     ----------
-    low : int
-        The smallest id.
-    table : array of int32
-        Dense id at id - low; entries of ids that do not occur are never read.
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
+    ids : Sharded
+        The caller's ids by dense id.
+    edges : list of handles of arrays of int32, shape (2, rows)
+        The frames: both ends' places among the ids that a frame holds, ascending.
+    numbers : list of lists of handles of arrays of int32
+        The dense ids of these, a shard's after another's.
     """
 
-    low: int
-    table: Array
-    ids: Array
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32, by lookup."""
-        return self.table.take(_offsets(ids, self.low))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
-
-
-@dataclass(frozen=True)
-class SortedMap:
-    """Integer ids anywhere in int64: looked up as the backend can.
-
-    Attributes
-    ----------
-    ids : array of int64, shape (V,)
-        The caller's ids, ascending.
-    backend : str
-    """
-
-    ids: Array
-    backend: str
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int64."""
-        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, int64."""
-        return on_host(self.ids).take(dense)
-
-
-@dataclass(frozen=True)
-class TextMap:
-    """String ids, looked up as the backend can.
-
-    Attributes
-    ----------
-    ids : column of the backend's text ids, shape (V,)
-        The caller's ids, ascending.
-    backend : str
-    """
-
-    ids: Any
-    backend: str
-
-    @property
-    def size(self) -> int:
-        """Number of vertices."""
-        return len(self.ids)
-
-    def dense(self, ids: Any) -> Array:
-        """Dense ids, int32 or int64."""
-        return get_backend(self.backend).text.dense(self.ids, ids)
-
-    def external(self, dense: Any) -> Any:
-        """The caller's ids, as an Arrow array."""
-        return get_backend(self.backend).text.arrow(self.ids).take(dense)
+    ids: Sharded
+    edges: list[Any]
+    numbers: list[list[Any]]
 
 
 class _Range(NamedTuple):
@@ -137,7 +59,11 @@ class _Range(NamedTuple):
     rows: int
 
 
-def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
+def _one(vertices: int) -> int:
+    return 1
+
+
+def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: Callable[[int], int] = _one) -> Any:
     """Build the map of all ids that occur in the frames.
 
     Parameters
@@ -146,26 +72,69 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str) -> Any:
     frames : list of handles of edge frames as `edges.read` gives them; at least one
     ids : {"int", "text"}
     backend : str
+    shards : callable (vertices) -> int
+        How many shards so many vertices are kept in; 1: a map.
 
     Returns
     -------
-    handle of VertexMap
+    handle of VertexMap, or SplitIds
     """
-    if ids == "text":
-        texts = tasks.map("vertices", _text_ids, list(frames), backend)
-        found = tree(tasks, "vertices", partial(_unite_text, backend=backend), texts)
-        return tasks.submit("vertices", _text_map, found, backend)
-    ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
-    low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-    width, most = high - low + 1, 4 * sum(r.rows for r in ranges) + 65_536
-    if tasks.room is not None:
-        most = min(most, tasks.room // TABLE_BYTES)
-    if width <= most:
-        mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
-        return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
-    found = tasks.map("vertices", _integer_ids, list(frames), backend)
-    merge = partial(_unite, backend=backend)
-    return tasks.submit("vertices", _sorted_map, tree(tasks, "vertices", merge, found), backend)
+    if ids == "int":
+        ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
+        low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
+        width, rows = high - low + 1, sum(r.rows for r in ranges)
+        split, most = shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
+        if tasks.room is not None:
+            most = min(most, tasks.room // TABLE_BYTES)
+        if split:
+            return _split(
+                tasks, tasks.map("vertices", _places, list(frames), low, width, backend), ids, backend, shards
+            )
+        if width <= most:
+            return _table(tasks, frames, low, width, backend)
+    found = tasks.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+    if ids == "text" and shards(sum(tasks.gather(tasks.map("vertices", len, list(found))))) > 1:
+        given = zipped(list(frames), found)
+        return _split(tasks, tasks.map("vertices", _text_places, given, backend), ids, backend, shards)
+    merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
+    return tasks.submit("vertices", made, tree(tasks, "vertices", partial(merge, backend=backend), found), backend)
+
+
+def _table(tasks: Tasks, frames: list[Any], low: int, width: int, backend: str) -> Any:
+    mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
+    return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
+
+
+def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
+    """Number ids by shard; a map after all where there are fewer vertices than it might have been.
+
+    `found` has for each frame its own ids, ascending, and the places of both ends among them.
+    """
+    own, edges = tasks.pieces("vertices", found, 2)
+    distinct, numbers = numbered(tasks, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend))
+    check_size(distinct.size)
+    if shards(distinct.size) > 1:
+        return SplitIds(distinct, edges, numbers)
+    return tasks.submit("vertices", map_of, list(distinct.parts), ids, backend)
+
+
+def _places(frame: Frame, low: int, width: int, backend: str) -> list[Array]:
+    xp = get_backend(backend).array
+    ends = xp.concatenate([frame[name].values.astype("int64", copy=False) for name in ("src", "dst")])
+    if width < 2**63:
+        ends -= low
+        ids, places = ranked(ends, max(1, width), backend)
+        ids += low
+    else:
+        ids, places = xp.unique(ends, return_inverse=True)
+    return [ids, places.astype("int32", copy=False).reshape(2, -1)]
+
+
+def _text_places(given: list[Any], backend: str) -> list[Any]:
+    frame, ids = given
+    known = map_of([_ascending(ids, backend)], "text", backend)
+    places = [known.dense(frame[name]).astype("int32", copy=False) for name in ("src", "dst")]
+    return [known.ids, get_backend(backend).array.stack(places)]
 
 
 def _range(frame: Frame, backend: str) -> _Range:
@@ -176,10 +145,6 @@ def _range(frame: Frame, backend: str) -> _Range:
         return _Range(0, -1, 0)
     ends = [frame[name].values for name in ("src", "dst")]
     return _Range(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
-
-
-def _offsets(ids: Any, low: int) -> Array:
-    return ids.values if low == 0 else ids.values.astype("int64") - low
 
 
 def _marks(width: int, backend: str) -> Array:
@@ -194,8 +159,8 @@ def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
     if own is not None:
         own.mark(present, frame[0], frame[1], low)
         return present
-    present[_offsets(frame["src"], low)] = True
-    present[_offsets(frame["dst"], low)] = True
+    present[offsets(frame["src"], low)] = True
+    present[offsets(frame["dst"], low)] = True
     return present
 
 
@@ -223,7 +188,7 @@ def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
 def _integer_ids(frame: Frame, backend: str) -> Array:
     distinct = get_backend(backend).distinct
     ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
-    return _unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
+    return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
@@ -232,24 +197,48 @@ def _proper(src: Array, dst: Array) -> list[Array]:
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
 
-def _unite(found: list[Array], backend: str) -> Array:
-    """Merge ascending distinct ids; on the host in place, where a hash table of all would take twice as much."""
-    xp = get_backend(backend).array
-    values = xp.concatenate(found)
-    if backend != "cpu":
-        return get_backend(backend).distinct(values)
-    values.sort(kind="stable")
-    new = xp.ones(len(values), dtype=bool)
-    xp.not_equal(values[1:], values[:-1], out=new[1:])
-    return values[new]
-
-
 def _text_ids(frame: Frame, backend: str) -> Any:
     return _unite_text([frame["src"], frame["dst"]], backend)
 
 
 def _unite_text(found: list[Any], backend: str) -> Any:
     return get_backend(backend).text.unite(found)
+
+
+def texts(backend: str) -> Kind:
+    """Columns of text ids."""
+    return Kind(_cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text)
+
+
+def _ascending(ids: Any, backend: str) -> Any:
+    return get_backend(backend).text.ascending(ids)
+
+
+def _ascending_union(found: list[Any], backend: str) -> Any:
+    return _ascending(_unite_text(found, backend), backend)
+
+
+def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
+    """Cut ascending ids; pieces have memory of their own, for a slice in Arrow travels with all it is cut from."""
+    import pyarrow as pa
+
+    cuts = [bisect_left(range(len(ids)), start, key=lambda place: ids[place].as_py()) for start in starts]
+    return [pa.concat_arrays([ids[begin:end]]) for begin, end in pairwise([0, *cuts, len(ids)])]
+
+
+def _find_text(values: Any, among: Any, backend: str) -> Array:
+    return get_backend(backend).text.dense(among, values)
+
+
+def _hash_text(ids: Any) -> Array:
+    """Hashes below 2^63: of the bytes, a chunk of ids at a time, for each is a Python object meanwhile."""
+    import pandas as pd
+
+    found = np.empty(len(ids), dtype="uint64")
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK].to_numpy(zero_copy_only=False)
+        found[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
+    return found >> np.uint64(1)
 
 
 def _text_map(ids: Any, backend: str) -> TextMap:

@@ -99,7 +99,7 @@ def prepared(edges: list[Edge], parts: int = 1, **options: Any) -> Prepared:
 
 def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:
     """The dense id of each new id, and the oriented edges over dense ids."""
-    order = found.graph.order
+    order = found.graph.order.whole
     pairs = set()
     for keys in found.graph.partitions:
         source, target = unpack(keys, found.layout.shift)

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc import lists, measures
+from dasktc import by_vertex, lists, measures
 from dasktc.backend import visit
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
@@ -167,19 +167,19 @@ def test_lost_edges_are_an_error():
 
 def test_sums_that_cannot_be_are_errors():
     even, odd = np.array([2, 2, 2]), np.array([1, 3, 2])
-    assert measures._halves([even], [(0, 1)], 3, 1).tolist() == [1, 1, 1]
+    assert by_vertex.halves([even], [(0, 1)], 3, 1).tolist() == [1, 1, 1]
     with pytest.raises(CountError, match="odd"):
-        measures._halves([odd], [(0, 1)], 3, 1)
+        by_vertex.halves([odd], [(0, 1)], 3, 1)
     with pytest.raises(CountError, match="add up"):
-        measures._halves([even], [(0, 1)], 3, 2)
+        by_vertex.halves([even], [(0, 1)], 3, 2)
 
 
 def test_pairs_pass_64_bits():
     degree = np.array([2**31 - 1, 2**31 - 2, 2, 1, 0] * 4)
     expected = sum(int(d) * (int(d) - 1) // 2 for d in degree)
-    assert measures._pairs(degree, np.zeros_like(degree)) == expected
+    assert by_vertex.pairs_of(degree, np.zeros_like(degree)) == expected
     many = np.full(100, 2**31 - 1)
-    assert measures._pairs(many, 0 * many) == 100 * (2**31 - 1) * (2**31 - 2) // 2 > 2**63
+    assert by_vertex.pairs_of(many, 0 * many) == 100 * (2**31 - 1) * (2**31 - 2) // 2 > 2**63
 
 
 def test_roles_of_one_block_share_their_support():

@@ -305,11 +305,6 @@ def test_what_must_be_whole_is_refused_with_figures(kronecker, tmp_path, partiti
     assert os.listdir(tmp_path) == []
 
 
-def test_vertices_that_do_not_fit_are_refused_with_figures(kronecker, tmp_path):
-    with pytest.raises(InputError, match=r"174,274 vertices take 13.9 MB .* more than the 11.9 MB .* --memory 19.5 MB"):
-        dasktc.triangle_count(kronecker[0], memory="20MB", reorder="collective", work_dir=tmp_path)
-
-
 def test_metis_is_refused_with_figures(kronecker):
     pytest.importorskip("pymetis")
     with pytest.raises(InputError, match=r"--assign metis takes 457 MB, more than the 23.9 MB .* --assign random"):

@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("option", "function"), [("per_vertex", "vertex_frame"), ("per_edge", "edge_frames")])
+@pytest.mark.parametrize(("option", "function"), [("per_vertex", "vertex_frames"), ("per_edge", "edge_frames")])
 def test_another_number_than_the_count_is_refused(tmp_path, option, function):
     honest = getattr(measures, function)
 

@@ -34,7 +34,7 @@ from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.csr import BlockTask
 from dasktc.errors import InputError
-from dasktc.layout import Axis, Layout, Shape
+from dasktc.layout import Axis
 from dasktc.options import Options, bytes_of
 from dasktc.plan import Limits, make_plan, size
 from dasktc.plan_bytes import Sizes
@@ -109,7 +109,7 @@ def test_each_task_handles_its_own_wedges(partition, reorder):
     """By triple and split, against a walk over all wedges of its blocks; together each triangle is met once."""
     edges = skewed_edges(60, 300, 1)
     graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
-    slow, order = orientation(edges), graph.prepared.graph.order
+    slow, order = orientation(edges), graph.prepared.graph.order.whole
     expected, met = {}, Counter()
     for job in jobs(graph.plan, "hub", "cpu"):
         task = task_of(job, *(graph.blocks[p] for p in job.triple.places))
@@ -293,7 +293,7 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     """Whatever the number of slabs that a block is built in: rows, columns, ascending, by place."""
 
     found = prepare_edges(Direct(), source_of(edges, parts=2), Options(reorder=reorder))
-    order, slow = found.graph.order, orientation(edges)
+    order, slow = found.graph.order.whole, orientation(edges)
     layout = lay_out(Direct(), found.graph, "hash2d", parts, found.layout.graph, "cpu")
     grid = measure(Direct(), found.graph, layout, "cpu").edges
     with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
@@ -311,14 +311,20 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     assert set(pairs) == slow.edges
 
 
+def test_a_whole_graph_says_what_its_vertices_take():
+    plan = plan_size(10**9, 10**9, partition="whole", memory="8GB")
+    assert not plan.fits
+    assert plan.why.startswith("whole at n = 1 needs 1")
+    assert "P[0][0], 8 GB of it offsets), more than the 8 GB" in plan.why
+
+
 def test_one_slab_a_worker_has_about_equally_many_edges():
     """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
-    from dasktc.blocks import _slab_rows
+    from dasktc.blocks import _cuts
 
     found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
-    out = found.graph.out_degree
-    axis = Axis(len(out), 1)
-    starts = [*_slab_rows(out, Layout(axis, (axis,), Shape(len(out), 12, True)), 4, "cpu")[0], len(out)]
+    out = found.graph.out_degree.whole
+    starts = [*_cuts(Direct(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4, "cpu")[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 

@@ -46,7 +46,7 @@ def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder):
     graph = dasktc.prepare(
         source_of(edges, parts=2), partition="proxy", parts=parts, assign=how, seed=seed, reorder=reorder
     )
-    slow, order, layout = orientation(edges), graph.prepared.graph.order, graph.prepared.layout
+    slow, order, layout = orientation(edges), graph.prepared.graph.order.whole, graph.prepared.layout
     for part in range(parts):
         local = {int(order[v]) for v in np.flatnonzero(layout.own == part)}
         (vertices_induced, edges_induced), vertices, kept = transformed(slow.out, local)
@@ -169,7 +169,7 @@ def test_ranges_have_about_equally_many_edges(reorder):
     source = source_of(random_edges(3_000, 30_000, 2))
     found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder).prepared
     rows, columns = found.layout.rows, found.layout.families[1]
-    for axis, degree in ((rows, found.graph.out_degree), (columns, found.graph.in_degree)):
+    for axis, degree in ((rows, found.graph.out_degree.whole), (columns, found.graph.in_degree.whole)):
         edges = [int(axis.share(degree, part).sum()) for part in range(5)]
         assert sum(edges) == found.plan.edges
         assert max(edges) - min(edges) <= 2 * int(degree.max())

@@ -1,0 +1,211 @@
+"""Orientation and reordering where no process holds a vector of all vertices: the ids and blocks are the same.
+
+A partition of edges is a small graph: its own vertices, ascending, and its edges by their places there. On that graph
+the stage functions of modules `orient` and `reorder` run as they are, with vectors as long as the list of its
+vertices. Entries of these vectors come from shards (`shards.taken`), and what is counted goes back to them
+(`shards.added`). The ranks are one sort across the shards (`numbering.places`) by degree and id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dasktc.backend import get_backend
+from dasktc.edges import Canonical
+from dasktc.errors import InputError
+from dasktc.keys import pack, ranked, unpack
+from dasktc.numbering import places
+from dasktc.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
+from dasktc.reorder import band_of, collective_degree, first_visit, relabel
+from dasktc.shards import Sharded, added, even, moved, taken, zipped
+from dasktc.tasks import Tasks
+
+__all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
+
+Array = Any
+
+
+def orient_by_shard(tasks: Tasks, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
+    """Do what `orient` does, with vectors in shards.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    edges : Canonical
+        Its partitions are emptied.
+    size : int
+        Number of vertices.
+    shift : int
+        Bits an id takes in a key.
+    shards : int
+    backend : str
+    """
+    starts = even(size, shards)
+    found = tasks.map("orient", _with_degrees, edges.partitions, shift, backend)
+    ids, local, degrees = tasks.pieces("orient", found, 3)
+    degree = added(tasks, "orient", ids, degrees, starts, backend)
+    degrees.clear()
+    ascending, rank, top = _by_weight(tasks, "orient", degree, backend)
+    del degree
+    ranks = taken(tasks, "orient", rank, ids)
+    del rank
+    found = tasks.map("orient", _oriented, zipped(local, ranks), shift, backend)
+    partitions, ids, sources = tasks.pieces("orient", found, 3)
+    outward = added(tasks, "orient", ids, sources, ascending.starts, backend)
+    bits = _bits(size)
+    pairs = zipped(list(ascending.parts), list(outward.parts))
+    inward = Sharded(ascending.starts, tasks.map("orient", _in_degree, pairs, top, bits))
+    order = Sharded(ascending.starts, tasks.map("orient", _tie, ascending.parts, bits))
+    pairs = zipped(list(inward.parts), list(outward.parts))
+    wedges = sum(tasks.gather([tasks.submit("orient", wedges_of, *pair) for pair in pairs]))
+    return Oriented(partitions, order, outward, inward, wedges, edges.edges)
+
+
+def reorder_by_shard(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
+    """Do what `reorder` does, with vectors in shards; parameters are those of `reorder`."""
+    if how == "degree":
+        return graph
+    place = PLACES[how](tasks, graph, shift, backend)
+    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, graph.partitions, shift, backend), 2)
+    found = taken(tasks, "reorder", place, ids)
+    partitions = tasks.map("reorder", _relabelled, zipped(local, found), shift, backend)
+    order, outward, inward = (
+        moved(tasks, "reorder", vector, place, backend) for vector in (graph.order, graph.out_degree, graph.in_degree)
+    )
+    return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
+
+
+# a partition as a small graph
+
+
+def localised(keys: Array, shift: int, backend: str) -> list[Array]:
+    """The vertices of some edges, ascending, and the edges by their places there."""
+    ends = get_backend(backend).array.concatenate(unpack(keys, shift))
+    ids, places = ranked(ends, 1 << shift, backend)
+    return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
+
+
+def _with_degrees(keys: Array, shift: int, backend: str) -> list[Array]:
+    ids, local = localised(keys, shift, backend)
+    return [ids, local, add_degrees(_none(ids, backend), local, shift, backend).astype("int32")]
+
+
+def _none(ids: Array, backend: str) -> Array:
+    return get_backend(backend).array.zeros(len(ids), dtype=get_backend(backend).numbers)
+
+
+def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
+    """The oriented keys, the ranks in them, ascending, and how many edges each is the source of."""
+    local, found = given
+    rank = get_backend(backend).array.concatenate(found)
+    order = rank.argsort()
+    by_rank = oriented(local, inverse(order, backend), shift, backend)
+    sources = add_sources(_none(rank, backend), by_rank, shift, backend)
+    ranks = rank.take(order)
+    return [relabel(by_rank, ranks, shift, backend), ranks, sources.astype("int32")]
+
+
+def _relabelled(given: list[Any], shift: int, backend: str) -> Array:
+    local, found = given
+    return relabel(local, get_backend(backend).array.concatenate(found), shift, backend)
+
+
+# orders
+
+
+def _bits(size: int) -> int:
+    return max(1, (size - 1).bit_length())
+
+
+def _by_weight(tasks: Tasks, stage: str, weight: Sharded, backend: str) -> tuple[Sharded, Sharded, int]:
+    """Sort vertices by descending weight, ties by ascending id.
+
+    Returns
+    -------
+    ascending : Sharded
+        `(top - weight) << bits | id`, in the order of the vertices.
+    place : Sharded
+        Of each vertex in the order.
+    top : int
+        The largest weight.
+    """
+    top, bits = max(tasks.gather(weight.map(tasks, stage, _largest)), default=0), _bits(weight.size)
+    _refuse_beyond(top + 1, bits)
+    keys = Sharded(weight.starts, weight.map(tasks, stage, _weight_keys, top, bits, backend))
+    return *places(tasks, stage, keys, backend), top
+
+
+def _refuse_beyond(weights: int, bits: int) -> None:
+    if weights << bits > 2**63 - 1:
+        raise InputError(
+            f"{weights:,} weights of {1 << bits:,} vertices do not fit 64 bits together: vertices in shards are sorted "
+            "as such numbers; give more --memory, so that they need no shards, or --reorder degree"
+        )
+
+
+def _largest(weight: Array, first: int) -> int:
+    return int(weight.max()) if len(weight) else 0
+
+
+def _weight_keys(weight: Array, first: int, top: int, bits: int, backend: str) -> Array:
+    keys = (top - weight) << bits
+    keys |= get_backend(backend).array.arange(first, first + len(weight), dtype="int64")
+    return keys
+
+
+def _tie(keys: Array, bits: int) -> Array:
+    return keys & ((1 << bits) - 1)
+
+
+def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
+    """The degrees that vertices were sorted by, less the out-degrees."""
+    keys, outward = pair
+    return top - (keys >> bits) - outward
+
+
+def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
+    return graph.order
+
+
+def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
+    return _by_weight(tasks, "reorder", graph.in_degree, backend)[1]
+
+
+def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
+    size, starts = graph.order.size, graph.order.starts
+    bits, bands = _bits(size), 3 * (size + 1)
+    _refuse_beyond(bands, bits)
+    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, list(graph.partitions), shift, backend), 2)
+    found = zipped(list(local), taken(tasks, "reorder", graph.out_degree, ids))
+    sums = tasks.map("reorder", _collective_degree, found, shift, backend)
+    _, visit, _ = _by_weight(tasks, "reorder", added(tasks, "reorder", ids, sums, starts, backend), backend)
+    found = zipped(local, taken(tasks, "reorder", visit, ids))
+    firsts = tasks.map("reorder", _first_visit, found, size, shift, backend)
+    first = added(tasks, "reorder", ids, firsts, starts, backend, ("minimum", size))
+    given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
+    keys = Sharded(starts, tasks.map("reorder", _band_keys, given, size, bits))
+    return places(tasks, "reorder", keys, backend)[1]
+
+
+PLACES: dict[str, Callable[[Tasks, Oriented, int, str], Sharded]] = {
+    "collective": _by_collective_degree,
+    "indegree": _by_indegree,
+    "none": _by_dense_id,
+}
+"""The new id of each rank."""
+
+
+def _collective_degree(given: list[Any], shift: int, backend: str) -> Array:
+    local, found = given
+    return collective_degree(local, get_backend(backend).array.concatenate(found), shift, backend)
+
+
+def _first_visit(given: list[Any], size: int, shift: int, backend: str) -> Array:
+    local, found = given
+    return first_visit(local, get_backend(backend).array.concatenate(found), size, shift, backend)
+
+
+def _band_keys(given: list[Array], size: int, bits: int) -> Array:
+    out_degree, first, dense = given
+    return (band_of(out_degree) * (size + 1) + first) << bits | dense

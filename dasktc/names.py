@@ -1,0 +1,188 @@
+"""Results under the caller's ids where vertices are in shards: what a partition names, it asks of the shards.
+
+Triangles of vertices go to the shards of the caller's ids, and each is a frame. Edges and lists keep their own
+vertices beside them, ascending, and hear these vertices' dense ids, and then the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.by_shard import localised
+from dasktc.csr import on_host
+from dasktc.keys import pack, unpack
+from dasktc.shards import Sharded, moved, taken, zipped
+from dasktc.tasks import Tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["column", "edges_by_dense_id", "frames_of_edges", "frames_of_vertices", "list_frame", "shares_of"]
+
+Array = Any
+SHIFT = 32
+"""Bits that an id takes in an edge's key here."""
+
+
+def column(ids: Any) -> Any:
+    """The caller's ids, as pandas takes them."""
+    import pandas as pd
+
+    return ids if isinstance(ids, np.ndarray) else pd.array(ids, dtype="str")
+
+
+# by vertex
+
+
+def shares_of(
+    tasks: Tasks, sides: list[Any], numberings: list[tuple[int, int]], starts: tuple[int, ...]
+) -> list[tuple[list[Any], list[tuple[int, int]]]]:
+    """What the shards hold of vectors that are over every so-many-th vertex.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    sides : list of handles of arrays
+    numberings : list of (int, int)
+        First id and stride of each.
+    starts : tuple of int
+        Of the shards.
+
+    Returns
+    -------
+    list of (list of handles, list of (int, int))
+        For each shard the parts of the vectors, and the first place and stride of each there.
+    """
+    found = []
+    for first, end in pairwise(starts):
+        cuts = [(max(0, -((id - first) // stride)), max(0, -((id - end) // stride))) for id, stride in numberings]
+        parts = [tasks.submit("triangles", _share, side, *cut) for side, cut in zip(sides, cuts, strict=True)]
+        there = [(id + a * stride - first, stride) for (id, stride), (a, _) in zip(numberings, cuts, strict=True)]
+        found.append((parts, there))
+    return found
+
+
+def _share(vector: Array, start: int, stop: int) -> Array:
+    return on_host(vector[start:stop])
+
+
+def frames_of_vertices(
+    tasks: Tasks, vectors: list[Sharded], order: Sharded, ids: Sharded, name: str, value: Callable[..., Array]
+) -> list[Any]:
+    """Frames of values that are computed from vectors, in the shards of the caller's ids.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    vectors : list of Sharded
+        Of integers, in the shards of `order`.
+    order : Sharded
+        The dense id of each entry.
+    ids : Sharded
+        The caller's ids.
+    name : str
+    value : callable (*arrays) -> array
+
+    Returns
+    -------
+    list of handles of DataFrame
+        Columns "vertex" and `name`.
+    """
+    found = [moved(tasks, name, vector, order, "cpu", ids.starts) for vector in vectors]
+    parts = zip(ids.parts, *(vector.parts for vector in found), strict=True)
+    return [tasks.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
+
+
+def _vertices(name: str, value: Callable[..., Array], ids: Any, *vectors: Array) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({"vertex": column(ids), name: value(*vectors)})
+
+
+# by edge
+
+
+def edges_by_dense_id(tasks: Tasks, slices: list[Any], order: Sharded) -> list[Any]:
+    """Keys above supports, over new ids, to the same over dense ids; empties the list."""
+    ids, local = tasks.pieces("edges", tasks.map("edges", _with_own, slices), 2)
+    return tasks.map("edges", _renamed, zipped(local, taken(tasks, "edges", order, ids)))
+
+
+def frames_of_edges(tasks: Tasks, parts: list[Any], ids: Sharded) -> list[Any]:
+    """Frames, in ascending order, of keys above supports, over dense ids; empties the list."""
+    own, local = tasks.pieces("edges", tasks.map("edges", _with_own, parts), 2)
+    return tasks.map("edges", _edges, zipped(local, taken(tasks, "edges", ids, own)))
+
+
+def _with_own(part: Array) -> list[Array]:
+    keys, support = part
+    order = keys.argsort()
+    ids, local = localised(keys[order], SHIFT, "cpu")
+    return [ids, np.stack([local, support[order]])]
+
+
+def _renamed(given: list[Any]) -> Array:
+    (local, support), found = given
+    u, v = (np.concatenate(found).take(end) for end in unpack(local, SHIFT))
+    return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support])
+
+
+def _edges(given: list[Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    (local, support), found = given
+    names = _together(found)
+    src, dst = (column(names.take(end)) for end in unpack(local, SHIFT))
+    return pd.DataFrame({"src": src, "dst": dst, "support": support})
+
+
+def _together(found: list[Any]) -> Any:
+    if isinstance(found[0], np.ndarray):
+        return np.concatenate(found)
+    import pyarrow as pa
+
+    return pa.concat_arrays(found)
+
+
+# lists
+
+
+def list_frame(tasks: Tasks, parts: list[Any], order: Sharded, ids: Sharded) -> Any:
+    """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
+    found = tasks.submit("list", _corners, parts)
+    own, corners = (tasks.submit("list", _entry, found, number) for number in (0, 1))
+    (dense,) = taken(tasks, "list", order, [own])
+    found = tasks.submit("list", _by_dense_id, corners, dense)
+    own, corners = (tasks.submit("list", _entry, found, number) for number in (0, 1))
+    (names,) = taken(tasks, "list", ids, [own])
+    return tasks.submit("list", _triangles, corners, names)
+
+
+def _entry(found: list[Array], number: int) -> Array:
+    return found[number]
+
+
+def _corners(parts: list[Array]) -> list[Array]:
+    """The vertices of triangles, ascending, and their places there."""
+    return _places_of(np.concatenate([np.empty((0, 3), np.int64), *parts]))
+
+
+def _places_of(ids: Array) -> list[Array]:
+    own, place = np.unique(ids, return_inverse=True)
+    return [own, place.reshape(ids.shape)]
+
+
+def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
+    ids = np.sort(np.concatenate(dense).take(corners), axis=1)
+    return _places_of(ids[np.lexsort((ids[:, 2], ids[:, 1], ids[:, 0]))])
+
+
+def _triangles(corners: Array, found: list[Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    names = _together(found)
+    return pd.DataFrame({name: column(names.take(corners[:, end])) for end, name in enumerate("uvw")})

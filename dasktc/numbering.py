@@ -1,0 +1,171 @@
+"""Numbers of distinct values, and places in sorted order, across shards.
+
+Ascending lists of values are cut at sampled ones, each range is united, and what the ranges before it hold is the
+number of its first value. Every list hears the numbers of its own values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backend import get_backend
+from dasktc.shards import Sharded, cut, zipped
+from dasktc.tasks import Tasks, tree
+
+__all__ = ["Kind", "integers", "mixed", "numbered", "places", "unite"]
+
+Array = Any
+ARITY, ARITY_WITHIN = 8, 3
+"""Lists that are united at a time; within a budget."""
+SAMPLES, MARGIN = 256, 1.1
+"""Values a shard that are sampled, and how much more there may be than the samples say."""
+
+
+class Kind(NamedTuple):
+    """What values are: how a list of them, ascending and distinct, is handled.
+
+    Attributes
+    ----------
+    cut : callable (values, starts) -> list of lists
+        Before each of `starts`.
+    unite : callable (list of lists) -> list
+    find : callable (values, among) -> array
+        The place of each value among others that hold it.
+    hash : callable (values) -> array of uint64
+        Below 2^63.
+    """
+
+    cut: Callable[[Any, list[Any]], list[Any]]
+    unite: Callable[[list[Any]], Any]
+    find: Callable[[Any, Any], Array]
+    hash: Callable[[Any], Array]
+
+
+def numbered(
+    tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind
+) -> tuple[Sharded, list[list[Any]]]:
+    """Number the distinct values of all lists in ascending order.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    stage : str
+    values : list of handles of ascending distinct values
+    shards : callable (values) -> int
+        How many shards so many distinct values are kept in.
+    kind : Kind
+
+    Returns
+    -------
+    distinct : Sharded
+        The values by number.
+    numbers : list of lists of handles of arrays of int32
+        Of each list's values: a shard's after another's.
+    """
+    starts = _starts(tasks, stage, values, shards, kind)
+    pieces = tasks.pieces(stage, tasks.map(stage, kind.cut, list(values), starts), len(starts) + 1)
+    arity = ARITY if tasks.room is None else ARITY_WITHIN
+    parts = [tree(tasks, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
+    sizes = tasks.gather([tasks.submit(stage, len, part) for part in parts])
+    found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    numbers = [
+        tasks.map(stage, _number, of_shard, part, first, kind)
+        for of_shard, part, first in zip(pieces, parts, found.starts, strict=False)
+    ]
+    return found, [list(answers) for answers in zip(*numbers, strict=True)]
+
+
+def _starts(tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind) -> list[Any]:
+    """Values that cut all distinct ones into shards of about equal size.
+
+    Every list samples the values of the same few hashes: the more lists hold a value, the no more it weighs, and
+    how many distinct values there are is known to some hundredths.
+    """
+    total = sum(tasks.gather(tasks.map(stage, len, list(values))))
+    most = shards(total)
+    share = min(1.0, SAMPLES * most / max(1, total))
+    samples = tasks.gather(tasks.map(stage, _sample, list(values), share, kind))
+    found = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(most, shards(int(MARGIN * len(found) / share)))
+    return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
+
+
+def _sample(values: Any, share: float, kind: Kind) -> Any:
+    """Those values whose hash is in a share of all hashes."""
+    return values if share == 1 else values.take(np.flatnonzero(kind.hash(values) < np.uint64(share * 2**63)))
+
+
+def _number(values: Any, among: Any, first: int, kind: Kind) -> Array:
+    found = kind.find(values, among).astype("int32")
+    found += first
+    return found
+
+
+def places(tasks: Tasks, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
+    """Sort keys across the shards.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    stage : str
+    keys : Sharded
+        Of int64, all distinct.
+    backend : str
+
+    Returns
+    -------
+    ascending : Sharded
+        The keys in ascending order.
+    place : Sharded
+        The place of each key there, in the shards of `keys`.
+    """
+    ascending = tasks.map(stage, _ascending, list(keys.parts), backend)
+    found, numbers = numbered(tasks, stage, ascending, lambda _: len(keys.parts), integers(backend))
+    parts = tasks.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
+    return found, Sharded(keys.starts, parts)
+
+
+def _ascending(keys: Array, backend: str) -> Array:
+    return get_backend(backend).array.sort(keys)
+
+
+def _in_place(given: list[Any], backend: str) -> Array:
+    xp, (keys, numbers) = get_backend(backend).array, given
+    found = xp.empty(len(keys), dtype="int32")
+    found[keys.argsort()] = xp.concatenate(numbers)
+    return found
+
+
+def unite(found: list[Array], backend: str) -> Array:
+    """Merge ascending distinct values; on the host in place, where a hash table of all would take twice as much."""
+    xp = get_backend(backend).array
+    values = xp.concatenate(found)
+    if backend != "cpu":
+        return get_backend(backend).distinct(values)
+    values.sort(kind="stable")
+    new = xp.ones(len(values), dtype=bool)
+    xp.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
+
+
+def _find(values: Array, among: Array) -> Array:
+    return among.searchsorted(values)
+
+
+def integers(backend: str) -> Kind:
+    """Arrays of int64."""
+    return Kind(cut, partial(unite, backend=backend), _find, mixed)
+
+
+def mixed(values: Array) -> Array:
+    """Hashes of integers, below 2^63."""
+    found = values.astype("uint64")
+    for shift, factor in ((32, 0x9E3779B97F4A7C15), (29, 0xD6E8FEB86659FD93)):
+        found ^= found >> np.uint64(shift)
+        found *= np.uint64(factor)
+    return found >> np.uint64(1)

@@ -1,0 +1,133 @@
+"""Maps between the caller's ids and dense ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dasktc.backend import get_backend
+from dasktc.csr import on_host
+from dasktc.sources import Ids
+
+__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]
+
+Array = Any
+
+
+class VertexMap(Protocol):
+    """A map between the caller's ids and dense ids."""
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        ...
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids of a frame's column, each of which was observed when the map was made."""
+        ...
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids of dense ids in NumPy: int64 in NumPy, or text in Arrow, on the host."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """Integer ids in a narrow range: a table looked up at id - low.
+
+    Attributes
+    ----------
+    low : int
+        The smallest id.
+    table : array of int32
+        Dense id at id - low; entries of ids that do not occur are never read.
+    ids : array of int64, shape (V,)
+        The caller's ids, ascending.
+    """
+
+    low: int
+    table: Array
+    ids: Array
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32, by lookup."""
+        return self.table.take(offsets(ids, self.low))
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, int64."""
+        return on_host(self.ids).take(dense)
+
+
+@dataclass(frozen=True)
+class SortedMap:
+    """Integer ids anywhere in int64: looked up as the backend can.
+
+    Attributes
+    ----------
+    ids : array of int64, shape (V,)
+        The caller's ids, ascending.
+    backend : str
+    """
+
+    ids: Array
+    backend: str
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int64."""
+        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, int64."""
+        return on_host(self.ids).take(dense)
+
+
+@dataclass(frozen=True)
+class TextMap:
+    """String ids, looked up as the backend can.
+
+    Attributes
+    ----------
+    ids : column of the backend's text ids, shape (V,)
+        The caller's ids, ascending.
+    backend : str
+    """
+
+    ids: Any
+    backend: str
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.ids)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32 or int64."""
+        return get_backend(self.backend).text.dense(self.ids, ids)
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, as an Arrow array."""
+        return get_backend(self.backend).text.arrow(self.ids).take(dense)
+
+
+def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
+    """The map of ascending ids in several pieces, one after another."""
+    if ids == "text":
+        import pyarrow as pa
+
+        return TextMap(pa.concat_arrays(parts), backend)
+    return SortedMap(get_backend(backend).array.concatenate(parts), backend)
+
+
+def offsets(ids: Any, low: int) -> Array:
+    """Distances of ids from the smallest one."""
+    return ids.values if low == 0 else ids.values.astype("int64") - low

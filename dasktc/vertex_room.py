@@ -1,0 +1,134 @@
+"""How vertices are kept while they are numbered and ranked: in whole vectors where these fit, else in shards.
+
+The one rule: a graph's vertices are in one piece where `need(V)` bytes are within the room of a call; else in so many
+shards that a shard's call keeps within it, and in no fewer than there are workers. Only the CPU's backend has shards.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dasktc.backend import ON_DEVICE
+from dasktc.errors import InputError
+from dasktc.executor import Direct, Tasks
+from dasktc.options import Options, bytes_of
+from dasktc.plan import size
+from dasktc.sources import Ids
+
+__all__ = ["VertexRoom", "room_on"]
+
+ID_BYTES = {"int": 42, "text": 200}
+"""Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
+RANK_BYTES = {"degree": 40, "collective": 80}
+"""Bytes that ranking takes for a vertex: five vectors of 64 bits, or ten."""
+SHARD_BYTES = {"int": 80, "text": 450}
+"""The same for a vertex of a shard; shards differ by some tenths."""
+IN_MEMORY = 3
+"""Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
+LEAST_ROOM = 1 << 24
+"""On workers without a work directory `--memory` is for counting tasks alone; less than this is none for preparing."""
+LEAST_SHARDS, MOST_SHARDS = 1, 512
+"""Every shard and every partition exchange a piece."""
+
+
+class VertexRoom(NamedTuple):
+    """What vertices may take.
+
+    Attributes
+    ----------
+    room : int or None
+        Bytes that one call may take; None: there is no bound that shards could keep.
+    workers : int
+    ids : {"int", "text"}
+    how : str
+        The order.
+    times : int
+        How much more than with a budget.
+    on_device : bool
+    """
+
+    room: int | None
+    workers: int = 1
+    ids: Ids = "int"
+    how: str = "degree"
+    times: int = 1
+    on_device: bool = False
+
+    def need(self, vertices: int) -> int:
+        """Bytes that vertices take in whole vectors."""
+        return self.times * vertices * max(ID_BYTES[self.ids], RANK_BYTES.get(self.how, RANK_BYTES["degree"]))
+
+    def fits(self, vertices: int) -> bool:
+        """Whether whole vectors do."""
+        return self.room is None or self.need(vertices) <= self.room
+
+    def shards(self, vertices: int) -> int:
+        """How many shards vertices are kept in."""
+        return 1 if self.on_device else min(MOST_SHARDS, self._wanted(vertices))
+
+    def _wanted(self, vertices: int) -> int:
+        if self.room is None or self.fits(vertices):
+            return LEAST_SHARDS
+        each = self.times * SHARD_BYTES[self.ids]
+        return max(LEAST_SHARDS, 2, self.workers, -(-vertices * each // self.room))
+
+    def possible(self, vertices: int) -> bool:
+        """Whether they can be kept at all."""
+        return self.fits(vertices) or not self.on_device
+
+    def check(self, vertices: int, partition: str) -> None:
+        """Refuse what takes whole vectors where these do not fit.
+
+        Raises
+        ------
+        InputError
+        """
+        more = f"--memory {size(1.4 * self.need(vertices))}"
+        if not self.possible(vertices):
+            raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
+        if self._wanted(vertices) > MOST_SHARDS + self.workers and not self.on_device:
+            raise InputError(
+                f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give --memory "
+                f"{size(1.4 * self.times * SHARD_BYTES[self.ids] * vertices / MOST_SHARDS)}"
+            )
+        if partition == "proxy" and self.shards(vertices) > 1:
+            raise InputError(
+                f"{self._fact(vertices)}: --partition proxy keeps the parts of all vertices in one vector; let "
+                f"--partition auto choose, or give {more}"
+            )
+
+    def why(self, vertices: int) -> str:
+        """What a plan says."""
+        count = self.shards(vertices)
+        if self.room is None:
+            return f"vertices in {_pieces(count)}"
+        if not self.fits(vertices):
+            return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
+        need = size(self.need(vertices))
+        return f"vertices in one piece: {need} while they are numbered and ranked, within {size(self.room)}"
+
+    def _fact(self, vertices: int) -> str:
+        return (
+            f"{vertices:,} vertices take {size(self.need(vertices))} while they are numbered and ranked, more than the "
+            f"{size(self.room or 0)} that one stage may take"
+        )
+
+
+def _pieces(count: int) -> str:
+    return "one piece" if count == 1 else f"{count:,} shards"
+
+
+def room_on(tasks: Tasks, options: Options, ids: Ids) -> VertexRoom:
+    """What vertices may take where the stages run.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    options : Options
+    ids : {"int", "text"}
+    """
+    backend, how = options.chosen_backend, options.chosen_reorder
+    if backend in ON_DEVICE or tasks.room is not None or isinstance(tasks, Direct):
+        return VertexRoom(tasks.room, tasks.workers, ids, how, on_device=backend in ON_DEVICE)
+    room = max(LEAST_ROOM, tasks.memory(bytes_of(options.memory), backend))
+    return VertexRoom(room, tasks.workers, ids, how, IN_MEMORY)

@@ -1,0 +1,495 @@
+"""Vertices in shards: the ids, blocks and counts of whole vectors, and no array as large as the vertices."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from itertools import pairwise
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
+from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
+
+import dasktc
+from dasktc import by_shard, edges, generate, numbering, vertex_room
+from dasktc.disk import OnDisk
+from dasktc.errors import InputError
+from dasktc.executor import Fold
+from dasktc.numbering import integers, numbered, places
+from dasktc.options import Options
+from dasktc.outputs import Outputs
+from dasktc.planning import plan_size, plan_source
+from dasktc.shards import Sharded, added, even, moved, taken
+from dasktc.shared_disk import OnSharedDisk
+from dasktc.stages import prepare_blocks, prepare_edges
+from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import build
+from dasktc.vertex_room import VertexRoom, room_on
+from dasktc.vertices import texts
+from dasktc.workdir import WorkDir
+from dasktc.write import write_edges
+
+PATIENCE = 60
+SPARSE = 7
+"""Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
+PLANNERS = [
+    {"partition": "whole"},
+    {"partition": "edges", "splits": 3},
+    *({"partition": "hash2d", "parts": n} for n in (1, 2, 3)),
+    *({"partition": "vertical", "parts": n} for n in (1, 2, 3)),
+]
+
+
+def in_shards(count):
+    return mock.patch.object(vertex_room, "LEAST_SHARDS", count)
+
+
+def many_partitions(large):
+    """As if a handful of edges were a lot."""
+    return mock.patch.multiple(edges, SMALL=1, MEDIUM=1, PARTITION_EDGES={"cpu": large})
+
+
+def arrays_of(graph, tasks):
+    """Everything that a block is, by place."""
+    places = sorted(graph.blocks)
+    blocks = tasks.gather([graph.blocks[place] for place in places])
+    return [
+        (place, block.offsets.tolist(), block.columns.tolist(), block.stride, block.row_first, block.column_first,
+         block.ordered, block.place)
+        for place, block in zip(places, blocks, strict=True)
+    ]  # fmt: skip
+
+
+def vectors_of(graph, tasks):
+    found = graph.prepared.graph
+    vectors = (tasks.gather(vector.parts) for vector in (found.order, found.out_degree, found.in_degree))
+    return [np.concatenate(vector).tolist() for vector in vectors]
+
+
+def ids_of(graph, tasks):
+    """The caller's ids by dense id."""
+    found = graph.prepared.vertices
+    if isinstance(found, Sharded):
+        return [name for part in tasks.gather(found.parts) for name in part.tolist()]
+    (known,) = tasks.gather([found])
+    return known.external(np.arange(graph.vertices)).tolist()
+
+
+def everything(graph, tasks):
+    counted = sorted((record.job, record.count[:4]) for record in graph.triangle_count(verify=1.0).records)
+    return arrays_of(graph, tasks), vectors_of(graph, tasks), ids_of(graph, tasks), graph.prepared.wedges, counted
+
+
+def check(tasks, given, ids, shards, options, parts=3, large=20):
+    expected = build(Direct(), source_of(given, ids, parts), options)
+    with in_shards(shards), many_partitions(large):
+        found = build(tasks, source_of(given, ids, parts), options)
+    assert found.plan.shards == shards
+    assert isinstance(found.prepared.vertices, Sharded)
+    assert everything(found, tasks) == everything(expected, Direct())
+    assert int(found.triangle_count()) == triangles(given)
+    return found
+
+
+# Bit for bit
+
+
+WIDE = st.one_of(multigraphs(max_edges=90), text_multigraphs(max_edges=90))
+
+
+def kind_of(given):
+    return "text" if given and isinstance(given[0][0], str) else "int"
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@given(given=WIDE, shards=st.integers(2, 6), planner=st.sampled_from(PLANNERS), parts=st.integers(1, 4))
+@example(given=[], shards=3, planner=PLANNERS[0], parts=1)
+@example(given=[(1, 1)], shards=2, planner=PLANNERS[3], parts=1)
+@example(given=messy(complete(9)), shards=4, planner=PLANNERS[-1], parts=2)
+@example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, planner=PLANNERS[4], parts=2)
+@settings(max_examples=15)
+def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, planner, parts):
+    check(Direct(), given, kind_of(given), shards, Options(reorder=reorder, **planner), parts)
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_a_larger_graph_in_many_shards(reorder, ids):
+    """Hubs in every partition, bands above 100 too, and blocks that are built in several slabs."""
+    given = [*complete(125), *skewed_edges(900, 4_000, 5)]
+    if ids == "text":
+        given = [(f"v{u}", f"v{v}") for u, v in given]
+    for planner in (PLANNERS[0], PLANNERS[-1]):
+        expected = build(Direct(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+        with in_shards(7), many_partitions(500):
+            found = build(Direct(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+        assert len(found.prepared.graph.order.parts) > 3
+        assert everything(found, Direct()) == everything(expected, Direct())
+
+
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), planner=st.sampled_from(PLANNERS))
+@settings(max_examples=15)
+def test_shards_in_files(tmp_path_factory, given, reorder, planner):
+    options = Options(memory="1GB", reorder=reorder, **planner)
+    tasks = OnDisk(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1)
+    tasks._limit = 0
+    check(tasks, given, kind_of(given), 3, options)
+    tasks.close()
+
+
+def test_shards_on_workers_that_share_a_disk(client, tmp_path):
+    given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
+    tasks = OnSharedDisk(OnCluster(client), WorkDir(tmp_path), 1 << 20, small=1)
+    check(tasks, given, "int", 2, options, 2, large=150)
+    tasks.close()
+
+
+def test_transitivity_needs_no_whole_vector():
+    given = skewed_edges(100, 900, 2)
+    with in_shards(4):
+        graph = dasktc.prepare(source_of(given, parts=3))
+    assert graph.transitivity() == dasktc.prepare(source_of(given)).transitivity() > 0
+
+
+# What the shards are made of
+
+
+def apart(values, count, seed):
+    """Ascending distinct lists that hold the values together, some of them several times."""
+    rng = np.random.default_rng(seed)
+    lists = [np.unique(rng.choice(values, len(values))) if len(values) else values for _ in range(count)]
+    return [*lists, np.unique(values)]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
+@settings(max_examples=60)
+def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
+    values = apart(np.array(given, "int64"), lists, seed)
+    with mock.patch.object(numbering, "SAMPLES", 1 + seed):
+        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, integers("cpu"))
+    assert np.concatenate(found.parts).tolist() == sorted(set(given))
+    assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
+    assert len(found.parts) <= count
+    place = {value: number for number, value in enumerate(sorted(set(given)))}
+    for ids, answers in zip(values, numbers, strict=True):
+        assert np.concatenate(answers).tolist() == [place[value] for value in ids.tolist()]
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=40),
+    st.integers(1, 6),
+    st.integers(1, 9),
+)
+@settings(max_examples=60)
+def test_text_is_numbered_by_its_bytes(given, count, samples):
+    """As the map of all ids has it; pieces are no slices, which would travel with all that they are cut from."""
+    whole = sorted(set(given), key=str.encode)
+    values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
+    kind = texts("cpu")
+    with mock.patch.object(numbering, "SAMPLES", samples):
+        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, kind)
+    assert [name for part in found.parts for name in part.tolist()] == whole
+    assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
+    assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
+    for piece in kind.cut(values[2], whole[1:3]):
+        assert piece.offset == 0
+        assert piece.buffers()[1] is None or piece.buffers()[1].size >= 8 * len(piece)
+        assert piece.get_total_buffer_size() <= 128 + 16 * len(piece) + sum(
+            len(name.encode()) for name in piece.tolist()
+        )
+
+
+def test_shards_are_about_equal_whatever_the_lists_share():
+    """A tenth of the values stands in each of 20 lists, the others in one of them."""
+    rng = np.random.default_rng(3)
+    values = rng.permutation(50_000) * 2**40 - 2**55
+    lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
+    expected = []
+    found, _ = numbered(
+        Direct(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers("cpu")
+    )
+    sizes = [len(part) for part in found.parts]
+    assert sum(sizes) == 50_000
+    assert 50_000 < expected[-1] < 1.2 * 50_000
+    assert max(sizes) < 1.5 * min(sizes)
+
+
+@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
+def test_entries_are_taken_and_added_across_shards(size, count, seed):
+    rng, starts = np.random.default_rng(seed), even(size, count)
+    vector = rng.integers(0, 9, size)
+    ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
+    parts = [vector[a:b] for a, b in pairwise(starts)]
+    answers = taken(Direct(), "a test", Sharded(starts, parts), list(ids))
+    assert [np.concatenate(found).tolist() for found in answers] == [vector[some].tolist() for some in ids]
+    values = [rng.integers(1, 9, len(some)) for some in ids]
+    sums, least = np.zeros(size, "int64"), np.full(size, 7)
+    for some, found in zip(ids, values, strict=True):
+        np.add.at(sums, some, found)
+        np.minimum.at(least, some, found)
+    for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
+        found = added(Direct(), "a test", list(ids), list(values), starts, "cpu", how)
+        assert np.concatenate(found.parts).tolist() == expected.tolist()
+
+
+@given(st.integers(1, 50), st.integers(1, 6), st.integers(0, 99))
+def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
+    rng, starts = np.random.default_rng(seed), even(size, count)
+    keys = rng.permutation(3 * size)[:size]
+    parts = [keys[a:b].copy() for a, b in pairwise(starts)]
+    ascending, place = places(Direct(), "a test", Sharded(starts, parts), "cpu")
+    assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
+    assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
+    there = moved(Direct(), "a test", Sharded(starts, parts), place, "cpu")
+    assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
+    assert np.concatenate(parts).tolist() == keys.tolist()
+
+
+# Nothing is as large as the vertices
+
+
+class Watched(Direct):
+    """Notes the bytes that each call receives and returns."""
+
+    def __init__(self, workers):
+        self.workers, self.largest, self.most = workers, 0, 0
+
+    def watched(self, function):
+        def call(*args):
+            before = list(held(args))
+            result = function(*args)
+            sizes = [*before, *held(result)]
+            self.largest, self.most = max(self.largest, *sizes, 0), max(self.most, sum(sizes))
+            return result
+
+        return call
+
+    def submit(self, stage, function, *args, prefer=None):
+        return self.watched(function)(*args)
+
+    def map(self, stage, function, inputs, *shared):
+        return super().map(stage, self.watched(function), inputs, *shared)
+
+    def fold(self, stage, fold, inputs):
+        return super().fold(stage, Fold(fold.start, self.watched(fold.add), fold.combine), inputs)
+
+    def stream(self, stage, function, calls):
+        return super().stream(stage, self.watched(lambda *call: list(function(*call))), calls)
+
+
+def held(value):
+    """Bytes of all arrays in it."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from held(item)
+    elif hasattr(value, "columns") and hasattr(value, "offsets"):
+        yield from held([value.offsets, value.columns])
+    elif hasattr(value, "nbytes"):
+        yield int(value.nbytes)
+    elif hasattr(value, "memory_usage"):
+        yield int(value.memory_usage(index=False).sum())
+
+
+def watched(parts, reorder, ids="int"):
+    """The largest array of preparing 200 vertices and 400 edges a part, in so many shards and partitions."""
+    given = random_edges(200 * parts, 400 * parts, 3)
+    given = [(f"{u:09}", f"{v:09}") for u, v in given] if ids == "text" else [(u * 2**30, v * 2**30) for u, v in given]
+    tasks, options = Watched(parts), Options(reorder=reorder, partition="hash2d", parts=max(1, parts // 2))
+    with in_shards(parts), many_partitions(400):
+        found = prepare_edges(tasks, source_of(given, ids, parts), options)
+        prepare_blocks(tasks, found, options)
+    assert len(found.graph.order.parts) == parts
+    return tasks
+
+
+@pytest.mark.parametrize(("reorder", "ids"), [*((how, "int") for how in EVERY_REORDER), ("degree", "text")])
+def test_no_array_grows_with_the_vertices(reorder, ids):
+    small, large = watched(8, reorder, ids), watched(32, reorder, ids)
+    assert large.largest < 1.5 * small.largest
+    assert large.most < 1.5 * small.most
+    assert large.largest < 8 * 200 * 32 / 3  # a vector of all vertices takes 51,200 bytes
+
+
+def test_a_whole_vector_would_be_seen():
+    found = [Watched(parts) for parts in (8, 32)]
+    for tasks in found:
+        with many_partitions(400):
+            prepare_edges(tasks, source_of(random_edges(200 * tasks.workers, 400 * tasks.workers, 3)), Options())
+    assert found[1].largest > 3 * found[0].largest
+
+
+# The rule
+
+
+def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
+    """Of 2,000 rows 4,000 vertices may come, or as many as the parts' own ids together; they are 40."""
+    tasks = OnDisk(WorkDir(tmp_path), 16_000)
+    for scale, ids in ((2**40, "int"), (1, "int"), (1, "text")):
+        given = [(scale * u, scale * v) for u, v in random_edges(40, 2_000, 1)]
+        given = [(str(u), str(v)) for u, v in given] if ids == "text" else given
+        found = build(tasks, source_of(given, ids, 4), Options(memory="1GB"))
+        assert found.plan.shards == 1
+        assert ids_of(found, tasks) == orientation(given).ids
+        assert int(found.triangle_count()) == triangles(given)
+    tasks.close()
+
+
+def test_vertices_are_in_one_piece_while_they_fit():
+    room = VertexRoom(42_000, workers=3)
+    assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 3)
+    assert room.shards(10_000) == 20
+    assert VertexRoom(80_000, how="collective").shards(1_000) == 1
+    assert VertexRoom(79_999, how="collective").shards(1_000) == 2
+    assert VertexRoom(199_999, ids="text").shards(1_000) == 3
+    assert VertexRoom(None).shards(2**31) == VertexRoom(1, on_device=True).shards(2**31) == 1
+    assert "1,000 vertices take 42 kB" in VertexRoom(40_000).why(1_000)
+    assert VertexRoom(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
+    with pytest.raises(InputError, match=r"1,000 vertices take 42 kB .* more than the 1 B .* vertices do not; give"):
+        VertexRoom(1, on_device=True).check(1_000, "auto")
+    VertexRoom(200).check(1_000, "auto")
+    with pytest.raises(
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 219 B"
+    ):
+        VertexRoom(100).check(1_000, "auto")
+
+
+def test_the_room_is_that_of_the_executor(client, tmp_path):
+    """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
+    options = Options(reorder="collective", memory="20MB")
+    on_disk = OnDisk(WorkDir(tmp_path), 20_000)
+    assert room_on(on_disk, options, "text") == VertexRoom(15_000, 1, "text", "collective")
+    assert room_on(OnCluster(client), options, "int") == VertexRoom(20_000_000, 2, "int", "collective", 3)
+    assert room_on(OnCluster(client), Options(), "int").room == OnCluster(client).memory() > 20_000_000
+    assert room_on(OnCluster(client), Options(memory=1), "int").room == vertex_room.LEAST_ROOM
+    assert room_on(Direct(), options, "int").room is None
+    on_disk.close()
+
+
+def test_weights_that_do_not_fit_64_bits_are_refused():
+    with pytest.raises(InputError, match=r"4,294,967,296 weights of 2,147,483,648 vertices do not fit 64 bits"):
+        by_shard._refuse_beyond(2**32, 31)
+    by_shard._refuse_beyond(2**31, 31)
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory):
+    """A file with 300,000 vertices and twice as many edges, and one with few."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for vertices in (300_000, 1_000):
+        write_edges(generate.random_graph(vertices, 2 * vertices), folder / f"{vertices}.parquet", Direct())
+    return [str(folder / f"{vertices}.parquet") for vertices in (300_000, 1_000)]
+
+
+MEASURED = """
+import gc, json, sys
+import dasktc
+from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
+
+path, small, options = *sys.argv[1:3], json.loads(sys.argv[3])
+dasktc.triangle_count(small, per_vertex=sys.argv[4] + "small.parquet", **options)
+gc.collect()
+before = resident_bytes()
+forget_peak()
+result = dasktc.triangle_count(path, parts=4, per_vertex=sys.argv[4], **options)
+print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes() - before]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
+def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
+    """By the rule whole vectors take 24 MB, of 10.4 MB for a call; triangles by vertex are written too."""
+    memory = 18_000_000
+    options = json.dumps({"memory": memory, "reorder": "collective", "work_dir": str(tmp_path)})
+    command = [sys.executable, "-c", MEASURED, *sparse, options, str(tmp_path / "v.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    triangles, vertices, shards, peak = json.loads(done.stdout)
+    assert (triangles, vertices) == (SPARSE, 300_000)
+    assert shards > 1
+    assert peak < memory
+
+
+def test_the_plan_says_how_vertices_are_kept(sparse):
+    options = {"memory": "18MB"}
+    plan = plan_source(sparse[0], **options)
+    assert plan == dasktc.triangle_count(sparse[0], **options).plan
+    assert plan.shards > 1
+    assert f"prepared      vertices in {plan.shards} shards" in str(plan)
+    assert "take 12.6 MB while they are numbered and ranked, more than the 10.4 MB" in str(plan)
+    sized = plan_size(plan.vertices, plan.edges, **options)
+    assert (sized.shards, sized.numbering) == (plan.shards, plan.numbering)
+    assert plan.to_dict()["shards"] == plan.shards
+    assert plan_size(1_000, 2_000, **options).shards == plan_source(sparse[1], **options).shards == 1
+
+
+def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
+    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 17.6 MB") as error:
+        dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy")
+    assert "\n" not in str(error.value)
+
+
+def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
+    graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
+    for ask in (graph.triangles, graph.clustering):
+        with pytest.raises(InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, or prepare with more"):
+            ask()
+
+
+# Results under the caller's ids
+
+
+def results(graph):
+    return graph.triangles(), graph.clustering(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(2)
+
+
+@pytest.mark.parametrize("planner", [PLANNERS[0], PLANNERS[1], PLANNERS[4], PLANNERS[7]], ids=str)
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
+@example(given=[], reorder="degree", shards=2)
+@example(given=messy(complete(9)), reorder="none", shards=4)
+@settings(max_examples=12)
+def test_results_are_those_of_whole_vectors(planner, given, reorder, shards):
+    source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **planner)
+    expected = results(build(Direct(), source(), options))
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.measures.PARTITION_EDGES", 30):
+        found = results(build(Direct(), source(), options))
+    for one, other in zip(found[:2], expected[:2], strict=True):
+        pd.testing.assert_series_equal(one, other)
+    for one, other in zip(found[2:], expected[2:], strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_results_in_files(tmp_path, ids):
+    """Written by an executor that keeps nothing in memory: a file of vertices for each shard."""
+    given = skewed_edges(60, 700, 7)
+    given = [(f"v{u}", f"v{v}") for u, v in given] if ids == "text" else given
+    tasks = OnDisk(WorkDir(tmp_path), 1 << 20, small=1)
+    tasks._limit = 0
+    with in_shards(3), many_partitions(100):
+        graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
+    Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(graph, graph.triangle_count())
+    tasks.close()
+    vertices, supports = pd.read_parquet(tmp_path / "v.parquet"), pd.read_parquet(tmp_path / "e.parquet")
+    assert vertices.set_index("vertex")["triangles"].to_dict() == triangles_per_vertex(given)
+    assert vertices["vertex"].is_monotonic_increasing
+    assert {frozenset(row[:2]): row[2] for row in supports.itertuples(index=False)} == support(given)
+    assert len(list((tmp_path / "v.parquet").iterdir())) == 3
+
+
+def test_results_on_workers(client, tmp_path):
+    given = [(f"v{u}", f"v{v}") for u, v in skewed_edges(50, 400, 7)]
+    graph = check(OnCluster(client), given, "text", 3, Options(partition="hash2d", parts=2), large=150)
+    alone = build(Direct(), source_of(given, "text", 2), Options())
+    pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
+    pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
+    Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())
+    found = pd.read_csv(tmp_path / "e.csv")
+    assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(given)

@@ -17,9 +17,9 @@ from dasktc.shuffle import exchange, splitters
 from dasktc.sources import Ids, Part, Source
 from dasktc.tasks import OnCluster, Tasks
 from dasktc.vertex_maps import VertexMap
-from dasktc.vertices import SplitIds
+from dasktc.vertices import Span, SplitIds
 
-__all__ = ["Canonical", "canonical", "partition_count", "read"]
+__all__ = ["Canonical", "Frames", "canonical", "partition_count", "read"]
 
 Array = Any
 Frame = Any
@@ -54,16 +54,38 @@ class Canonical(NamedTuple):
     edges: int
 
 
-def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, int]:
-    """Read the parts of a source, each on whichever worker is free.
+class Frames(NamedTuple):
+    """What was read.
 
-    Returns
-    -------
+    Attributes
+    ----------
     frames : list of handles of edge frames; at least one
         Loops removed. Of integers, where the backend has its own way with edges: pairs of arrays, src and dst,
         loops among them.
     rows, loops : int
         Rows read, and how many of them were loops.
+    span : Span or None
+        Of the ids, where counting the loops has found it on the way.
+    """
+
+    frames: list[Any]
+    rows: int
+    loops: int
+    span: Span | None
+
+
+class _Counts(NamedTuple):
+    rows: int
+    loops: int
+    span: Span | None = None
+
+
+def read(tasks: Tasks, source: Source, backend: str) -> Frames:
+    """Read the parts of a source, each on whichever worker is free.
+
+    Returns
+    -------
+    Frames
     """
     parts = _joined(source.parts, tasks, backend) or (_NoPart(source.ids),)
     upstream = tasks.upstream([part.upstream for part in parts])
@@ -76,9 +98,11 @@ def read(tasks: Tasks, source: Source, backend: str) -> tuple[list[Any], int, in
         found = tasks.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
         frames, counts = found[::2], found[1::2]
     totals = tasks.gather(counts)
+    spans = [of.span for of in totals if of.span is not None]
+    span = Span.of(spans) if len(spans) == len(totals) else None
     if source.ids == "int" and backend in ON_DEVICE:
-        frames = _in_pieces(tasks, frames, [rows for rows, _ in totals])
-    return frames, sum(rows for rows, _ in totals), sum(loops for _, loops in totals)
+        frames = _in_pieces(tasks, frames, [of.rows for of in totals])
+    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
 
 
 def _joined(parts: tuple[Part, ...], tasks: Tasks, backend: str) -> tuple[Part, ...]:
@@ -106,7 +130,7 @@ class _NoPart:
         return backend.frame.DataFrame({"src": none, "dst": none})
 
 
-def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, tuple[int, int]]:
+def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
     return _without_loops(get_backend(backend).read(part, upstream), backend)
 
 
@@ -144,17 +168,18 @@ def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator
             yield from _without_loops(some, backend)
 
 
-def _without_loops(frame: Frame, backend: str) -> tuple[Frame, tuple[int, int]]:
+def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     own = get_backend(backend).edges
     if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
         ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-        return ends, (len(ends[0]), own.facts(*ends).loops)
+        found = own.facts(*ends)
+        return ends, _Counts(len(ends[0]), found.loops, Span.found(found.low, found.high, len(ends[0])))
     rows = len(frame)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
-        return frame, (rows, 0)  # as arrays, which cost little
+        return frame, _Counts(rows, 0)  # as arrays, which cost little
     proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
     kept = int(proper.sum())
-    return (frame if kept == rows else frame[proper].reset_index(drop=True)), (rows, rows - kept)
+    return (frame if kept == rows else frame[proper].reset_index(drop=True)), _Counts(rows, rows - kept)
 
 
 def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:

@@ -142,12 +142,12 @@ def prepare_edges(
     backend, began = options.chosen_backend, time.perf_counter()
     # 1. Read the parts of the source.
     progress("read", 0, 1)
-    frames, rows, loops = read(tasks, source, backend)
+    frames, rows, loops, span = read(tasks, source, backend)
     ended = time.perf_counter()
     # 2. Unique undirected edges over dense ids.
     progress("canonical", 0, 1)
     room = room_on(tasks, options, source.ids)
-    vertices = vertex_map(tasks, frames, source.ids, backend, room.shards)
+    vertices = vertex_map(tasks, frames, source.ids, backend, room.shards, span)
     size = _size(tasks, vertices)
     room.check(size, options.partition)
     edges = canonical(tasks, frames, rows - loops, vertices, size, backend)

@@ -8,7 +8,7 @@ the ids stay in shards (module `shards`), and each partition hears the numbers o
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
 from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
 
-__all__ = ["MAX_VERTICES", "SplitIds", "check_size", "vertex_map"]
+__all__ = ["MAX_VERTICES", "Span", "SplitIds", "check_size", "vertex_map"]
 
 Array = Any
 Frame = Any
@@ -53,17 +53,38 @@ class SplitIds(NamedTuple):
     numbers: list[list[Any]]
 
 
-class _Range(NamedTuple):
+class Span(NamedTuple):
+    """Of the ids of some edges: the smallest and the largest one, none where low > high, and the rows they stand in."""
+
     low: int
     high: int
     rows: int
+
+    @classmethod
+    def found(cls, low: int, high: int, rows: int) -> Span:
+        """Of one frame, whatever stands for none."""
+        return cls(low, high, rows) if low <= high else cls(0, -1, 0)
+
+    @classmethod
+    def of(cls, frames: Sequence[Span]) -> Span:
+        """Of all frames together."""
+        there = [span for span in frames if span.rows]
+        low, high = min((span.low for span in there), default=0), max((span.high for span in there), default=-1)
+        return cls(low, high, sum(span.rows for span in there))
 
 
 def _one(vertices: int) -> int:
     return 1
 
 
-def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: Callable[[int], int] = _one) -> Any:
+def vertex_map(
+    tasks: Tasks,
+    frames: list[Any],
+    ids: Ids,
+    backend: str,
+    shards: Callable[[int], int] = _one,
+    span: Span | None = None,
+) -> Any:
     """Build the map of all ids that occur in the frames.
 
     Parameters
@@ -74,15 +95,17 @@ def vertex_map(tasks: Tasks, frames: list[Any], ids: Ids, backend: str, shards: 
     backend : str
     shards : callable (vertices) -> int
         How many shards so many vertices are kept in; 1: a map.
+    span : Span, optional
+        Of all frames, where it is known.
 
     Returns
     -------
     handle of VertexMap, or SplitIds
     """
     if ids == "int":
-        ranges = [r for r in tasks.gather(tasks.map("vertices", _range, list(frames), backend)) if r.rows]
-        low, high = min((r.low for r in ranges), default=0), max((r.high for r in ranges), default=-1)
-        width, rows = high - low + 1, sum(r.rows for r in ranges)
+        if span is None:
+            span = Span.of(tasks.gather(tasks.map("vertices", _span, list(frames))))
+        low, width, rows = span.low, span.high - span.low + 1, span.rows
         split, most = shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
         if tasks.room is not None:
             most = min(most, tasks.room // TABLE_BYTES)
@@ -137,14 +160,11 @@ def _text_places(given: list[Any], backend: str) -> list[Any]:
     return [known.ids, get_backend(backend).array.stack(places)]
 
 
-def _range(frame: Frame, backend: str) -> _Range:
-    if (own := get_backend(backend).edges) is not None:
-        found, rows = own.facts(*frame), len(frame[0])
-        return _Range(found.low, found.high, rows) if found.low <= found.high else _Range(0, -1, 0)
+def _span(frame: Frame) -> Span:
     if not len(frame):
-        return _Range(0, -1, 0)
+        return Span(0, -1, 0)
     ends = [frame[name].values for name in ("src", "dst")]
-    return _Range(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
+    return Span(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
 
 
 def _marks(width: int, backend: str) -> Array:

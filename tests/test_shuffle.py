@@ -198,7 +198,7 @@ def test_few_edges_stay_in_one_partition():
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
     """An index of the rows that were kept would be as large as the ids, and travel with them."""
-    frames, rows, loops = edge_stage.read(Direct(), source_of(edges), "cpu")
+    frames, rows, loops, _ = edge_stage.read(Direct(), source_of(edges), "cpu")
     assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
     assert list(frames[0].columns) == ["src", "dst"]
     assert isinstance(frames[0].index, pd.RangeIndex)

@@ -99,7 +99,7 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.vertices import vertex_map
 
     tasks, source = Direct(), kronecker(scale)
-    frames, rows, loops = read(tasks, source, "cpu")
+    frames, rows, loops, _ = read(tasks, source, "cpu")
     vertices = vertex_map(tasks, frames, "int", "cpu")
     found = canonical(tasks, frames, rows - loops, vertices, vertices.size, "cpu")
     ends = unpack(np.concatenate(found.partitions), shift_of(vertices.size))

@@ -35,6 +35,12 @@ def program(text):
 
 
 @cache
+def text_of(kernel, defines):
+    """The source of a kernel, read once."""
+    return source(kernel, defines)
+
+
+@cache
 def compiled(text, folder=None):
     """Compile a kernel's text to a shared library, once."""
     folder = Path(tempfile.mkdtemp(prefix="dasktc-emulation-")) if folder is None else folder
@@ -67,7 +73,7 @@ class HostDevice:
         return array.ctypes.data
 
     def launch(self, kernel, entry, defines, grid, block, values, shared=0):
-        self.launch_text(source(kernel, defines), entry, grid, block, values, shared)
+        self.launch_text(text_of(kernel, tuple(dict(defines).items())), entry, grid, block, values, shared)
 
     def launch_text(self, text, entry, grid, block, values, shared=0):
         function = getattr(compiled(text), f"launch_{entry}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from emulation.host import SHARED
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("dasktc", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -22,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=str(HERE.parent.parent / "shared" / "graphs"),
         help="directory of real graphs with a catalog.tsv, for -m catalog",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have what one of pytest-xdist's workers compiles used by the others."""
+    if SHARED not in os.environ:
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="dasktc-compiled-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED)))
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,14 @@
 """The CUDA kernels on the host: compiled by g++ with `cuda_host.hpp`, launched with NumPy arrays."""
 
 import ctypes
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ from dasktc.backend.nvrtc import source
 
 HERE = Path(__file__).parent
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
+SHARED = "DASKTC_TESTS_COMPILED"
+"""Names the folder, in the same file system as other temporary ones, that keeps a run's compiled kernels."""
 FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
 
 
@@ -41,19 +45,19 @@ def text_of(kernel, defines):
 
 
 @cache
-def compiled(text, folder=None):
-    """Compile a kernel's text to a shared library, once."""
-    folder = Path(tempfile.mkdtemp(prefix="dasktc-emulation-")) if folder is None else folder
-    path = folder / "kernel.cpp"
-    path.write_text(program(text))
-    library = path.with_suffix(".so")
-    command = [compiler(), *FLAGS, str(path), "-o", str(library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    found = ctypes.CDLL(str(library))
-    shutil.rmtree(folder)
-    return found
+def compiled(text):
+    """Compile a kernel's text to a shared library, once for all processes of a test run."""
+    with tempfile.TemporaryDirectory(prefix="dasktc-emulation-") as folder:
+        shared = Path(os.environ.get(SHARED, folder)) / f"{sha256(text.encode()).hexdigest()}.so"
+        if not shared.exists():
+            path, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
+            path.write_text(program(text))
+            command = [compiler(), *FLAGS, str(path), "-o", str(library)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(done.stderr)
+            library.replace(shared)
+        return ctypes.CDLL(str(shared))
 
 
 class LaunchError(RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -33,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if SHARED not in os.environ:
         os.environ[SHARED] = tempfile.mkdtemp(prefix="dasktc-compiled-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED)))
+
+
+def pytest_collection_finish() -> None:
+    """Spare what collects garbage, in many tests, the modules and tests that stay anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ class Stream:
 
     def __init__(self, null=False, non_blocking=False, ptds=False):
         assert null or non_blocking, "a stream that blocks waits for all that is done on the null stream"
-        self.tick, self.seen, self._late = 0, {}, []
+        self.tick, self.seen, self._late = 0, weakref.WeakKeyDictionary(), []
 
     def __enter__(self):
         _stack().append(self)
@@ -74,7 +74,7 @@ class Stream:
 class Host:
     """The thread that gives streams work; what it has waited for, all that it asks for later comes after."""
 
-    seen = {}  # noqa: RUF012
+    seen = weakref.WeakKeyDictionary()
 
 
 class Event:
@@ -87,7 +87,7 @@ class Event:
     def record(self, stream=None):
         with LOCK:
             self.stream, self.reached = stream or current(), None
-            self.seen = dict(self.stream.seen)
+            self.seen = dict(self.stream.seen.items())
             self.tick = self.stream.later(self._reach)
 
     def synchronize(self):
@@ -106,8 +106,9 @@ def _learn(seen, event):
     if event.stream is None:
         return
     event.stream.run(event.tick)
-    for stream, tick in {**event.seen, event.stream: event.tick}.items():
-        seen[stream] = max(seen.get(stream, 0), tick)
+    for stream, tick in (*event.seen.items(), (event.stream, event.tick)):
+        if seen.get(stream, 0) < tick:
+            seen[stream] = tick
 
 
 def get_elapsed_time(begin, end):

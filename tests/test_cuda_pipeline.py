@@ -36,7 +36,7 @@ from dasktc.tasks import Direct
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)
-LARGER = skewed_edges(150, 2200, 1)
+LARGER = skewed_edges(150, 1700, 1)
 KERNELS_HERE = list(launch.KERNELS)
 
 

@@ -50,7 +50,7 @@ def assert_facts(result, expected):
 
 def every_kernel(source, reorder, partition, **how):
     """Count with every kernel; the graph is prepared once."""
-    graph = dasktc.prepare(source, reorder=reorder, **partition)
+    graph = dasktc.prepare(source, backend="cpu", reorder=reorder, **partition)
     for kernel in EVERY_KERNEL:
         result = graph.triangle_count(kernel=kernel, **how)
         assert {record.job.kernel for record in result.records} == {result.kernel} == {kernel}
@@ -151,7 +151,7 @@ def test_probes_are_what_lengths_and_positions_say(reorder):
     from dasktc.count import task_of
 
     for edges, partition in product((skewed_edges(300, 2_000, 4), random_edges(60, 500, 5)), EVERY_PARTITION):
-        graph = dasktc.prepare(source_of(edges), reorder=reorder, **partition)
+        graph = dasktc.prepare(source_of(edges), backend="cpu", reorder=reorder, **partition)
         for kernel in EVERY_KERNEL:
             result = graph.triangle_count(kernel=kernel)
             for record in result.records:

@@ -74,7 +74,7 @@ class Stream:
 class Host:
     """The thread that gives streams work; what it has waited for, all that it asks for later comes after."""
 
-    seen = weakref.WeakKeyDictionary()
+    seen = weakref.WeakKeyDictionary()  # noqa: RUF012
 
 
 class Event:

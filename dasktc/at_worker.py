@@ -30,6 +30,8 @@ SOON = 5.0
 _lock = threading.RLock()
 _here: dict[tuple[str, str], AtWorker] = {}
 """By worker and run: threads that stand for workers share a process."""
+_over: set[tuple[str, str]] = set()
+"""Runs that are over; a call of one that was under way, or waited, leaves nothing behind."""
 
 
 class AtWorker(OnGpu):
@@ -60,7 +62,7 @@ class AtWorker(OnGpu):
             blocks.room = self._make_room(call, following, spare)
             args = self._found(blocks, call, [tuple(following)])
             try:
-                return function(*args)
+                return self._call(function, *args)
             finally:
                 self._copies.fence()  # before blocks are let go of
                 del args
@@ -164,18 +166,31 @@ class Within:
             return args[0][args[1]]
         if function is len and isinstance(args[0], Result) and args[0].length is not None:
             return args[0].length
-        with _lock:
-            return self.store().submit("", function, *args)
+        with self.turn() as store:
+            return store.submit("", function, *args)
 
     def stream(self, function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
         """Call a function that yields results, each of which is kept before the next is made."""
-        with _lock:
-            return self.store().stream("", function, [args])
+        with self.turn() as store:
+            return store.stream("", function, [args])
 
     def value(self, handle: Any) -> Any:
         """What a handle stands for, on the host."""
+        with self.turn() as store:
+            return store.gather([handle])[0]
+
+    @contextmanager
+    def turn(self) -> Iterator[AtWorker]:
+        """What keeps this budget in this worker, for one call."""
+        from distributed import get_worker
+
+        key = get_worker().address, self.run
         with _lock:
-            return self.store().gather([handle])[0]
+            try:
+                yield self.store()
+            finally:
+                if key in _over and key in _here:
+                    _drop(key)
 
     def store(self) -> AtWorker:
         """What keeps this budget in this worker."""
@@ -215,12 +230,14 @@ class Counted:
 
     def __call__(self, *args: Any) -> Any:
         """What the function makes, or handles of that."""
-        with _lock:
-            store = self.within.store()
+        with self.within.turn() as store:
             found = store.count(
                 self.function, args[: self.arity], list(args[self.arity :]), self.needed, not self.folded
             )
-            return [*store.keep(found[:-1]), found[-1]] if self.folded else found
+            if not self.folded:
+                return found
+            small = found.pop()
+            return [*store.keep(found), small]
 
 
 def _host(worker: Any) -> int:
@@ -260,6 +277,7 @@ def peak(run: str, dask_worker: Any) -> int:
 
 def forget(run: str, dask_worker: Any) -> None:
     """Nothing of a run will be called on a worker any more."""
+    _over.add((dask_worker.address, run))
     with _soon() as mine:
         if mine and _of(dask_worker, run) is not None:
             _drop((dask_worker.address, run))

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dasktc.backend import ON_DEVICE
+from dasktc.backend.splits import GROUP
 from dasktc.count import Job, Record
 from dasktc.csr import OrientedCSR, TaskCount, on_host
 from dasktc.errors import DasktcError, InputError
@@ -51,7 +53,7 @@ def fingerprint(graph: Graph) -> What:
     dict
         Ready for JSON.
     """
-    tasks, plan = graph.tasks, graph.plan
+    tasks, plan, backend = graph.tasks, graph.plan, graph.options.chosen_backend
     places = sorted(graph.blocks)
     digests = tasks.gather([tasks.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
     return {
@@ -62,7 +64,8 @@ def fingerprint(graph: Graph) -> What:
         "parts": plan.parts,
         "splits": plan.splits,
         "kernel": graph.options.chosen_kernel,
-        "backend": graph.options.chosen_backend,
+        "backend": backend,
+        **({"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}),  # as `splits` has it: it was otherwise once
         "reorder": graph.options.chosen_reorder,
         "version": version("dasktc"),
     }

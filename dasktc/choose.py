@@ -144,15 +144,21 @@ CACHED = 1 << 24
 """Edges of which most stay in a GPU's cache."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
+NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8)}
+"""Nor do most wedges lead to a few long rows: a torus has 3 an edge, a clique with many leaves hundreds."""
 SMALL = "{wedges:,} wedges are few"
 ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
 RULES: dict[str, tuple[Rule, ...]] = {
     "cpu": (
-        Rule("merge", {"usual": (0, 4)}, f"{ROWS}, and walking two costs less than any table"),
+        Rule("merge", {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),
         Rule("hub", {}, f"{ROWS}, and tables pay"),
     ),
     "cuda": (
-        Rule("plain", {"usual": (0, 4), "edges": (0, CACHED)}, f"{ROWS}, and a thread walks two of them in one launch"),
+        Rule(
+            "plain",
+            {"usual": (0, 4), "edges": (0, CACHED)} | NO_CORE,
+            f"{ROWS}, and a thread walks two of them in one launch",
+        ),
         Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
         Rule("lstc", {"wedges": (0, FEW), "rows": (0, 1 << 17)}, f"{SMALL}: one launch, no tables in global memory"),
         Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),

@@ -37,6 +37,7 @@ def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
     tasks, blocks, order, split = graph.tasks, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    tasks.reserve(graph.plan.bytes_per_task)
     records = sorted(count_jobs(tasks, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
     count = sum(record.count.triangles for record in records)

@@ -67,11 +67,14 @@ def numbered(
     numbers : list of lists of handles of arrays of int32
         Of each list's values: a shard's after another's.
     """
+    from dasktc.vertices import check_size
+
     starts = _starts(tasks, stage, values, shards, kind)
     pieces = tasks.pieces(stage, tasks.map(stage, kind.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if tasks.room is None else ARITY_WITHIN
     parts = [tree(tasks, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
     sizes = tasks.gather([tasks.submit(stage, len, part) for part in parts])
+    check_size(sum(sizes))
     found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
         tasks.map(stage, _number, of_shard, part, first, kind)

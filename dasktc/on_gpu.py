@@ -161,7 +161,7 @@ class OnGpu(OnDisk):
         wanted = places_of(call)
         found = self._call(lambda: blocks.use(wanted))
         blocks.follow([places_of(later) for later in following])
-        return [found[place] if (place := place_of(arg)) else self._resolve(arg) for arg in call]
+        return [found[place] if (place := place_of(arg)) in found else self._resolve(arg) for arg in call]
 
     def _make_room_for(self, work: list[tuple[Any, ...]]) -> None:
         """Let results leave that a task has no room beside; if all tasks' blocks fit at once, none."""

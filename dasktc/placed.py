@@ -57,7 +57,8 @@ class Hosted:
         return sum(memoryview(buffer).nbytes for buffer in self.buffers)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return Hosted, (self.head, [pickle.PickleBuffer(buffer) for buffer in self.buffers])
+        wrap = pickle.PickleBuffer if protocol >= 5 else bytes
+        return Hosted, (self.head, [wrap(buffer) for buffer in self.buffers])
 
 
 def _bytes(array: Any) -> Any:
@@ -116,19 +117,21 @@ class Result:
 
     def hosted(self) -> list[Hosted]:
         """Its entries in the host's memory, copied from wherever they are."""
-        with _moving:  # a connection's thread sends it, and calls move it
-            value, places = self.value, self.places
+        with SENDING:  # before the value is taken: who waits for this must hold nothing of the device
+            with _moving:  # a connection's thread sends it, and calls move it
+                value, places = self.value, self.places
+            if places is None:
+                return self._sent(value)
         if isinstance(places, Stored):
             return [Hosted(bytes(head), list(buffers)) for head, buffers in contents(places)]
-        if places is not None:
-            return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
+        return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
+
+    def _sent(self, value: Any) -> list[Hosted]:
+        """Copies of what is on the device."""
         from dasktc.backend.cuda_pack import pack
 
-        with SENDING:
-            packed = [pack(entry) for entry in (value if self.many else [value])]
-            found = [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
-            del packed, value
-        return found
+        packed = [pack(entry) for entry in (value if self.many else [value])]
+        return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
 
     def __reduce__(self) -> Any:
         return _arrived, (self.hosted(), self._sizes, self.many, self.length)

@@ -163,7 +163,7 @@ def plan_size(
     )
     plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
     room, order = room_within(given) if given and on_disk else None, chosen.chosen_reorder
-    kept = VertexRoom(room, limits.workers, how=order, on_device=backend in ON_DEVICE)
+    kept = VertexRoom(room, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))

@@ -147,7 +147,7 @@ def prepare_edges(
     # 2. Unique undirected edges over dense ids.
     progress("canonical", 0, 1)
     room = room_on(tasks, options, source.ids)
-    vertices = vertex_map(tasks, frames, source.ids, backend, room.shards, span)
+    vertices, room = vertex_map(tasks, frames, source.ids, backend, room, span)
     size = _size(tasks, vertices)
     room.check(size, options.partition)
     edges = canonical(tasks, frames, rows - loops, vertices, size, backend)

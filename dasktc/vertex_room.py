@@ -1,7 +1,7 @@
 """How vertices are kept while they are numbered and ranked: in whole vectors where these fit, else in shards.
 
 The one rule: a graph's vertices are in one piece where `need(V)` bytes are within the room of a call; else in so many
-shards that a shard's call keeps within it, and in no fewer than there are workers. Only the CPU's backend has shards.
+shards that a shard's call keeps within it. Only the CPU's backend has shards.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ IN_MEMORY = 3
 """Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
 LEAST_ROOM = 1 << 24
 """On workers without a work directory `--memory` is for counting tasks alone; less than this is none for preparing."""
+USUAL_TEXT = 18
+"""Bytes of an id of text that these are for, its offset included."""
+ROUNDED = 1.02
+"""What `size` may leave off, and a little."""
 LEAST_SHARDS, MOST_SHARDS = 1, 512
 """Every shard and every partition exchange a piece."""
 
@@ -45,18 +49,32 @@ class VertexRoom(NamedTuple):
     times : int
         How much more than with a budget.
     on_device : bool
+    memory : float
+        Bytes of `--memory` for each byte of room, at most.
+    width : float
+        How much longer than usual ids of text are.
     """
 
     room: int | None
-    workers: int = 1
     ids: Ids = "int"
     how: str = "degree"
     times: int = 1
     on_device: bool = False
+    memory: float = 1.4
+    width: float = 1.0
+
+    def of(self, vertices: int, nbytes: int) -> VertexRoom:
+        """The same for ids of text that take so many bytes together."""
+        return self._replace(width=max(1.0, nbytes / max(1, USUAL_TEXT * vertices)))
 
     def need(self, vertices: int) -> int:
         """Bytes that vertices take in whole vectors."""
-        return self.times * vertices * max(ID_BYTES[self.ids], RANK_BYTES.get(self.how, RANK_BYTES["degree"]))
+        ids, rank = self.width * ID_BYTES[self.ids], RANK_BYTES.get(self.how, RANK_BYTES["degree"])
+        return self.times * vertices * int(max(ids, rank))
+
+    def _asked(self, need: float) -> str:
+        """The option that makes so much room."""
+        return f"--memory {size(ROUNDED * self.memory * need)}"
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors do."""
@@ -69,8 +87,11 @@ class VertexRoom(NamedTuple):
     def _wanted(self, vertices: int) -> int:
         if self.room is None or self.fits(vertices):
             return LEAST_SHARDS
-        each = self.times * SHARD_BYTES[self.ids]
-        return max(LEAST_SHARDS, 2, self.workers, -(-vertices * each // self.room))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._each // self.room))
+
+    @property
+    def _each(self) -> int:
+        return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
     def possible(self, vertices: int) -> bool:
         """Whether they can be kept at all."""
@@ -83,13 +104,13 @@ class VertexRoom(NamedTuple):
         ------
         InputError
         """
-        more = f"--memory {size(1.4 * self.need(vertices))}"
+        more = self._asked(self.need(vertices))
         if not self.possible(vertices):
             raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
-        if self._wanted(vertices) > MOST_SHARDS + self.workers and not self.on_device:
+        if self._wanted(vertices) > MOST_SHARDS and not self.on_device:
             raise InputError(
-                f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give --memory "
-                f"{size(1.4 * self.times * SHARD_BYTES[self.ids] * vertices / MOST_SHARDS)}"
+                f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
+                f"{self._asked(self._each * vertices / MOST_SHARDS)}"
             )
         if partition == "proxy" and self.shards(vertices) > 1:
             raise InputError(
@@ -127,8 +148,10 @@ def room_on(tasks: Tasks, options: Options, ids: Ids) -> VertexRoom:
     options : Options
     ids : {"int", "text"}
     """
-    backend, how = options.chosen_backend, options.chosen_reorder
+    backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
     if backend in ON_DEVICE or tasks.room is not None or isinstance(tasks, Direct):
-        return VertexRoom(tasks.room, tasks.workers, ids, how, on_device=backend in ON_DEVICE)
-    room = max(LEAST_ROOM, tasks.memory(bytes_of(options.memory), backend))
-    return VertexRoom(room, tasks.workers, ids, how, IN_MEMORY)
+        found = VertexRoom(tasks.room, ids, how, on_device=backend in ON_DEVICE)
+        return found._replace(memory=given / tasks.room) if given and tasks.room else found
+    share = tasks.memory(given, backend)
+    found = VertexRoom(max(LEAST_ROOM, share), ids, how, IN_MEMORY)
+    return found._replace(memory=given / share) if given and share else found

@@ -23,6 +23,7 @@ from dasktc.shards import Sharded, zipped
 from dasktc.sources import Ids
 from dasktc.tasks import Fold, Tasks, tree
 from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
+from dasktc.vertex_room import VertexRoom
 
 __all__ = ["MAX_VERTICES", "Span", "SplitIds", "check_size", "vertex_map"]
 
@@ -31,6 +32,7 @@ Frame = Any
 MAX_VERTICES = 2**31 - 1
 """Columns are int32 and an edge is one int64 key of two dense ids."""
 CHUNK = 1 << 13
+NO_BOUND = VertexRoom(None)
 TABLE_BYTES = 21
 """Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
@@ -73,18 +75,14 @@ class Span(NamedTuple):
         return cls(low, high, sum(span.rows for span in there))
 
 
-def _one(vertices: int) -> int:
-    return 1
-
-
 def vertex_map(
     tasks: Tasks,
     frames: list[Any],
     ids: Ids,
     backend: str,
-    shards: Callable[[int], int] = _one,
+    room: VertexRoom = NO_BOUND,
     span: Span | None = None,
-) -> Any:
+) -> tuple[Any, VertexRoom]:
     """Build the map of all ids that occur in the frames.
 
     Parameters
@@ -93,34 +91,40 @@ def vertex_map(
     frames : list of handles of edge frames as `edges.read` gives them; at least one
     ids : {"int", "text"}
     backend : str
-    shards : callable (vertices) -> int
-        How many shards so many vertices are kept in; 1: a map.
+    room : VertexRoom
+        Says whether they are kept in shards.
     span : Span, optional
         Of all frames, where it is known.
 
     Returns
     -------
-    handle of VertexMap, or SplitIds
+    vertices : handle of VertexMap, or SplitIds
+    room : VertexRoom
+        By the ids' width, where that is another.
     """
     if ids == "int":
         if span is None:
             span = Span.of(tasks.gather(tasks.map("vertices", _span, list(frames))))
         low, width, rows = span.low, span.high - span.low + 1, span.rows
-        split, most = shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
+        split, most = room.shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
         if tasks.room is not None:
             most = min(most, tasks.room // TABLE_BYTES)
         if split:
-            return _split(
-                tasks, tasks.map("vertices", _places, list(frames), low, width, backend), ids, backend, shards
-            )
+            places = tasks.map("vertices", _places, list(frames), low, width, backend)
+            return _split(tasks, places, ids, backend, room.shards), room
         if width <= most:
-            return _table(tasks, frames, low, width, backend)
+            return _table(tasks, frames, low, width, backend), room
     found = tasks.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
-    if ids == "text" and shards(sum(tasks.gather(tasks.map("vertices", len, list(found))))) > 1:
-        given = zipped(list(frames), found)
-        return _split(tasks, tasks.map("vertices", _text_places, given, backend), ids, backend, shards)
+    if ids == "text" and not room.on_device:
+        sizes = tasks.gather(tasks.map("vertices", _text_size, list(found)))
+        total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
+        room = room.of(total, nbytes)
+        if room.shards(total) > 1:
+            given = zipped(list(frames), found)
+            return _split(tasks, tasks.map("vertices", _text_places, given, backend), ids, backend, room.shards), room
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
-    return tasks.submit("vertices", made, tree(tasks, "vertices", partial(merge, backend=backend), found), backend)
+    united = tree(tasks, "vertices", partial(merge, backend=backend), found)
+    return tasks.submit("vertices", made, united, backend), room
 
 
 def _table(tasks: Tasks, frames: list[Any], low: int, width: int, backend: str) -> Any:
@@ -151,6 +155,10 @@ def _places(frame: Frame, low: int, width: int, backend: str) -> list[Array]:
     else:
         ids, places = xp.unique(ends, return_inverse=True)
     return [ids, places.astype("int32", copy=False).reshape(2, -1)]
+
+
+def _text_size(ids: Any) -> tuple[int, int]:
+    return len(ids), int(ids.nbytes)
 
 
 def _text_places(given: list[Any], backend: str) -> list[Any]:

@@ -21,6 +21,8 @@ Futures = dict[Any, Any]
 """Futures by key."""
 LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
 """Seconds between looks for results: up to the second one, then a hundredth of what was waited, up to the last."""
+THERE = ("finished", "lost")
+"""Of a future whose result is here; its worker may have died since."""
 LOOK_SECONDS = 1.0
 """How often it asks who is there."""
 
@@ -136,7 +138,8 @@ class Waiting:
         ended = as_completed(left.values(), loop=self._client.loop, with_results=True, raise_errors=False)
         while not ended.is_empty():
             batch = ended.next_batch(block=False)
-            done = [(future, result) for future, result in batch if future.status == "finished"]
+            done = [(future, result) for future, result in batch if future.status in THERE]
+            failed = [future for future, _ in batch if future.status not in THERE]  # before any is released
             feed.ended([left.pop(future.key) for future, _ in done])
             if look := time.monotonic() - looked > LOOK_SECONDS:
                 self._seat(feed)
@@ -145,9 +148,9 @@ class Waiting:
             if done or look:  # before the results are seen to, so that no worker waits for that
                 ended.update(_submit(feed, left))
             yield from done
-            if len(done) < len(batch):
-                for future, _ in batch:
-                    if not (future.status == "finished" or _was_killed(future)):
+            if failed:
+                for future in failed:
+                    if not _was_killed(future):
                         future.result()  # raises what went wrong, at once
                 return
             if batch:

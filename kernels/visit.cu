@@ -47,24 +47,29 @@ extern "C" __global__ void visit_support(Task t, uint32* in_index, uint32* in_ta
   sums.add_up(totals);
 }
 
-extern "C" __global__ void visit_edges(Task t, uint32* counts, Totals* totals) {
+// The place of index edge p, of row u, among the split's edges: `group_ends` are the running sums of its groups' edges.
+__device__ __forceinline__ int64 place_of(const Task& t, const int64* group_ends, int64 u, int64 p) {
+  int64 group = (u - t.begin) / t.step;
+  return (group ? group_ends[group - 1] : 0) + p - t.index.offsets[t.begin + group * t.step];
+}
+
+extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* counts, Totals* totals) {
   Sums sums;
-  int64 base = t.index.offsets[t.begin];
   auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64, int64 p, int64 first, int64 last) {
-    counts[p - base] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
+  each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
+    counts[place_of(t, group_ends, u, p)] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
   });
   sums.add_up(totals);
 }
 
 // `ends` are the running sums of the counts; the first `limit` triangles are written, three ids each.
-extern "C" __global__ void visit_list(Task t, const int64* ends, int64 limit, int32* list, Totals* totals) {
+extern "C" __global__ void visit_list(Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list,
+                                      Totals* totals) {
   Sums sums;
-  int64 base = t.index.offsets[t.begin];
   auto all = [](int64, int64, int64) { return true; };
   each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
-    int64 place = p > base ? ends[p - base - 1] : 0;
-    if (place >= limit || place == ends[p - base]) { return; }
+    int64 edge = place_of(t, group_ends, u, p), place = edge ? ends[edge - 1] : 0;
+    if (place >= limit || place == ends[edge]) { return; }
     each_triangle(t, p, first, last, sums, [&](int64 in_row, int64) {
       if (place < limit) {
         list[3 * place] = int32(u);

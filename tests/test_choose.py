@@ -140,6 +140,13 @@ def test_a_device_takes_what_was_fastest(name):
     assert "{" not in why
 
 
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_a_dense_core_among_leaves_is_not_walked(backend):
+    """A clique of 1,000 vertices with 200,000 leaves: hub took 0.004 s on the CPU where merge took 0.47."""
+    facts = Facts(1, 999, 201_000, 699_500, 166_367_000)
+    assert choose(Options(backend=backend), facts)[0].kernel == ("hub" if backend == "cpu" else "bitmap")
+
+
 @pytest.mark.parametrize("degree", [1, 4, 40])
 def test_the_choice_counts_what_others_count(degree):
     edges = random_edges(300, 300 * degree // 2, degree)

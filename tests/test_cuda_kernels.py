@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, triangles_of, turned, wedges_of
 from test_kernels import tasks as ranges
 
-from dasktc.backend import TaskSize, cpu, kept, launch, launch_edges, launch_hub, launch_trust, nvrtc
+from dasktc.backend import TaskSize, cpu, device_visit, kept, launch, launch_edges, launch_hub, launch_trust, nvrtc
 from dasktc.backend.splits import GROUP, rows_of, share_of
 from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import InputError
@@ -584,6 +584,38 @@ def test_lists_of_some_rows_after_those_of_others(monkeypatch, reverse):
             found = list(tasks(edges, vertices, parts, splits))
             check(on_host(reverse), found, "hub", TINY | {"PIECE": 1}, edges)
     assert rounds
+
+
+@emulated
+@pytest.mark.parametrize("splits", [1, 3, 40])
+def test_lists_take_no_more_than_their_rows_edges(splits):
+    vertices, edges = GRAPHS["hubs"]
+    device, listed = HostDevice(), set()
+    for task in tasks(edges, vertices, 1, splits):
+        rows = rows_in(share_of(task))
+        device.array, asked = zeros_noted()
+        found = device_visit.listing(device, task, 10**6)
+        offsets = task.index.offsets
+        assert sum(asked) == sum(offsets[rows + 1] - offsets[rows], start=0)
+        assert set(found[:, 0].tolist()) <= set(rows.tolist())
+        listed.update(map(tuple, found.tolist()))
+    assert len(listed) == triangles_of(edges)
+
+
+def zeros_noted():
+    """NumPy, and the sizes of arrays of zeros."""
+    asked = []
+
+    class Noting:
+        def __getattr__(self, name):
+            return getattr(np, name)
+
+        def zeros(self, size, dtype):
+            if dtype == "uint32":
+                asked.append(size)
+            return np.zeros(size, dtype)
+
+    return Noting(), asked
 
 
 # on a GPU

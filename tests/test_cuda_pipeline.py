@@ -22,7 +22,7 @@ from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
 import dasktc
-from dasktc import stages, triangles
+from dasktc import checkpoint, stages, triangles
 from dasktc.backend import TaskSize, device_visit, kernels, launch, scratch_bytes, support_bytes, unusable, visit
 from dasktc.csr import on_host
 from dasktc.errors import InputError
@@ -163,6 +163,18 @@ def test_vertices_edges_and_lists_as_on_the_cpu(emulated, partition):
         assert len(some.merge(every)) == len(some) == min(limit, len(every))
         assert some.equals(on_device.triangle_list(limit))
         assert "splits" in partition or some.equals(on_cpu.triangle_list(limit))
+
+
+def test_a_checkpoint_says_how_rows_were_dealt(emulated, monkeypatch, tmp_path):
+    """Splits of another cut are other rows, which wedges need not tell."""
+    on_cpu, on_device = (dasktc.prepare(source_of(EDGES), backend=name, splits=3) for name in ("cpu", "cuda"))
+    assert "rows" not in checkpoint.fingerprint(on_cpu)
+    assert checkpoint.fingerprint(on_device)["rows"] == "dealt by 32"
+    with monkeypatch.context() as other:
+        other.setattr(checkpoint, "GROUP", 16)
+        on_device.triangle_count(checkpoint=tmp_path)
+    with pytest.raises(InputError, match="of another count: rows dealt by 16 there, rows dealt by 32 here"):
+        on_device.triangle_count(checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,15 @@ def test_lost_edges_are_an_error():
             measure(cut)
 
 
+def test_a_list_is_counted_within_the_plans_memory(monkeypatch):
+    graph, kept = prepare(oracle.complete(20)), []
+    monkeypatch.setattr(type(graph.tasks), "reserve", lambda tasks, needed: kept.append(needed))
+    graph.triangles()
+    kept.clear()
+    lists.triangle_list(graph)
+    assert kept[0] == graph.plan.bytes_per_task
+
+
 def test_sums_that_cannot_be_are_errors():
     even, odd = np.array([2, 2, 2]), np.array([1, 3, 2])
     assert by_vertex.halves([even], [(0, 1)], 3, 1).tolist() == [1, 1, 1]

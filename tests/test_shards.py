@@ -19,8 +19,8 @@ from oracle import complete, messy, multigraphs, support, text_multigraphs, tria
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import by_shard, edges, generate, numbering, vertex_room
-from dasktc.disk import OnDisk
+from dasktc import by_shard, edges, generate, numbering, vertex_room, vertices
+from dasktc.disk import OnDisk, room_within
 from dasktc.errors import InputError
 from dasktc.executor import Fold
 from dasktc.numbering import integers, numbered, places
@@ -343,12 +343,14 @@ def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
 
 
 def test_vertices_are_in_one_piece_while_they_fit():
-    room = VertexRoom(42_000, workers=3)
-    assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 3)
+    room = VertexRoom(42_000)
+    assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 2)
     assert room.shards(10_000) == 20
     assert VertexRoom(80_000, how="collective").shards(1_000) == 1
     assert VertexRoom(79_999, how="collective").shards(1_000) == 2
     assert VertexRoom(199_999, ids="text").shards(1_000) == 3
+    assert VertexRoom(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
+    assert VertexRoom(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide
     assert VertexRoom(None).shards(2**31) == VertexRoom(1, on_device=True).shards(2**31) == 1
     assert "1,000 vertices take 42 kB" in VertexRoom(40_000).why(1_000)
     assert VertexRoom(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
@@ -356,7 +358,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
         VertexRoom(1, on_device=True).check(1_000, "auto")
     VertexRoom(200).check(1_000, "auto")
     with pytest.raises(
-        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 219 B"
+        InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 223 B"
     ):
         VertexRoom(100).check(1_000, "auto")
 
@@ -365,8 +367,8 @@ def test_the_room_is_that_of_the_executor(client, tmp_path):
     """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
     options = Options(reorder="collective", memory="20MB")
     on_disk = OnDisk(WorkDir(tmp_path), 20_000)
-    assert room_on(on_disk, options, "text") == VertexRoom(15_000, 1, "text", "collective")
-    assert room_on(OnCluster(client), options, "int") == VertexRoom(20_000_000, 2, "int", "collective", 3)
+    assert room_on(on_disk, options, "text") == VertexRoom(15_000, "text", "collective", memory=20_000_000 / 15_000)
+    assert room_on(OnCluster(client), options, "int") == VertexRoom(20_000_000, "int", "collective", 3, memory=1.0)
     assert room_on(OnCluster(client), Options(), "int").room == OnCluster(client).memory() > 20_000_000
     assert room_on(OnCluster(client), Options(memory=1), "int").room == vertex_room.LEAST_ROOM
     assert room_on(Direct(), options, "int").room is None
@@ -383,9 +385,9 @@ def test_weights_that_do_not_fit_64_bits_are_refused():
 def sparse(tmp_path_factory):
     """A file with 300,000 vertices and twice as many edges, and one with few."""
     folder = tmp_path_factory.mktemp("graphs")
-    for vertices in (300_000, 1_000):
-        write_edges(generate.random_graph(vertices, 2 * vertices), folder / f"{vertices}.parquet", Direct())
-    return [str(folder / f"{vertices}.parquet") for vertices in (300_000, 1_000)]
+    for count in (300_000, 1_000):
+        write_edges(generate.random_graph(count, 2 * count), folder / f"{count}.parquet", Direct())
+    return [str(folder / f"{count}.parquet") for count in (300_000, 1_000)]
 
 
 MEASURED = """
@@ -431,9 +433,17 @@ def test_the_plan_says_how_vertices_are_kept(sparse):
 
 
 def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
-    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 17.6 MB") as error:
+    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 22.3 MB") as error:
         dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy")
     assert "\n" not in str(error.value)
+    assert room_within(22_200_000) >= 12_600_000
+
+
+def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
+    monkeypatch.setattr(vertices, "MAX_VERTICES", 20)
+    ids = [np.arange(start, start + 30) for start in (0, 10)]
+    with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
+        numbered(Direct(), "vertices", ids, lambda _: 3, integers("cpu"))
 
 
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):

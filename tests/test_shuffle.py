@@ -165,7 +165,7 @@ def ranges(sizes, workers):
         src = rng.integers(number * 10**6, (number + 1) * 10**6, size)
         frames.append(pd.DataFrame({"src": src, "dst": 10**8 + rng.integers(0, 10**8, size)}))
     tasks = Watched(workers)
-    vertices = vertex_map(tasks, frames, "int", "cpu")
+    vertices, _ = vertex_map(tasks, frames, "int", "cpu")
     found = canonical(tasks, list(frames), sum(sizes), vertices, vertices.size, "cpu")
     return [len(partition) for partition in found.partitions], sum(map(len, tasks.arrays))
 
@@ -287,7 +287,7 @@ def test_partitions_hold_each_edge_once_in_ascending_order():
     with many_partitions(large=100):
         tasks = Watched(3)
         frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
-        vertices = vertex_map(tasks, frames, "int", "cpu")
+        vertices, _ = vertex_map(tasks, frames, "int", "cpu")
         proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
         found = canonical(tasks, proper, sum(map(len, proper)), vertices, vertices.size, "cpu")
     assert len(found.partitions) > 10

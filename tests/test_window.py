@@ -7,12 +7,13 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from types import SimpleNamespace
 from unittest import mock
 
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster, get_worker
+from distributed import CancelledError, Client, LocalCluster, get_worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,12 +23,14 @@ from dasktc.bench.simulate import Fetches, simulate
 from dasktc.count import jobs
 from dasktc.csr import OrientedCSR
 from dasktc.dealing import Copies, homes, needed
+from dasktc.errors import CountError
 from dasktc.options import Options
 from dasktc.plan_bytes import block_bytes
 from dasktc.planners import PLANNERS
 from dasktc.support import SUM
 from dasktc.tasks import OnCluster
 from dasktc.triangles import build
+from dasktc.waiting import Waiting
 from dasktc.window import DEPTH, FIRST_DEPTH, Held, Window
 
 PATIENCE = 20
@@ -361,3 +364,66 @@ def test_the_threads_of_a_worker_share_one_copy():
 
 def which(block):
     return get_worker().address, block.place, id(block), threading.get_ident()
+
+
+class Ended:
+    """A future that has ended; letting go of it makes another status of it."""
+
+    def __init__(self, key, status):
+        self.key, self.status = key, status
+
+    def exception(self):
+        return None
+
+    def result(self):
+        raise CountError("the real error") if self.key == "wrong" else CancelledError(self.key)
+
+
+class Letting:
+    """A feed of such futures that lets go of what is done."""
+
+    def __init__(self, futures):
+        self.futures = futures
+
+    def __len__(self):
+        return 0
+
+    def submit(self):
+        found, self.futures = self.futures, []
+        return found
+
+    def ended(self, futures):
+        for future in futures:
+            future.status = "cancelled"
+
+    def seat(self, threads):
+        pass
+
+
+def waited(monkeypatch, *futures):
+    class Batch:
+        def __init__(self, futures, **_):
+            self.left = list(futures)
+
+        def is_empty(self):
+            return not self.left
+
+        def next_batch(self, block):
+            found, self.left = [(future, future.key) for future in self.left], []
+            return found
+
+        def update(self, futures):
+            self.left += futures
+
+    monkeypatch.setattr("distributed.as_completed", Batch)
+    waiting = Waiting(SimpleNamespace(loop=None), 1.0, 0, "token")
+    return {result for _, result in waiting.results(Letting(list(futures)))}
+
+
+def test_what_came_before_its_worker_died_is_there(monkeypatch):
+    assert waited(monkeypatch, Ended("a", "finished"), Ended("b", "lost")) == {"a", "b"}
+
+
+def test_an_error_among_what_is_done_is_told(monkeypatch):
+    with pytest.raises(CountError, match="the real error"):
+        waited(monkeypatch, Ended("a", "finished"), Ended("wrong", "error"), Ended("b", "finished"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from dasktc.backend import kept
 from dasktc.backend.device import Device, describe, spread
-from dasktc.backend.splits import GROUP, share_of
+from dasktc.backend.splits import groups, share_of
 from dasktc.csr import Array, BlockTask, OrientedCSR, on_host
 
 __all__ = ["add_ends", "listing", "support", "support_bytes"]
@@ -61,16 +61,16 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
     limit : int
     """
     kept.forget()
-    xp, (begin, step, rows) = device.array, share_of(task, device.array)
-    if rows == 0:
+    xp, share = device.array, share_of(task, device.array)
+    if share.rows == 0:
         return np.zeros((0, 3), np.int32)
-    end = begin + (rows - 1) // GROUP * step + (rows - 1) % GROUP + 1  # edges of rows between are left at 0
-    first, last = (int(task.index.offsets[row]) for row in (begin, end))
-    counts = xp.zeros(last - first, dtype="uint32")
-    found = min(limit, _visit(device, task, "visit_edges", counts)[0])
+    _, groups_ends = groups(share, task.index.offsets, xp)
+    counts = xp.zeros(int(groups_ends[-1]), dtype="uint32")
+    found = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
     listed = xp.empty(3 * found, dtype="int32")
     if found:
-        _visit(device, task, "visit_list", xp.cumsum(counts, dtype="int64"), np.int64(found), listed)
+        ends = xp.cumsum(counts, dtype="int64")
+        _visit(device, task, "visit_list", groups_ends, ends, np.int64(found), listed)
     return on_host(listed).reshape(found, 3)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backend.device import THREADS, Launch, grid_of
-from dasktc.backend.splits import GROUP
+from dasktc.backend.splits import GROUP, Share, groups
 from dasktc.csr import Array
 
 __all__ = [
@@ -104,13 +104,11 @@ def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[i
     xp, offsets = launch.device.array, launch.task.index.offsets
     if launch.task.index.edges <= most:
         return []
-    at = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
-    behind = xp.minimum(at + GROUP, int(at[-1]) + rows - GROUP * (len(at) - 1))  # the last group may be shorter
-    ends = xp.cumsum(offsets[behind] - offsets[at])
+    at, ends = groups(Share(begin, step, rows), offsets, xp)
     edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
     group = ends.searchsorted(edges, side="right")
-    edges -= ends[group] - (offsets[behind[group]] - offsets[at[group]])
-    found = offsets.searchsorted(offsets[at[group]] + edges, side="right") - 1
+    before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
+    found = offsets.searchsorted(offsets[at[group]] + edges - before, side="right") - 1
     cuts: list[int] = (GROUP * group + found - at[group]).tolist()
     return cuts
 

@@ -34,7 +34,7 @@ from dasktc.backend.intersect import Triple
 from dasktc.csr import BEHIND, Array, BlockTask, OrientedCSR, on_host
 from dasktc.errors import CountError
 
-__all__ = ["GROUP", "Share", "halves", "rows_of", "sample_bytes", "share_of", "triple"]
+__all__ = ["GROUP", "Share", "groups", "halves", "rows_of", "sample_bytes", "share_of", "triple"]
 
 GROUP = 32
 """Rows that are dealt out together, as the kernels' prelude has it: a warp's."""
@@ -119,6 +119,28 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
     rows = GROUP * max(0, -(-(groups - split) // task.splits))
     left_out = GROUP * groups - task.index.rows if groups and (groups - 1) % task.splits == split else 0
     return Share(GROUP * split, GROUP * task.splits, rows - left_out)
+
+
+def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
+    """The first row of each of a share's groups, and the running sums of their edges.
+
+    Parameters
+    ----------
+    share : Share
+        Of at least one row.
+    offsets : array of int64
+        Of the index block.
+    xp : module
+        numpy or cupy.
+
+    Returns
+    -------
+    first, ends : array of int64, shape (groups,)
+    """
+    begin, step, rows = share
+    first = xp.arange(begin, begin + -(-rows // GROUP) * step, step, dtype="int64")
+    behind = xp.minimum(first + GROUP, int(first[-1]) + rows - GROUP * (len(first) - 1))  # the last may be shorter
+    return first, xp.cumsum(offsets[behind] - offsets[first])
 
 
 def _dealt(task: BlockTask) -> bool:

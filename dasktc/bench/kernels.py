@@ -100,7 +100,7 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
 
     tasks, source = Direct(), kronecker(scale)
     frames, rows, loops, _ = read(tasks, source, "cpu")
-    vertices = vertex_map(tasks, frames, "int", "cpu")
+    vertices, _ = vertex_map(tasks, frames, "int", "cpu")
     found = canonical(tasks, frames, rows - loops, vertices, vertices.size, "cpu")
     ends = unpack(np.concatenate(found.partitions), shift_of(vertices.size))
     inputs.save("edges", np.stack(ends, axis=1).astype("int32"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-from dasktc.backend import get_backend
+from dasktc.backend import ON_DEVICE, get_backend
 from dasktc.backend.splits import halves
 from dasktc.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
@@ -185,11 +185,10 @@ def task_of(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCS
     places = tuple(block.place for block in (index, table, stream))
     if places != job.triple.places:
         raise CountError(f"blocks {places} came for {job.triple}: they were mixed up; run again, and report this")
-    cut_for = job.kernel if job.backend == "cpu" else f"{job.kernel} {job.backend}"
     if job.cut == "edges":
         begin, end = (index.edges * k // job.splits for k in (job.split, job.split + 1))
-        return BlockTask(index.edge_range(begin, end), table, stream, cut_for=cut_for)
-    return BlockTask(index, table, stream, job.split, job.splits, cut_for)
+        return BlockTask(index.edge_range(begin, end), table, stream, cut_for=job.kernel)
+    return BlockTask(index, table, stream, job.split, job.splits, job.kernel, dealt=job.backend in ON_DEVICE)
 
 
 def check(records: list[Record], plan: Plan, wedges: int) -> None:

@@ -152,9 +152,11 @@ class BlockTask:
         Which share of the index rows is counted. They are cut by the blocks alone: every row
         is in one split, and in the same one wherever and however often a task runs.
     cut_for : str
-        The kernel whose work the splits share evenly, whichever counts; with " cuda" behind it where rows are dealt.
+        The kernel whose work the splits share evenly, whichever counts.
     rows : (int, int) or None
         First index row and the one behind the last, where they are given and not cut.
+    dealt : bool
+        Rows are dealt out to the splits, not cut into ranges.
     """
 
     index: OrientedCSR
@@ -164,6 +166,7 @@ class BlockTask:
     splits: int = 1
     cut_for: str = "hub"
     rows: tuple[int, int] | None = None
+    dealt: bool = False
 
     @property
     def shift(self) -> int:

@@ -75,7 +75,7 @@ VARIANTS = {
 
 def tasks(*arguments):
     """Every task of TRUST's 2D partition, its rows dealt out as on a GPU."""
-    return (replace(task, cut_for="hub cuda") for task in ranges(*arguments))
+    return (replace(task, dealt=True) for task in ranges(*arguments))
 
 
 def check(count, found, kernel, macros, edges, xp=np):

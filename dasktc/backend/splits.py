@@ -144,7 +144,7 @@ def groups(share: Share, offsets: Array, xp: ModuleType) -> tuple[Array, Array]:
 
 
 def _dealt(task: BlockTask) -> bool:
-    return task.cut_for.endswith(" cuda") and task.rows is None
+    return task.dealt and task.rows is None
 
 
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:

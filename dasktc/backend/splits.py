@@ -115,9 +115,9 @@ def share_of(task: BlockTask, xp: ModuleType = np) -> Share:
     if not _dealt(task):
         begin, end = rows_of(task, xp)
         return Share(begin, GROUP, end - begin)
-    groups, split = -(-task.index.rows // GROUP), task.split
-    rows = GROUP * max(0, -(-(groups - split) // task.splits))
-    left_out = GROUP * groups - task.index.rows if groups and (groups - 1) % task.splits == split else 0
+    count, split = -(-task.index.rows // GROUP), task.split
+    rows = GROUP * max(0, -(-(count - split) // task.splits))
+    left_out = GROUP * count - task.index.rows if count and (count - 1) % task.splits == split else 0
     return Share(GROUP * split, GROUP * task.splits, rows - left_out)
 
 

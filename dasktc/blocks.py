@@ -196,7 +196,9 @@ def _slab(
 ) -> tuple[Array, Array]:
     """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
     xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
-    keys = merge(pieces, bound, backend)
+    keys, own = merge(pieces, bound, backend), get_backend(backend).edges
+    if own is not None:
+        return own.rows(keys, start, -(-(end - start) // columns), columns)
     offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
     found = xp.empty(len(keys), dtype="int32")
     for at in range(0, len(keys), chunk):

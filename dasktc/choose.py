@@ -52,7 +52,7 @@ counting time, else the smallest n of `hash2d`.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import inf, isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,7 +184,8 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    found = tasks.gather(graph.out_degree.map(tasks, "plan", _rows, backend))
+    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row's degree is no more than those of all its entries
+    found = tasks.gather(graph.out_degree.map(tasks, "plan", _rows, longest + 1, backend))
     counts = np.zeros(max(len(rows) for rows, _ in found), dtype="int64")
     for rows, _ in found:
         counts[: len(rows)] += rows
@@ -195,10 +196,12 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
 
 
-def _rows(out_degree: Array, first: int, backend: str) -> tuple[Array, int]:
-    """Rows of each number of entries, on the host, and the device's processors."""
+def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:
+    """Rows of each number of entries below `bins`, on the host, and the device's processors."""
     found = get_backend(backend)
-    return on_host(found.array.bincount(out_degree, minlength=SMALL_ROW + 1)), found.processors()
+    own = found.vertices
+    counts = found.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
+    return on_host(counts).astype("int64", copy=False), found.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:

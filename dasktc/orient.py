@@ -86,7 +86,7 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
     del rank
     outward = tasks.fold("orient", sources, list(partitions))
     inward = tasks.submit("orient", _in_degree, degree, order, outward)
-    wedges = tasks.gather([tasks.submit("orient", wedges_of, inward, outward)])[0]
+    wedges = tasks.gather([tasks.submit("orient", _wedges, inward, outward, backend)])[0]
     order, outward, inward = (Sharded((0, size), [vector]) for vector in (order, outward, inward))
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
@@ -114,7 +114,9 @@ def order_by(weight: Array, backend: str) -> Array:
     -------
     array of `Backend.numbers`, shape (V,)
     """
-    xp = get_backend(backend).array
+    xp, own = get_backend(backend).array, get_backend(backend).vertices
+    if own is not None and weight.dtype == "int32":
+        return own.order(weight)
     if not len(weight):
         return _zeros(0, backend)
     bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
@@ -169,7 +171,9 @@ def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
 
 def inverse(order: Array, backend: str) -> Array:
     """The place of each vertex in an order, int32."""
-    xp = get_backend(backend).array
+    xp, own = get_backend(backend).array, get_backend(backend).vertices
+    if own is not None and order.dtype == "int32":
+        return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")
     return rank
@@ -186,6 +190,11 @@ def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
         return pack(xp.maximum(a, b), xp.minimum(a, b), shift)
 
     return transform(keys, from_lower_degree, backend)
+
+
+def _wedges(inward: Array, outward: Array, backend: str) -> int:
+    own = get_backend(backend).vertices
+    return wedges_of(inward, outward) if own is None else own.wedges(inward, outward)
 
 
 def wedges_of(inward: Array, outward: Array) -> int:

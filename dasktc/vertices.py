@@ -203,7 +203,7 @@ def _either(flags: list[Array]) -> Array:
 def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
-        found = own.ranked(present.copy(), low, width)
+        found = own.ranked(present, low, width)
         check_size(found.size)
         return found
     ids = xp.flatnonzero(present)

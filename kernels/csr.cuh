@@ -36,6 +36,10 @@ struct Totals {
   uint64 triangles, wedges, probes, collision;
 };
 
+// This thread's number in the grid, and how many there are.
+__device__ __forceinline__ int64 first_of() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ int64 all_threads() { return int64(gridDim.x) * blockDim.x; }
+
 // The k-th row of the split, 0 <= k < rows.
 __device__ __forceinline__ int64 row_of(const Task& t, int64 k) {
   uint64 place = k + t.skip;
@@ -90,6 +94,30 @@ struct Sums {
     add_to(&totals->probes, probes);
   }
 };
+
+// Exclusive running sums in place, tile by tile, by one block of so many threads.
+template <uint32 Threads, class Number> __device__ __forceinline__ void running_sums(Number* counts, uint32 size) {
+  __shared__ Number sums[Threads / 32];
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  Number before = 0;
+  for (uint32 tile = 0; tile < size; tile += Threads) {
+    uint32 k = tile + threadIdx.x;
+    Number mine = k < size ? counts[k] : 0, ends = mine;
+    for (int delta = 1; delta < 32; delta <<= 1) {
+      Number left = __shfl_up_sync(ALL, ends, delta);
+      ends += lane >= delta ? left : 0;
+    }
+    if (lane == 31) { sums[warp] = ends; }
+    __syncthreads();
+    Number start = before + ends - mine;
+    for (uint32 i = 0; i < Threads / 32; i++) {
+      start += i < warp ? sums[i] : 0;
+      before += sums[i];
+    }
+    if (k < size) { counts[k] = start; }
+    __syncthreads();
+  }
+}
 
 // Places for `mine` more of something that ends at *end; one atomic for the warp, whose lanes all call it.
 __device__ __forceinline__ uint32 reserve(uint32* end, uint32 mine) {

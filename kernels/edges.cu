@@ -6,15 +6,17 @@
 //
 //   edges_facts     the smallest and the largest id of edges that are no loops, and the number of loops
 //   edges_mark      a bit for every id that such an edge has
-//   edges_counts    bits of each word of those; edges_ranks puts their running sum beside the words
+//   edges_counts    bits of each warp's share of those; edges_ranks copies the words and puts their running sum beside
 //   edges_dense     the dense id of an id: the bits before its own
 //   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, a loop too
 //   keys_counts     how many keys each range has; keys_scatter brings those of a range together, in no order
 //   keys_distinct   keys of each warp's share, ascending, that are no loop and not the key before them;
 //                   keys_compact writes them
+//   share_starts    one block: what shares begin at, from what each holds
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of them in a warp is added at once
 //   keys_sources    adds 1 to the high end
 //   keys_orient     the higher rank becomes the high end
+//   keys_offsets    where each row of ascending keys begins; keys_columns their columns
 //
 // One H200: ms from a raw edge array to ready blocks, and bytes a raw edge at the peak, these 8 included.
 // Kronecker, edge factor 16, scales 20, 22, 24; uniform random graph of 20 M vertices and 100 M edges; torus of
@@ -36,6 +38,9 @@
 #ifndef RANGES
 #define RANGES 256  // most ranges that keys are cut into
 #endif
+#ifndef SCAN
+#define SCAN 1024  // threads of share_starts
+#endif
 #ifndef TILE
 #define TILE 8  // keys of a thread that are dealt to ranges together
 #endif
@@ -45,9 +50,6 @@ using Id = int64;
 #else
 using Id = int32;
 #endif
-
-__device__ __forceinline__ int64 first_of() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ int64 all_threads() { return int64(gridDim.x) * blockDim.x; }
 
 __device__ __forceinline__ int64 most_of(int64 x) {
   for (int delta = 16; delta > 0; delta >>= 1) { x = max(x, __shfl_down_sync(ALL, x, delta)); }
@@ -93,12 +95,39 @@ edges_mark(const Id* src, const Id* dst, int64 size, int64 low, uint2* table) {
   }
 }
 
-extern "C" __global__ void edges_counts(const uint2* table, int64 words, uint32* counts) {
-  for (int64 k = first_of(); k < words; k += all_threads()) { counts[k] = __popc(table[k].x); }
+// What each warp's share of neighbours holds, and a 0 behind them all, so that running sums end with the total.
+__device__ __forceinline__ void note_share(uint64* counts, uint64 of_lane) {
+  uint64 all = warp_sum(of_lane);
+  if (threadIdx.x % 32 == 0) { counts[first_of() / 32] = all; }
+  if (first_of() == 0) { counts[all_threads() / 32] = 0; }
 }
 
-extern "C" __global__ void edges_ranks(uint2* table, int64 words, const uint32* ends) {
-  for (int64 k = first_of(); k < words; k += all_threads()) { table[k].y = ends[k] - __popc(table[k].x); }
+extern "C" __global__ void __launch_bounds__(SCAN) share_starts(uint64* counts, uint32 size) {
+  running_sums<SCAN>(counts, size);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+edges_counts(const uint2* table, int64 words, int64 share, uint64* counts) {
+  uint64 found = 0;
+  int64 begin = first_of() / 32 * share, end = min(begin + share, words);
+  for (int64 k = begin + threadIdx.x % 32; k < end; k += 32) { found += __popc(table[k].x); }
+  note_share(counts, found);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+edges_ranks(const uint2* table, int64 words, int64 share, const uint64* starts, uint2* ranked) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, words);
+  uint32 before = uint32(starts[warp]);
+  for (int64 k = begin + lane; k - lane < end; k += 32) {
+    uint32 bits = k < end ? table[k].x : 0, mine = __popc(bits), ends = mine;
+    for (int delta = 1; delta < 32; delta <<= 1) {
+      uint32 left = __shfl_up_sync(ALL, ends, delta);
+      ends += lane >= delta ? left : 0;
+    }
+    if (k < end) { ranked[k] = uint2{bits, before + ends - mine}; }
+    before += __shfl_sync(ALL, ends, 31);
+  }
 }
 
 // Without a table every id of the range occurs.
@@ -204,21 +233,19 @@ __device__ __forceinline__ bool is_new(const int64* keys, int64 k, uint32 shift)
   return (k == 0 || keys[k - 1] != key) && key >> shift != (key & ((int64(1) << shift) - 1));
 }
 
-// A warp takes a share of neighbouring keys: a multiple of 32.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* counts) {
-  uint32 lane = threadIdx.x % 32, found = 0;
-  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
-  for (int64 k = begin + lane; k < end; k += 32) { found += is_new(keys, k, shift); }
-  uint64 all = warp_sum(found);
-  if (lane == 0 && begin < size) { counts[warp] = all; }
+  uint64 found = 0;
+  int64 begin = first_of() / 32 * share, end = min(begin + share, size);
+  for (int64 k = begin + threadIdx.x % 32; k < end; k += 32) { found += is_new(keys, k, shift); }
+  note_share(counts, found);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* ends, int64* kept) {
+keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
-  uint64 place = warp && begin < size ? ends[warp - 1] : 0;
+  uint64 place = starts[warp];
   for (int64 k = begin; k < end; k += 32) {
     bool mine = k + lane < end && is_new(keys, k + lane, shift);
     uint32 votes = __ballot_sync(ALL, mine);
@@ -252,5 +279,30 @@ keys_orient(const int64* keys, int64 size, uint32 shift, const int32* rank, int6
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 key = keys[k], a = rank[key >> shift], b = rank[key & ((int64(1) << shift) - 1)];
     oriented[k] = max(a, b) << shift | min(a, b);
+  }
+}
+
+// Row r has the keys from start + r * columns on, below start + (r + 1) * columns.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_offsets(const int64* keys, int64 size, int64 start, int64 columns, int64 rows, int64* offsets) {
+  for (int64 r = first_of(); r <= rows; r += all_threads()) {
+    int64 at = 0, end = size, bound = start + r * columns;
+    while (at < end) {
+      int64 middle = at + ((end - at) >> 1);
+      bool below = keys[middle] < bound;
+      at = below ? middle + 1 : at;
+      end = below ? end : middle;
+    }
+    offsets[r] = at;
+  }
+}
+
+// A power of two is a mask: 64-bit division takes some dozens of instructions.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+keys_columns(const int64* keys, int64 size, int64 start, int64 columns, int32* found) {
+  bool power = (columns & (columns - 1)) == 0;
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    uint64 place = keys[k] - start;
+    found[k] = int32(power ? place & (columns - 1) : place % uint64(columns));
   }
 }

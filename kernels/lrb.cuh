@@ -60,26 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) lrb_histogram(Task t, uint32
   for (uint32 k = threadIdx.x; k < BINS; k += BLOCK) { counts[k * gridDim.x + blockIdx.x] = mine[k]; }
 }
 
-// Exclusive running sums in place, tile by tile.
 extern "C" __global__ void __launch_bounds__(STARTS) lrb_starts(Task, uint32* counts, uint32 size) {
-  __shared__ uint32 sums[STARTS / 32];
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, before = 0;
-  for (uint32 tile = 0; tile < size; tile += STARTS) {
-    uint32 k = tile + threadIdx.x, mine = k < size ? counts[k] : 0, ends = mine;
-    for (int delta = 1; delta < 32; delta <<= 1) {
-      uint32 left = __shfl_up_sync(ALL, ends, delta);
-      ends += lane >= delta ? left : 0;
-    }
-    if (lane == 31) { sums[warp] = ends; }
-    __syncthreads();
-    uint32 start = before + ends - mine;
-    for (uint32 i = 0; i < STARTS / 32; i++) {
-      start += i < warp ? sums[i] : 0;
-      before += sums[i];
-    }
-    if (k < size) { counts[k] = start; }
-    __syncthreads();
-  }
+  running_sums<STARTS>(counts, size);
 }
 
 // Of `size` edges all u, then all v, then all a.

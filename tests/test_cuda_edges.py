@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import oracle
@@ -106,6 +107,18 @@ def test_degrees_and_orientation(edges, keys):
     assert sources.tolist() == [high[v] for v in range(64)]
     ends = [(int(rank[key >> 6]), int(rank[key & 63])) for key in ascending.tolist()]
     assert edges.oriented(ascending, rank, 6).tolist() == [max(end) << 6 | min(end) for end in ends]
+
+
+@on_host
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS, start=st.integers(0, 5000), columns=st.one_of(st.sampled_from([1, 64]), st.integers(1, 90)))
+@settings(max_examples=60)
+def test_rows_of_ascending_keys(edges, keys, start, columns):
+    rows = -(-(max(keys, default=0) + 1) // columns)
+    offsets, found = edges.rows(np.sort(np.array(keys, dtype="int64")) + start, start, rows, columns)
+    held = [found[a:b].tolist() for a, b in pairwise(offsets.tolist())]
+    assert held == [sorted(key % columns for key in keys if key // columns == row) for row in range(rows)]
+    assert (offsets.dtype, found.dtype) == ("int64", "int32")
 
 
 # bytes
@@ -303,6 +316,9 @@ def test_every_step_on_the_device(dtype, size):
     high, low = wanted >> shift, wanted & ((1 << shift) - 1)
     assert (sources.get() == np.bincount(high, minlength=len(ids))).all()
     assert (degrees.get() == np.bincount(high, minlength=len(ids)) + np.bincount(low, minlength=len(ids))).all()
+    offsets, columns = edges.rows(distinct, 0, len(ids), 1 << shift)
+    assert (offsets.get() == np.searchsorted(wanted, np.arange(len(ids) + 1) << shift)).all()
+    assert (columns.get() == low).all()
     rank = rng.permutation(len(ids)).astype("int32")
     ends = np.stack([rank[high], rank[low]]).astype("int64")
     assert (edges.oriented(distinct, cp.asarray(rank), shift).get() == ends.max(0) << shift | ends.min(0)).all()

@@ -19,6 +19,7 @@ from dasktc.errors import InputError
 
 if TYPE_CHECKING:
     from dasktc.backend.device_edges import DeviceEdges
+    from dasktc.backend.device_vertices import DeviceVertices
     from dasktc.recipes import Recipe
 
 __all__ = [
@@ -163,6 +164,8 @@ class Backend:
         trim threshold, which stops malloc from learning.
     edges : DeviceEdges or None
         A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
+    vertices : DeviceVertices or None
+        A backend's own way with vectors of vertices; None: array arithmetic.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
     numbers : str
@@ -190,6 +193,7 @@ class Backend:
     memory: Callable[[], int]
     chunk: int = 1 << 13
     edges: DeviceEdges | None = None
+    vertices: DeviceVertices | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")

@@ -12,6 +12,7 @@ from typing import Any
 
 from dasktc.backend import Backend, TextIds, device_recipes, device_visit, launch
 from dasktc.backend.device_edges import DeviceEdges
+from dasktc.backend.device_vertices import DeviceVertices
 from dasktc.backend.launch import KERNELS, scratch_bytes
 from dasktc.backend.nvrtc import OPTIONS, Defines, source
 from dasktc.csr import Array, BlockTask, OrientedCSR, TaskCount
@@ -119,10 +120,11 @@ def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) ->
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
     _compile(kernel, macros)
     task = _typed(task)
-    begin, end = cp.cuda.Event(), cp.cuda.Event()
+    begin, end, ready = cp.cuda.Event(), cp.cuda.Event(), launch.ready(device(), task, kernel, macros)
     begin.record()
-    counts = launch.count(device(), task, kernel, macros)
+    launch.start(ready, kernel)
     end.record()
+    counts = launch.counts(ready)
     end.synchronize()
     return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)
 
@@ -133,13 +135,20 @@ def _compile(kernel: str, macros: dict[str, int] | None) -> None:
 
 def _typed(task: BlockTask) -> BlockTask:
     """The task with arrays of the kernels' types; blocks that are one stay one."""
+    if all(map(_fits, (task.index, task.table, task.stream))):
+        return task
     blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
     index, table, stream = (blocks[id(block)] for block in (task.index, task.table, task.stream))
     return replace(task, index=index, table=table, stream=stream)
 
 
+def _fits(block: OrientedCSR) -> bool:
+    """Whether a block's arrays have the kernels' types."""
+    return bool(block.offsets.dtype == "int64" and block.columns.dtype == "int32")
+
+
 def _block(block: OrientedCSR) -> OrientedCSR:
-    if (block.offsets.dtype, block.columns.dtype) == ("int64", "int32"):
+    if _fits(block):
         return block
     offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
     columns = cp.ascontiguousarray(block.columns, dtype="int32")
@@ -188,6 +197,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
+    _module("vertices", ())
 
 
 def _distinct(values: Array) -> Array:
@@ -261,6 +271,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=DeviceEdges(device()),
+        vertices=DeviceVertices(device(), sort),
         make=partial(device_recipes.made, device()),
         numbers="int32",
         references=("plain", "merge"),

@@ -18,6 +18,8 @@ __all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
 
 RANGES = 256
 """Most ranges that keys are dealt to."""
+SCAN = 1024
+"""Threads of the block that adds up what shares hold."""
 LEAST = -(2**63)
 
 
@@ -110,14 +112,14 @@ class DeviceEdges:
         self._run("edges_mark", len(src), *_wide(src, dst), np.int64(len(src)), np.int64(low), table)
 
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
-        """Count the bits; `table` is filled in."""
-        words, xp = len(table) // 2, self.device.array
-        ends = xp.empty(words, dtype="uint32")
-        self._run("edges_counts", words, table, np.int64(words), ends)
-        ends = xp.cumsum(ends, dtype="uint32")
-        self._run("edges_ranks", words, table, np.int64(words), ends)
-        size = int(ends[-1]) if words else 0
-        return RankedIds(low, size, None if size == width else table, self)
+        """Count the bits of a table as `marks` and `mark` make it."""
+        words, found = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
+        given = (table, np.int64(words), self._share(words))
+        starts, size = self._starts("edges_counts", words, *given)
+        if size == width:
+            return RankedIds(low, size, None, self)
+        self._run("edges_ranks", words, *given, starts, found)
+        return RankedIds(low, size, found, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
         """Dense ids, int32."""
@@ -152,18 +154,12 @@ class DeviceEdges:
         """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
         if not len(keys):
             return keys
-        xp, (grid, block) = self.device.array, grid_of(self.device, (), len(keys))
-        warps = grid * block // 32
-        share = -(-len(keys) // (32 * warps)) * 32
-        given = (keys, np.int64(len(keys)), np.uint32(shift), np.int64(share))
-        counts = xp.zeros(warps, dtype="uint64")
-        self._run("keys_distinct", len(keys), *given, counts)
-        ends = xp.cumsum(counts, dtype="uint64")
-        count = int(ends[-1])
+        given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *given)
         if count == len(keys):
             return keys
-        kept = xp.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *given, ends, kept)
+        kept = self.device.array.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *given, starts, kept)
         return kept
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
@@ -179,6 +175,31 @@ class DeviceEdges:
         found = self.device.array.empty(len(keys), dtype="int64")
         self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, found)
         return found
+
+    def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
+        """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
+        offsets = self.device.array.empty(rows + 1, dtype="int64")
+        found = self.device.array.empty(len(keys), dtype="int32")
+        given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
+        self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
+        self._run("keys_columns", len(keys), *given, found)
+        return offsets, found
+
+    def _warps(self, size: int) -> int:
+        """Of the grid for so many elements."""
+        grid, block = grid_of(self.device, (), size)
+        return grid * block // 32
+
+    def _share(self, size: int) -> Any:
+        """Elements that a warp of the grid takes: a multiple of 32."""
+        return np.int64(-(-size // (32 * self._warps(size))) * 32)
+
+    def _starts(self, entry: str, size: int, *given: Any) -> tuple[Array, int]:
+        """Running sums of what each warp's share holds, and the total behind them."""
+        starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
+        self._run(entry, max(1, size), *given, starts)
+        self.device.launch("edges", "share_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        return starts, int(starts[-1])
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
         """Launch about so many threads, if any."""

@@ -26,7 +26,18 @@ from dasktc.backend.device_probes import Rule
 from dasktc.backend.nvrtc import Defines
 from dasktc.csr import BlockTask
 
-__all__ = ["KERNELS", "CudaKernel", "by_edges", "count", "defines", "expected_probes", "scratch_bytes"]
+__all__ = [
+    "KERNELS",
+    "CudaKernel",
+    "by_edges",
+    "count",
+    "counts",
+    "defines",
+    "expected_probes",
+    "ready",
+    "scratch_bytes",
+    "start",
+]
 
 
 def by_edges(launch: Launch) -> None:
@@ -113,14 +124,29 @@ def count(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] |
     macros : dict, optional
         In place of the kernel's own.
     """
+    launch = ready(device, task, kernel, macros)
+    start(launch, kernel)
+    return counts(launch)
+
+
+def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
+    """What comes before a task's launches; parameters are those of `count`."""
     totals = device.array.zeros(4, dtype="uint64")
-    given = describe(device, task)
     known = KERNELS[kernel]
     if known.launch is not launch_hub.hub:
         kept.forget()
-    if int(given["rows"][0]) > 0 and task.index.edges > 0:
-        known.launch(Launch(device, task, given, totals, defines(kernel, macros), known.file))
-    triangles, wedges, probes, collision = (int(total) for total in totals.tolist())
+    return Launch(device, task, describe(device, task), totals, defines(kernel, macros), known.file)
+
+
+def start(launch: Launch, kernel: str) -> None:
+    """Launch a kernel on a task, if that has any edges."""
+    if int(launch.given["rows"][0]) > 0 and launch.task.index.edges > 0:
+        KERNELS[kernel].launch(launch)
+
+
+def counts(launch: Launch) -> Counts:
+    """Wait for what was launched, and read its sums."""
+    triangles, wedges, probes, collision = (int(total) for total in launch.totals.tolist())
     return triangles, wedges, probes, collision
 
 

@@ -1,0 +1,66 @@
+// vertices: what is made of vectors of vertices, one pass each.
+//
+// An element is a vertex, a degree or a rank, 32 bits.
+//
+//   vertices_keys      (MOST - weight) << 31 | v: sorted, they order vertices by descending weight, ties by v
+//   vertices_order     the vertices of sorted keys
+//   vertices_inverse   the place of each vertex in an order
+//   vertices_wedges    sum of in * (out >> 20), and of in * (out & (1 << 20) - 1): both stay below 2^61, since
+//                      the degrees of one kind add up to the edges, fewer than 2^41
+//   vertices_lengths   how many elements have each value
+//
+// Array arithmetic launches some twenty kernels for these and waits three times for a number of the device: on a small
+// graph that is what counting costs.
+
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef USUAL
+#define USUAL 1024  // values that a block counts in shared memory
+#endif
+
+constexpr int64 MOST = 0x7fffffff;
+
+extern "C" __global__ void __launch_bounds__(BLOCK) vertices_keys(int64 size, const int32* weights, int64* keys) {
+  for (int64 v = first_of(); v < size; v += all_threads()) { keys[v] = (MOST - weights[v]) << 31 | v; }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) vertices_order(int64 size, const int64* keys, int32* order) {
+  for (int64 k = first_of(); k < size; k += all_threads()) { order[k] = int32(keys[k] & MOST); }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) vertices_inverse(int64 size, const int32* order, int32* place) {
+  for (int64 k = first_of(); k < size; k += all_threads()) { place[order[k]] = int32(k); }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+vertices_wedges(int64 size, const int32* inward, const int32* outward, uint64* sums) {
+  uint64 high = 0, low = 0;
+  for (int64 v = first_of(); v < size; v += all_threads()) {
+    uint64 in = inward[v], out = outward[v];
+    high += in * (out >> 20);
+    low += in * (out & ((1u << 20) - 1));
+  }
+  add_to(sums, high);
+  add_to(sums + 1, low);
+}
+
+// Of values below `bins`. Most vertices have few neighbours: those counts a block has to itself.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+vertices_lengths(int64 size, const int32* values, uint64* counts, uint32 bins) {
+  __shared__ uint32 usual[USUAL];
+  for (uint32 k = threadIdx.x; k < USUAL; k += BLOCK) { usual[k] = 0; }
+  __syncthreads();
+  for (int64 v = first_of(); v < size; v += all_threads()) {
+    uint32 value = values[v];
+    if (value < USUAL) {
+      atomicAdd(usual + value, 1u);
+    } else {
+      atomicAdd(counts + value, uint64(1));
+    }
+  }
+  __syncthreads();
+  for (uint32 k = threadIdx.x; k < min(bins, uint32(USUAL)); k += BLOCK) {
+    if (usual[k]) { atomicAdd(counts + k, uint64(usual[k])); }
+  }
+}

@@ -1,0 +1,71 @@
+"""Vectors of vertices on a device: each step against plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulation.host import HostDevice, compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dasktc.backend.device_vertices import BOUND, DeviceVertices
+
+
+def sort_in_place(keys, bound):
+    assert not len(keys) or (keys.min() >= 0 and keys.max() < bound == BOUND)
+    keys.sort()
+    return keys
+
+
+on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+BOTH = [DeviceVertices(HostDevice(reverse), sort_in_place) for reverse in (False, True)]
+"""Threads in ascending and in descending order."""
+MOST = 2**31 - 1
+DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integers(MOST - 3, MOST)), max_size=700)
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(weights=DEGREES)
+@settings(max_examples=60)
+def test_vertices_are_ordered_by_descending_weight(vertices, weights):
+    order = vertices.order(np.array(weights, dtype="int32"))
+    assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
+    assert vertices.inverse(order)[order].tolist() == list(range(len(weights)))
+    assert (order.dtype, vertices.inverse(order).dtype) == ("int32", "int32")
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(pairs=st.lists(st.tuples(*[st.one_of(st.integers(0, 9), st.integers(0, MOST))] * 2), max_size=300))
+@settings(max_examples=60)
+def test_wedges_pass_64_bits(vertices, pairs):
+    inward, outward = (np.array([pair[k] for pair in pairs], dtype="int32") for k in (0, 1))
+    assert vertices.wedges(inward, outward) == sum(a * b for a, b in pairs)
+
+
+@on_host
+@pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
+@given(values=st.lists(st.one_of(st.integers(0, 3), st.integers(1000, 1050), st.integers(0, 3000)), max_size=900))
+@settings(max_examples=60)
+def test_elements_of_each_value(vertices, values):
+    bins = max(values, default=0) + 1
+    counts = vertices.lengths(np.array(values, dtype="int32"), bins)
+    assert counts.tolist() == np.bincount(np.array(values, dtype="int64"), minlength=bins).tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [1, 1000, 3_000_001])
+def test_every_step_on_the_device(size):
+    cp = pytest.importorskip("cupy")
+    from dasktc.backend import cuda
+
+    vertices, rng = DeviceVertices(cuda.device(), cuda.sort), np.random.default_rng(size)
+    values = (rng.random(size) ** 8 * 5000).astype("int32")
+    order = vertices.order(cp.asarray(values))
+    assert (order.get() == np.argsort(-values, kind="stable")).all()
+    assert (vertices.inverse(order).get()[order.get()] == np.arange(size)).all()
+    assert (vertices.lengths(cp.asarray(values), 5000).get() == np.bincount(values, minlength=5000)).all()
+    others = rng.integers(0, 2**31 - 1, size).astype("int32")
+    known = sum(int(a) * int(b) for a, b in zip(values.tolist(), others.tolist(), strict=True))
+    assert vertices.wedges(cp.asarray(values), cp.asarray(others)) == known

@@ -88,14 +88,15 @@ def test_several_gpus(monkeypatch):
 
     monkeypatch.setattr(gpu_scaling, "connect", connect)
     monkeypatch.setattr(gpu_scaling, "_warm", lambda: None)
-    rows = gpu_scaling.several([gpu.QUICK[-1]], "hub", 1, 3, lambda text: None).rows
+    rows = gpu_scaling.several([(gpu.QUICK[-1], "auto")], 1, 3, lambda text: None).rows
     assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2], ["3D torus 3^3", 3]]
+    assert {row[2] for row in rows} == {"plain"}, "what auto takes"
     assert rows[0][-1] == 1.0
     assert rows[0][-2] == 1.0
     assert rows[1][-2] == float("inf"), "one worker, which alone has tasks"
     wrong = replace(gpu.QUICK[-1], triangles=28)
     with pytest.raises(CountError, match="has 28 triangles, the cluster counted 27"):
-        gpu_scaling.several([wrong], "hub", 1, 1, lambda text: None)
+        gpu_scaling.several([(wrong, "hub")], 1, 1, lambda text: None)
 
 
 def test_out_of_core(capsys, monkeypatch):

@@ -110,7 +110,8 @@ def run(
     several_gpus = []
     if workers is not None:  # first: a process that uses a GPU itself leaves a worker little of it
         small = [] if graphs is None else _small_cases(Path(graphs))
-        several_gpus = [several([*chosen, *small], kernel, times, workers, tell)]
+        cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
+        several_gpus = [several(cases_by, times, workers, tell)]
     get_backend("cuda")
     sections = [_table(chosen, kernel, times, tell)]
     if graphs is not None:

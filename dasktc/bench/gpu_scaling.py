@@ -25,9 +25,10 @@ Say = Callable[[str], None]
 
 
 class Counted(NamedTuple):
-    """A graph on a cluster: GPUs, and milliseconds."""
+    """A graph on a cluster: GPUs, the kernel that counted, and milliseconds."""
 
     gpus: int
+    kernel: str
     prepare: float
     first: float
     warm: float
@@ -35,13 +36,13 @@ class Counted(NamedTuple):
     balance: float
 
 
-def several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: Say) -> Section:
+def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: Say) -> Section:
     """Count each graph on 1, 2, 4, ... GPUs, up to `workers`.
 
     Parameters
     ----------
-    cases : list of Case
-    kernel : str
+    cases : list of (Case, str)
+        With the kernel that counts each.
     runs : int
     workers : int or "all"
     say : callable (str)
@@ -51,14 +52,14 @@ def several(cases: list[Case], kernel: str, runs: int, workers: int | str, say: 
     CountError
         A count is wrong.
     """
-    columns = {"graph": "", "GPUs": ",", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
+    columns = {"graph": "", "GPUs": ",", "by": "", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
-    found: dict[str, list[Counted]] = {case.name: [] for case in cases}
+    found: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in _numbers(workers):
         with connect(workers=number, backend="cuda") as tasks:
             tasks.everywhere(_warm)
-            for case in cases:
+            for case, kernel in cases:
                 say(f"{case.name} on {tasks.workers} GPUs")
                 found[case.name].append(measure(tasks, case, kernel, runs))
     for name, counted in found.items():
@@ -104,6 +105,7 @@ def measure(tasks: Tasks, case: Case, kernel: str, runs: int) -> Counted:
     loads = [_loads(result.records, tasks.workers) for result in results]
     return Counted(
         tasks.workers,
+        first.kernel,
         prepare,
         1e3 * first.seconds["count"],
         median(1e3 * result.seconds["count"] for result in results),

@@ -16,12 +16,20 @@ import pytest
 from hypothesis import given
 from oracle import messy, multigraphs, triangles, wheel
 
-from dasktc.bench import cpu, others
+from dasktc.backend import hub_tables
+from dasktc.bench import cpu, others, tables
 from dasktc.bench.kernels import HAND, OURS, Inputs
 from dasktc.bench.measure import StageMeter, forget_peak, in_fresh_process, peak_bytes, resident_bytes
+from dasktc.bench.pipeline import ClusterRun
 from dasktc.bench.report import Report, Section
 from dasktc.bench.tables import Measured
+from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
+from dasktc.generate import kronecker
+from dasktc.graph import Graph
+from dasktc.options import Options
+from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import as_source, build
 
 FAKE_TC = f"""#!{sys.executable}
 import sys
@@ -83,8 +91,13 @@ def test_stages_add_up(report: Report):
 
 
 def test_both_phases_are_compared_between_workers(report: Report):
-    assert [row["phase"] for row in rows(report, "Two workers")] == ["count", "whole run"]
-    assert all(row["one, CPU s"] > 0 and row["busier of two"] > 0 for row in rows(report, "Two workers"))
+    found = rows(report, "Two workers")
+    assert [(row["phase"], row["turns"]) for row in found] == [("count", cpu.QUICK_TURNS), ("whole run", 1)]
+    for row in found:
+        assert row["one, CPU s"] > 0
+        assert row["busier of two"] >= row["other of two"] >= 0
+        assert row["ratio of medians"] == row["busier of two"] / row["one, CPU s"]
+        assert row["median of ratios"] > 0
 
 
 def test_memory_is_measured_alone_and_on_workers(report: Report):
@@ -126,6 +139,64 @@ def test_a_tool_that_counts_otherwise_ends_the_benchmark():
     found.check("g", "dasktc hub", 5)
     with pytest.raises(CountError, match="igraph counts 6 triangles of g, dasktc hub 5"):
         found.check("g", "igraph", 6)
+
+
+def test_workers_that_count_otherwise_end_the_benchmark(monkeypatch: pytest.MonkeyPatch):
+    turns = [Turn((5, 5), 1.0, [0.5, 0.5]), Turn((5, 6), 1.0, [0.5, 0.5])]
+    monkeypatch.setattr(cpu, "in_fresh_process", lambda *_: turns)
+    with pytest.raises(CountError, match=r"on two workers in turns counts 6 .* dasktc on one worker in turns 5:"):
+        cpu._turns(Measured(14, 1), 2)
+
+
+@pytest.mark.parametrize(("runs", "turns"), [(1, 15), (2, 8), (3, 5), (15, 1), (40, 1)])
+def test_turns_are_dealt_out_to_runs(runs: int, turns: int):
+    assert cpu._turns_a_run(runs, quick=False) == turns
+    assert 1 < cpu._turns_a_run(1, quick=True) < cpu.TURNS
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_busier_worker_is_told_by_its_seconds(order: int):
+    """Of the turns' busier workers, 3, 6 and 4, the median is half of one worker's; of their ratios it is 0.6."""
+    found = Measured(14, 1)
+    found.turns = [
+        Turn((1, 1), one, two[::order]) for one, two in ((4.0, [3.0, 1.0]), (10.0, [2.0, 6.0]), (8.0, [4.0]))
+    ]
+    for workers, whole in ((1, [8.0]), (2, [5.0, 4.0])):
+        found.clusters["generated", workers] = [ClusterRun(1, 3, whole[::order], [0], [0], 1, 0.0)]
+    assert tables._workers(found).rows == [
+        ["count", 8.0, 4.0, 1.0, 0.5, 0.6, 3],
+        ["whole run", 8.0, 5.0, 4.0, 0.625, 0.625, 1],
+    ]
+
+
+def test_counts_in_turns_begin_without_tables(client: Any, monkeypatch: pytest.MonkeyPatch):
+    """What a worker keeps of its last count would make the next cheaper than one that is made once."""
+    one, two = (build(OnCluster(client), kronecker(8), Options(backend="cpu")) for _ in range(2))
+    count, counted, before, after = Graph.triangle_count, [], [], []
+
+    def watched(graph: Graph) -> Any:
+        counted.append(graph)
+        before.append(keeping(client))
+        result = count(graph)
+        after.append(keeping(client))
+        return result
+
+    monkeypatch.setattr(Graph, "triangle_count", watched)
+    found = take_turns(one, two, turns=2)
+    assert counted == [one, two] * 3  # a warm-up of each
+    assert [turn.triangles for turn in found] == [(int(count(one)),) * 2] * 2
+    assert not any(before)
+    assert all(after)
+
+
+def keeping(client: Any) -> int:
+    """How many workers keep tables, in the thread that runs tasks."""
+    there = [client.submit(_keeps, workers=[worker], pure=False) for worker in client.ncores()]
+    return sum(client.gather(there))
+
+
+def _keeps() -> bool:
+    return hub_tables.kept() is not None
 
 
 def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
@@ -178,9 +249,6 @@ def test_a_transitivity_that_makes_no_whole_triangles_is_refused():
 @given(multigraphs())
 def test_the_marker_counts_like_the_oracle(edges: list[tuple[int, int]]):
     from dasktc.bench.marker import count_by_marks
-    from dasktc.options import Options
-    from dasktc.tasks import Direct
-    from dasktc.triangles import as_source, build
 
     array = np.array(edges, "int64").reshape(-1, 2)
     block = build(Direct(), as_source(array), Options(partition="whole")).blocks[0, 0]

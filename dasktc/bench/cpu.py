@@ -1,8 +1,9 @@
 """`dasktc bench cpu`: what counting costs on CPUs, beside other tools, repeatably.
 
 Everything is CPU seconds and ratios of one and the same run, each measured thing in a process of its
-own and all in turns, so that a busy machine harms all alike. Every count is compared: a tool that
-finds another number ends the benchmark.
+own and all in turns, so that a busy machine harms all alike. One worker and two take turns count by
+count, on clusters that are both up. Every count is compared: a tool that finds another number ends the
+benchmark.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from dasktc.bench.others import igraph_file, other_tools
 from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
 from dasktc.bench.report import Report, load, machine, versions
 from dasktc.bench.tables import Measured, sections
+from dasktc.bench.turns import in_turns
 from dasktc.errors import InputError
 
 __all__ = ["run"]
 
 QUICK_SCALE = 14
+TURNS, QUICK_TURNS = 15, 3
+"""Of one worker and two, in all runs together."""
 FILES = {
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, False),
     "cnr-2000": ("cnr-2000.arcs.tsv.gz", 20_977_629, False),
@@ -53,9 +57,10 @@ def run(
     graphs : str, optional
         Folder of amazon0601-edges.csv.gz, cnr-2000.arcs.tsv.gz and twitter_combined-edges.csv.gz.
     runs : int
-        Times that everything is measured; medians are shown.
+        Times that everything is measured; medians are shown. One worker and two count in 15 turns (or a few
+        more, so that each run has as many).
     quick : bool
-        Scale 14, one run.
+        Scale 14, one run, 3 turns.
     gapbs : str, optional
         Path of GAPBS' `tc`.
     say : callable (str), optional
@@ -83,7 +88,7 @@ def run(
     with TemporaryDirectory(prefix="dasktc-bench-") as folder:
         _prepare(found, folder, graphs)
         for number in range(runs):
-            for name, measure in _measures(found, counters, folder):
+            for name, measure in _measures(found, counters, folder, _turns_a_run(runs, quick)):
                 (say or _quiet)(f"run {number + 1} of {runs}: {name}")
                 measure()
     return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(found, counters))
@@ -91,6 +96,10 @@ def run(
 
 def _quiet(text: str) -> None:
     """Say nothing."""
+
+
+def _turns_a_run(runs: int, quick: bool) -> int:
+    return -(-(QUICK_TURNS if quick else TURNS) // runs)
 
 
 def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str | None) -> str:
@@ -114,7 +123,9 @@ def _prepare(found: Measured, folder: str, graphs: str | None) -> None:
         found.files[name] = (str(packed), str(Path(folder, packed.stem)))
 
 
-def _measures(found: Measured, counters: list[Counter], folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
+def _measures(
+    found: Measured, counters: list[Counter], folder: str, turns: int
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """Everything that is measured in one run, and what it is called."""
     parquet = str(Path(folder, "kronecker.parquet"))
     for counter in counters:
@@ -124,6 +135,7 @@ def _measures(found: Measured, counters: list[Counter], folder: str) -> Iterator
         yield f"one process, {what}", partial(_process, found, what, source)
         for workers in (1, 2) if what == "generated" else (2,):
             yield f"{workers} worker processes, {what}", partial(_cluster, found, what, source, workers)
+    yield f"one worker and two, {turns} turns", partial(_turns, found, turns)
     for name, (packed, plain) in found.files.items():
         for path in (packed, plain):
             yield f"dasktc, {Path(path).name}", partial(_file, found, name, path)
@@ -147,6 +159,13 @@ def _cluster(found: Measured, what: str, source: int | str, workers: int) -> Non
     whole = in_fresh_process(in_cluster, source, workers)
     found.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
     found.clusters[what, workers].append(whole)
+
+
+def _turns(found: Measured, turns: int) -> None:
+    for turn in in_fresh_process(in_turns, found.scale, turns):
+        for workers, triangles in zip(("one worker", "two workers"), turn.triangles, strict=True):
+            found.check("kronecker", f"dasktc on {workers} in turns", triangles)
+        found.turns.append(turn)
 
 
 def _file(found: Measured, name: str, path: str) -> None:

@@ -51,8 +51,6 @@ class ClusterRun:
     triangles, edges : int
     whole : list of float
         CPU seconds of the whole run.
-    count : list of float
-        CPU seconds of the counting tasks alone.
     peaks, baselines : list of int
         Peak resident bytes, and resident bytes with everything imported and nothing read.
     tasks : int
@@ -63,7 +61,6 @@ class ClusterRun:
     triangles: int
     edges: int
     whole: list[float]
-    count: list[float]
     peaks: list[int]
     baselines: list[int]
     tasks: int
@@ -99,12 +96,10 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
         empty = build(tasks, _open(4), Options(parts=PARTS, splits=SPLITS))
         empty.triangle_count()
         no_work = empty.triangle_count()
-    busy = result.tasks.groupby("worker")["seconds"].sum().tolist()
     return ClusterRun(
         result.triangles,
         result.edges,
         whole=[ended[worker] - began[worker] for worker in began],
-        count=[float(seconds) for seconds in busy],
         peaks=list(peaks.values()),
         baselines=list(baselines.values()),
         tasks=no_work.plan.tasks,

@@ -1,4 +1,4 @@
-"""The tables of `dasktc bench cpu`: ratios are taken within a run, and medians over runs."""
+"""The tables of `dasktc bench cpu`: ratios are taken within a run or a turn, and medians over them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from statistics import median
 from dasktc.bench.kernels import HAND, Counter
 from dasktc.bench.pipeline import ClusterRun, ProcessRun
 from dasktc.bench.report import Section
+from dasktc.bench.turns import Turn
 from dasktc.errors import CountError
 
 __all__ = ["Measured", "sections"]
@@ -21,7 +22,7 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """What was measured; each list has an entry a run.
+    """What was measured; each list but `turns` has an entry a run.
 
     Attributes
     ----------
@@ -36,6 +37,8 @@ class Measured:
         By source, "generated" or "Parquet".
     clusters : dict of (str, int) to list of ClusterRun
         By source and workers.
+    turns : list of Turn
+        Counts on one worker and on two, of all runs.
     files : dict of str to (str, str)
         Paths of the packed and the plain file, by graph.
     skipped : dict of str to str
@@ -52,6 +55,7 @@ class Measured:
     counted: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     processes: dict[str, list[ProcessRun]] = field(default_factory=lambda: defaultdict(list))
     clusters: dict[tuple[str, int], list[ClusterRun]] = field(default_factory=lambda: defaultdict(list))
+    turns: list[Turn] = field(default_factory=list)
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -80,8 +84,12 @@ def sections(found: Measured, counters: Iterable[Counter]) -> list[Section]:
 
 
 def _ratio(seconds: list[float], others: list[float]) -> float:
-    """The median over runs of one figure over another of the same run."""
-    return median(a / b if b else float("nan") for a, b in zip(seconds, others, strict=True))
+    """The median over runs, or turns, of one figure over another of the same."""
+    return median(_over(a, b) for a, b in zip(seconds, others, strict=True))
+
+
+def _over(seconds: float, others: float) -> float:
+    return seconds / others if others else float("nan")
 
 
 def _graph(found: Measured) -> str:
@@ -143,21 +151,24 @@ def _workers(found: Measured) -> Section:
             "one, CPU s": ".3f",
             "busier of two": ".3f",
             "other of two": ".3f",
-            "busier / one": ".3f",
+            "ratio of medians": ".3f",
+            "median of ratios": ".3f",
+            "turns": "d",
         },
-        notes=["target: busier / one at most 1 / 1.8 = 0.556 in the count phase"],
+        notes=[
+            "CPU s: medians; ratio: busier of two / one; target: at most 1 / 1.8 = 0.556 in the count phase",
+            "count: both clusters are up and count the same prepared graph in turns, each time without tables at first",
+            "whole run: on a cluster of its own each, one after the other, a turn a run",
+        ],
     )
     one, two = found.clusters["generated", 1], found.clusters["generated", 2]
-    for phase, single, pair in (
-        ("count", [r.count for r in one], [r.count for r in two]),
-        ("whole run", [r.whole for r in one], [r.whole for r in two]),
+    for phase, alone, pairs in (
+        ("count", [turn.one for turn in found.turns], [turn.two for turn in found.turns]),
+        ("whole run", [sum(run.whole) for run in one], [run.whole for run in two]),
     ):
-        alone, busier, other = (
-            [sum(s) for s in single],
-            [max(p) for p in pair],
-            [sum(p) - max(p) for p in pair],
-        )
-        table.rows.append([phase, median(alone), median(busier), median(other), _ratio(busier, alone)])
+        busier, other = [max(pair) for pair in pairs], [sum(pair) - max(pair) for pair in pairs]
+        ratios = _over(median(busier), median(alone)), _ratio(busier, alone)
+        table.rows.append([phase, median(alone), median(busier), median(other), *ratios, len(pairs)])
     return table
 
 

@@ -1,0 +1,82 @@
+"""Counts of a prepared graph on one worker process and on two, in turns.
+
+Both clusters are up all the time, so that what else the machine does meets both counts of a turn alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from dasktc.graph import Graph
+    from dasktc.result import TriangleCount
+
+__all__ = ["Turn", "in_turns", "take_turns"]
+
+
+class Turn(NamedTuple):
+    """A count on one worker, and then on two.
+
+    Attributes
+    ----------
+    triangles : (int, int)
+        As one worker counted, and as two did.
+    one : float
+        CPU seconds of the counting tasks on one worker.
+    two : list of float
+        Those on each of the two, in any order; of one of them if the other had no task.
+    """
+
+    triangles: tuple[int, int]
+    one: float
+    two: list[float]
+
+
+def in_turns(scale: int, turns: int) -> list[Turn]:
+    """Count a Kronecker graph on new clusters of one worker and of two, of one thread each.
+
+    Parameters
+    ----------
+    scale : int
+    turns : int
+    """
+    from dasktc.cluster import connect
+    from dasktc.generate import kronecker
+    from dasktc.options import Options
+    from dasktc.triangles import build
+
+    with connect(workers=1) as one, connect(workers=2) as two:
+        first, second = (build(tasks, kronecker(scale), Options(backend="cpu")) for tasks in (one, two))
+        return take_turns(first, second, turns)
+
+
+def take_turns(one: Graph, two: Graph, turns: int) -> list[Turn]:
+    """Count two prepared graphs by turns, after a warm-up count of each.
+
+    Parameters
+    ----------
+    one, two : Graph
+        The same graph, on a cluster of one worker and on one of two.
+    turns : int
+    """
+    found = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
+    return found[1:]  # the first one imports, compiles, and brings blocks to where they are needed
+
+
+def _turn(one: TriangleCount, two: TriangleCount) -> Turn:
+    return Turn((one.triangles, two.triangles), sum(_seconds(one)), _seconds(two))
+
+
+def _seconds(result: TriangleCount) -> list[float]:
+    """CPU seconds of the counting tasks, by worker."""
+    by_worker: list[float] = result.tasks.groupby("worker")["seconds"].sum().tolist()
+    return by_worker
+
+
+def _anew(graph: Graph) -> TriangleCount:
+    """Count without what the workers' threads keep of the last count: one that is made once has no tables yet."""
+    from dasktc.backend import hub_tables
+
+    client = graph.tasks.client  # type: ignore[attr-defined]
+    client.gather([client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.tasks.seats])
+    return graph.triangle_count()

@@ -34,9 +34,17 @@ counting time, else the smallest n of `hash2d`.
 #   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
 #   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
 #
-# On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.06 at
-# most, but for 0.1 ms (1.16) on ego-Twitter; hub takes 1.76 in the mean, 4.5 at most. bitmap, the best fixed choice, is
-# nowhere faster by more than that.
+# The same from the first launch to the last, what allocates before it left out, and a rule for it:
+#   ego-Twitter             1.313   0.741   0.922   1.006   0.560   1.284     41 M   504 wedges a row
+#   Kronecker 14            0.546   0.415   0.513   0.785   0.370   2.306     13 M   1,059 wedges a row
+#   clique 1500             1.259   0.443   3.105   5.019  36.217   273.4    561 M   374,250 wedges a row: too few rows
+#   torus 300³              1.120   1.518  10.714   4.275  31.791   1.074    242 M   81 M edges
+#   random, degree 4        1.433   1.746   6.295   3.225  22.469   1.478     44 M   40 M edges
+#   torus 464³              3.30    -       -      11.89    -       3.95     900 M   300 M edges
+#
+# On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.08 at
+# most, but for 0.08 ms (1.12) on RA with 10^6 vertices and 0.01 on celegans; hub takes 2.23 in the mean, 5.7 at most.
+# bitmap, the best fixed choice, is nowhere faster by more than that.
 #
 # Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
 # the H200, of counting and from source to number:
@@ -85,6 +93,8 @@ class Facts(NamedTuple):
         Rows of 2 to 100 entries, and of more: TRUST's two kinds.
     processors : int
         Of the device that counts; 1 on the CPU.
+    workers : int
+        That share the rows.
     """
 
     usual: int
@@ -95,6 +105,17 @@ class Facts(NamedTuple):
     narrow: int = 0
     wide: int = 0
     processors: int = 1
+    workers: int = 1
+
+    @property
+    def share(self) -> float:
+        """Edges of a worker."""
+        return self.edges / self.workers
+
+    @property
+    def wedges_per_row(self) -> float:
+        """Wedges of the mean row."""
+        return self.wedges / max(1, self.rows)
 
     @property
     def wedges_per_edge(self) -> float:
@@ -142,6 +163,8 @@ FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
 CACHED = 1 << 24
 """Edges of which most stay in a GPU's cache."""
+WALKED = 10**8
+"""Edges that a GPU walks by the time that it takes `hub` to make records of all rows, and then to meet these edges."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8)}
@@ -156,11 +179,16 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "cuda": (
         Rule(
             "plain",
-            {"usual": (0, 4), "edges": (0, CACHED)} | NO_CORE,
+            {"usual": (0, 4), "share": (0, WALKED)} | NO_CORE,
             f"{ROWS}, and a thread walks two of them in one launch",
         ),
         Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
         Rule("lstc", {"wedges": (0, FEW), "rows": (0, 1 << 17)}, f"{SMALL}: one launch, no tables in global memory"),
+        Rule(
+            "lstc",
+            {"longest": (LISTED + 1, inf), "wedges": (0, 10 * FEW), "wedges_per_row": (0, 1500), "rows": (0, 1 << 17)},
+            f"{SMALL} and rows enough for all thread blocks",
+        ),
         Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
         Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
         Rule(
@@ -193,7 +221,7 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
     narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1], tasks.workers)
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:

@@ -40,7 +40,9 @@ counting time, else the smallest n of `hash2d`.
 #   clique 1500             1.259   0.443   3.105   5.019  36.217   273.4    561 M   374,250 wedges a row: too few rows
 #   torus 300³              1.120   1.518  10.714   4.275  31.791   1.074    242 M   81 M edges
 #   random, degree 4        1.433   1.746   6.295   3.225  22.469   1.478     44 M   40 M edges
-#   torus 464³              3.30    -       -      11.89    -       3.95     900 M   300 M edges
+#   torus 464³              3.23    -       -      11.89    -       3.94     900 M   300 M edges
+#   the busier of two       2.64    -       -       -       -       2.23             150 M edges each, records of all rows
+#   clique 600              0.602   0.288   -       -       3.340   -         36 M   59,700 wedges a row
 #
 # On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.08 at
 # most, but for 0.08 ms (1.12) on RA with 10^6 vertices and 0.01 on celegans; hub takes 2.23 in the mean, 5.7 at most.
@@ -163,7 +165,7 @@ FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
 CACHED = 1 << 24
 """Edges of which most stay in a GPU's cache."""
-WALKED = 10**8
+WALKED = 2 * 10**8
 """Edges that a GPU walks by the time that it takes `hub` to make records of all rows, and then to meet these edges."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from dasktc.backend import get_backend
 from dasktc.errors import ClusterError, InputError
-from dasktc.gpus import devices
+from dasktc.gpus import devices, least_free
 from dasktc.interrupts import held, loop_without_interrupts
 from dasktc.security import checked, greet, with_scheme
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, OnCluster, Tasks
@@ -29,6 +29,10 @@ __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
+POOL = 0.5
+"""Share of a device's memory, and of what is free of it, that a worker's pool begins with; it grows."""
+LEAST_POOL = 1 << 20
+"""Bytes; dask-cuda takes 0 for no number."""
 
 
 @contextmanager
@@ -192,7 +196,7 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
             n_workers=number,
             threads_per_worker=1,
             protocol=_protocol(),
-            rmm_pool_size=0.5,
+            rmm_pool_size=_pool(number),
             rmm_allocator_external_lib_list=["cupy"],
             dashboard_address=f"127.0.0.1:{_free_port(8787)}",
             silence_logs=logging.CRITICAL,
@@ -206,6 +210,12 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
     with cluster, Client(cluster, set_as_default=False) as client:
         log.info("dashboard: %s", client.dashboard_link)
         yield client
+
+
+def _pool(number: int | None) -> int | float:
+    """What pools begin with, in bytes, or as a share of the device: others may hold memory of it already."""
+    free = least_free(number)
+    return POOL if free is None else max(LEAST_POOL, int(POOL * free))
 
 
 def _protocol() -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["collect", "describe", "devices", "install"]
+__all__ = ["collect", "describe", "devices", "install", "least_free"]
 
 PACKAGES = {
     "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -22,31 +23,58 @@ NEWEST_DRIVER = 580
 """First driver of CUDA 13; older ones, from 525 on, run CUDA 12."""
 
 
-def devices() -> list[dict[str, Any]]:
+def devices(only: str | None = None) -> list[dict[str, Any]]:
     """The GPUs that the driver shows.
+
+    Parameters
+    ----------
+    only : str, optional
+        Which of them: numbers or UUIDs with commas between.
 
     Returns
     -------
     list of dict
-        `name`, `memory_bytes`, `driver` and `capability` of each; empty where there is no driver.
+        `name`, `memory_bytes`, `free_bytes`, `driver` and `capability` of each; empty where there is no driver.
     """
     smi = shutil.which("nvidia-smi")
     if smi is None:
         return []
-    query = "--query-gpu=name,memory.total,driver_version,compute_cap"
+    query = [smi, "--query-gpu=name,memory.total,memory.free,driver_version,compute_cap"]
+    query += ["--format=csv,noheader,nounits", *([] if only is None else [f"--id={only}"])]
     try:
-        done = subprocess.run(
-            [smi, query, "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=30, check=True
-        )
+        done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [_device(line) for line in done.stdout.splitlines() if line.count(",") == 3]
+    return [_device(line) for line in done.stdout.splitlines() if line.count(",") == 4]
 
 
 def _device(line: str) -> dict[str, Any]:
-    name, mebibytes, driver, capability = (field.strip() for field in line.split(","))
-    memory = int(mebibytes) << 20 if mebibytes.isdigit() else None
-    return {"name": name, "memory_bytes": memory, "driver": driver, "capability": capability}
+    name, total, free, driver, capability = (field.strip() for field in line.split(","))
+    memory = {"memory_bytes": _bytes(total), "free_bytes": _bytes(free)}
+    return {"name": name, **memory, "driver": driver, "capability": capability}
+
+
+def _bytes(mebibytes: str) -> int | None:
+    return int(mebibytes) << 20 if mebibytes.isdigit() else None
+
+
+def least_free(number: int | None) -> int | None:
+    """Bytes that nobody holds now on the fullest of the GPUs that as many workers are for.
+
+    Parameters
+    ----------
+    number : int or None
+        The first so many that CUDA shows; None: all of these.
+
+    Returns
+    -------
+    int or None
+        None where the driver does not tell.
+    """
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    found = devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
+    free = [device["free_bytes"] for device in found]
+    return min(free) if free and None not in free else None
 
 
 def install(found: list[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from dasktc import cluster, gpus
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 
-SMI = "NVIDIA H200, 143771, 580.95.05, 9.0\nNVIDIA L4, 23034, 580.95.05, 8.9\n"
+SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"
 
 
 @pytest.fixture
@@ -59,6 +59,7 @@ def test_devices_and_packages(machine):
     assert found["devices"][0] == {
         "name": "NVIDIA H200",
         "memory_bytes": 143771 << 20,
+        "free_bytes": 143155 << 20,
         "driver": "580.95.05",
         "capability": "9.0",
     }
@@ -103,12 +104,51 @@ def dask_cuda(monkeypatch):
 @pytest.mark.parametrize("protocol", ["ucx", "tcp"])
 def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     monkeypatch.setattr(cluster, "find_spec", lambda name: object() if protocol == "ucx" else None)
+    monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
     with connect(workers=workers, backend="cuda") as tasks:
         assert tasks.workers == 1
     options = dask_cuda.options
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
     assert options["rmm_allocator_external_lib_list"] == ["cupy"]
-    assert 0 < options["rmm_pool_size"] < 1
+    assert options["rmm_pool_size"] == 0.5
+
+
+SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
+"""MiB free, by what nvidia-smi is asked for."""
+
+
+@pytest.mark.parametrize(
+    ("visible", "workers", "pool"),
+    [
+        (None, "all", 1024 << 20),
+        (None, 1, (143155 << 20) // 2),
+        ("1,0", "all", 1024 << 20),
+        ("1,0", 1, 1024 << 20),
+        ("0,1", 1, (143155 << 20) // 2),
+        ("7", 1, 1 << 20),
+        ("GPU-5ab1", 1, 0.5),
+        ("MIG-1", "all", 0.5),
+    ],
+)
+def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, visible, workers, pool):
+    """On the fullest of the GPUs that are taken. Where nobody tells, with half of the device."""
+
+    def smi(command, **kwargs):
+        asked = [word.removeprefix("--id=") for word in command if word.startswith("--id=")]
+        names = asked[0].split(",") if asked else ["0", "1"]
+        if not set(names) <= set(SHOWN):
+            raise gpus.subprocess.CalledProcessError(6, command)
+        return SimpleNamespace(stdout="".join(f"NVIDIA H200, 143771, {SHOWN[name]}, 580.95, 9.0\n" for name in names))
+
+    monkeypatch.setattr(gpus.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
+    monkeypatch.setattr(gpus.subprocess, "run", smi)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with connect(workers=workers, backend="cuda"):
+        pass
+    assert dask_cuda.options["rmm_pool_size"] == pool
+    assert "rmm_maximum_pool_size" not in dask_cuda.options
 
 
 def test_too_many_gpus(dask_cuda):

@@ -92,11 +92,25 @@ class OnCluster:
         return self._share
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call the function on every worker, beside its tasks."""
+        """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
+
+        Raises
+        ------
+        ClusterError
+            A worker cannot make the call.
+        """
         found: dict[str, Any] = {}
         while not found:  # nobody answers where all die at the moment
             self.wait_for_workers()
-            found = self._waiting.ask(self.client.run, function, *args, on_error="ignore")
+            answers = self._waiting.ask(self.client.run, function, *args, on_error="return")
+            found = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+        for worker, answer in found.items():
+            if isinstance(answer, Exception):
+                why = " ".join(f"{type(answer).__name__}: {answer}".split())
+                raise ClusterError(
+                    f"worker {worker} cannot run dasktc ({why}): it is not installed there, or in another version; "
+                    "install the same on all workers"
+                ) from answer
         return list(found.values())
 
     def wait_for_workers(self) -> None:

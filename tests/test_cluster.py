@@ -412,6 +412,24 @@ def test_a_cancelled_task_is_an_error_not_a_result(inner):
         next(results)
 
 
+class NotThere:
+    """What a worker without dasktc finds."""
+
+    def __reduce__(self):
+        return exec, ("raise ModuleNotFoundError('No module named dasktc')",)
+
+    def __call__(self):
+        raise AssertionError("it was found")
+
+
+@pytest.mark.timeout(2 * PATIENCE)
+def test_a_worker_that_cannot_be_asked_is_an_error(inner):
+    """It would be asked for ever."""
+    expected = r"^worker \S+ cannot run dasktc \(.*ModuleNotFoundError.*dasktc.*\): .* install the same on all workers$"
+    with pytest.raises(ClusterError, match=expected):
+        OnCluster(inner).everywhere(NotThere())
+
+
 def slowly(seconds):
     time.sleep(seconds if seconds < 1 else 0.5)
     return seconds

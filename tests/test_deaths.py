@@ -227,6 +227,20 @@ def visited_by_the_unlucky(job, deadly, *blocks):
     return [blocks[0].offsets * 0, job]
 
 
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_worker_that_dies_while_it_is_asked_does_not_answer(mortal, tmp_path):
+    mortal.client.wait_for_workers(2, timeout=PATIENCE)
+    assert OnCluster(mortal.client).everywhere(first_to_die, tmp_path / "first") == ["alive"]
+
+
+def first_to_die(file):
+    try:
+        file.touch(exist_ok=False)
+    except FileExistsError:
+        return "alive"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @dataclass(frozen=True)
 class DeadlyPart:
     """A part that ends its worker, as one does that is larger than memory."""

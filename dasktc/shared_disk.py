@@ -12,6 +12,7 @@ import itertools
 import operator
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,17 @@ class OnSharedDisk(OnCluster):
         """Remove the work directory."""
         self._work.close()
 
+    def upstream(self, delayed: list[Any]) -> list[Any]:
+        """Compute them on the cluster; each is written as it is made."""
+        return super().upstream([None if item is None else self._later(item) for item in delayed])
+
+    def _later(self, item: Any) -> Any:
+        """A Delayed of where the value of one will stand."""
+        import dask
+
+        key = (f"read-{self._token}", next(self._numbers))
+        return dask.delayed(self._written.keep, pure=False)(item, dask_key_name=key)
+
     def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call; its result is where the call's result stands."""
         if isinstance(function, _Counted):
@@ -80,8 +92,11 @@ class OnSharedDisk(OnCluster):
         return [load(found, copy=True) if isinstance(found, Stored) else found for found in self.places(handles)]
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Futures of results, not of where they stand."""
-        return [super(OnSharedDisk, self).submit("values", _loaded, handle) for handle in handles]
+        """Futures of results, not of where they stand. The work directory stays for as long as any of them."""
+        futures = [super(OnSharedDisk, self).submit("values", _loaded, handle) for handle in handles]
+        for future in futures:
+            weakref.finalize(future, _let_go, self._work).atexit = False
+        return futures
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Have each call's blocks read from files, and with them those of the next call."""
@@ -110,7 +125,7 @@ class OnSharedDisk(OnCluster):
         counted = _Counted(function, max(largest, self._memory - self._needed + largest))
         ahead = ((*call, _files(following or ())) for call, following in with_next(placed))
         yield from super().each(stage, counted, ahead)
-        self.client.run(_forget, on_error="ignore")
+        self._waiting.ask(self.client.run, _forget, on_error="ignore")
 
     def _entries(self, handles: list[Any]) -> list[list[Any]]:
         """Lists of entries, of where they stand if they were written."""
@@ -232,6 +247,10 @@ def _held(room: int) -> Ahead:
 def _forget() -> None:
     while _blocks:
         _blocks.popitem()[1].__exit__()
+
+
+def _let_go(work: WorkDir) -> None:
+    """It was held until now."""
 
 
 def _files(call: Iterable[Any]) -> list[Stored]:

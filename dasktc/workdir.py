@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import socket
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from dasktc.errors import DasktcError, InputError
 
-__all__ = ["WorkDir", "check_place", "one_line"]
+__all__ = ["WorkDir", "check_place", "hidden_here", "one_line"]
 
 
 def check_place(place: str | os.PathLike[str] | None) -> None:
@@ -28,6 +29,11 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
         raise InputError(f"--work-dir {os.fspath(place)!r} is no folder: files would stand in it; create it first")
     if not os.access(place, os.W_OK | os.X_OK):
         raise InputError(f"--work-dir {os.fspath(place)} cannot be written to by this user; choose another folder")
+
+
+def hidden_here(folder: str) -> str | None:
+    """The name of this host, if this process does not see the folder or cannot write to it."""
+    return None if os.access(folder, os.W_OK | os.X_OK) else socket.gethostname()
 
 
 class WorkDir:
@@ -60,7 +66,7 @@ class WorkDir:
         if self._folder is None:
             place = self._place or _default_place()
             with one_line(place):
-                self._folder = tempfile.mkdtemp(prefix="dasktc-", dir=place)
+                self._folder = os.path.abspath(tempfile.mkdtemp(prefix="dasktc-", dir=place))
             self._end = weakref.finalize(self, _remove, self._folder, os.getpid())
         return self._folder
 

@@ -8,18 +8,21 @@ from contextlib import contextmanager
 
 from dasktc.backend import get_backend
 from dasktc.disk import LEAST, OVERHEAD, OnDisk, usable
+from dasktc.errors import InputError
 from dasktc.on_gpu import OnGpu
 from dasktc.on_gpus import OnGpus
 from dasktc.options import bytes_of
 from dasktc.shared_disk import OnSharedDisk
 from dasktc.tasks import Direct, OnCluster, Tasks
-from dasktc.workdir import WorkDir, check_place
+from dasktc.workdir import WorkDir, check_place, hidden_here
 
 __all__ = ["limited", "within_memory"]
 
 Place = str | os.PathLike[str] | None
 HOST = 0.5
 """Share of the host's free memory that results of a GPU may take where nobody says."""
+NAMED = 3
+"""Hosts that an error names."""
 
 
 @contextmanager
@@ -27,7 +30,6 @@ def within_memory(
     tasks: Tasks,
     memory: int | str | None,
     place: Place,
-    local: bool = False,
     backend: str = "cpu",
     host: int | str | None = None,
 ) -> Iterator[Tasks]:
@@ -39,16 +41,19 @@ def within_memory(
     memory : int, str or None
         `--memory`.
     place : path or None
-        `--work-dir`: the folder in which the work directory stands.
-    local : bool
-        All workers are processes of this machine. Those of a cluster must see `place`, if it is given; without
-        it blocks stay in their memory, and Dask moves to disk what does not fit.
+        `--work-dir`: the folder in which the work directory stands. All workers must see it; with "cuda" each has a
+        folder of its own where none was given and some do not see the default.
     backend : str
         With "cuda" `memory` is device memory, of each worker.
     host : int, str or None
         `--host-memory`: bytes of pinned memory for what leaves a GPU, of each worker.
+
+    Raises
+    ------
+    InputError
+        Some workers do not see the work directory.
     """
-    found = limited(tasks, memory, place, local, backend, host)
+    found = limited(tasks, memory, place, backend, host)
     try:
         yield found
     finally:
@@ -60,7 +65,6 @@ def limited(
     tasks: Tasks,
     memory: int | str | None,
     place: Place,
-    local: bool = False,
     backend: str = "cpu",
     host: int | str | None = None,
 ) -> Tasks:
@@ -70,21 +74,54 @@ def limited(
     if memory is None and (place is None or backend != "cpu"):
         return tasks
     if backend != "cpu":
-        return _on_gpu(tasks, bytes_of(memory), place, room, local)
+        return _on_gpu(tasks, bytes_of(memory), place, room)
     budget = usable(max(LEAST, tasks.memory(bytes_of(memory))))
     if isinstance(tasks, Direct):
         return OnDisk(WorkDir(place), budget)
-    if isinstance(tasks, OnCluster) and (local or place is not None):
-        return OnSharedDisk(tasks, WorkDir(place), budget - OVERHEAD)  # a Dask worker grows by itself
+    if isinstance(tasks, OnCluster):
+        return OnSharedDisk(tasks, _shared(tasks, place), budget - OVERHEAD)  # a Dask worker grows by itself
     return tasks
 
 
-def _on_gpu(tasks: Tasks, memory: int | None, place: Place, host: int | None, local: bool) -> Tasks:
+def _on_gpu(tasks: Tasks, memory: int | None, place: Place, host: int | None) -> Tasks:
     if memory is None or isinstance(tasks, OnDisk | OnGpus):
         return tasks
     budget = usable(max(LEAST, memory))
     if isinstance(tasks, OnCluster):
-        return OnGpus(tasks, WorkDir(place) if local or place is not None else None, budget, host)
+        return OnGpus(tasks, _shared_or_own(tasks, place), budget, host)
     if not isinstance(tasks, Direct):
         return tasks
     return OnGpu(WorkDir(place), budget, int(HOST * get_backend("cpu").memory()) if host is None else host)
+
+
+def _shared(tasks: OnCluster, place: Place) -> WorkDir:
+    """A work directory that all workers see: they were asked."""
+    work = WorkDir(place)
+    try:
+        found = tasks.everywhere(hidden_here, work.folder)
+        if hosts := [host for host in found if host is not None]:
+            raise InputError(
+                f"{len(hosts)} of {len(found)} workers (on {_names(hosts)}) cannot write to this host's "
+                f"{os.path.dirname(work.folder)}, where files beyond --memory would stand: it is on no disk that all "
+                "mount; give a --work-dir on one, or leave --memory and --work-dir out, so that Dask's own limits hold"
+            )
+    except BaseException:
+        work.close()
+        raise
+    return work
+
+
+def _shared_or_own(tasks: OnCluster, place: Place) -> WorkDir | None:
+    """The same; None, a folder for each worker, where nobody asked for a place and some do not see the default."""
+    try:
+        return _shared(tasks, place)
+    except InputError:
+        if place is not None:
+            raise
+        return None
+
+
+def _names(hosts: list[str]) -> str:
+    different = sorted(set(hosts))
+    more = len(different) - NAMED
+    return ", ".join(different[:NAMED]) + (f" and {more} more" if more > 0 else "")

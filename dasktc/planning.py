@@ -106,7 +106,7 @@ def predict_source(
     )
     with connected as anywhere, ExitStack() as stack:
         chosen = choose_backend(anywhere, chosen)
-        budget = within_memory(anywhere, chosen.memory, work_dir, backend=chosen.chosen_backend, host=host_memory)
+        budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         tasks = stack.enter_context(budget)
         limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"

@@ -81,10 +81,8 @@ def triangle_count(
     reorder : {"auto", "degree", "collective", "indegree", "none"}
     memory : int or str, optional
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
-        imported libraries; at least 16 MiB, below which it is the budget of counting tasks alone. What does not
-        fit goes to files in `work_dir`; with a client only if `work_dir` is given, else it is the budget of
-        counting tasks. On GPUs bytes of each device, kept from the first stage on, with a client or without.
-        Default: what there is.
+        imported libraries; at least 16 MiB a thread, below which it is the budget of counting tasks alone. What does
+        not fit goes to files in `work_dir`. On GPUs bytes of each device. Default: what there is.
     format : str, optional
         The format's name, where the content does not tell.
     columns : two str, optional
@@ -118,8 +116,9 @@ def triangle_count(
         Write a page about the count there: .html.
     work_dir : path, optional
         Folder for the files of a count that does not fit `memory`: up to 25 bytes an edge, with workers 100, in a
-        folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. All
-        workers of a client must see it. Default: Dask's `temporary-directory`, else the system's.
+        folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. Default:
+        Dask's `temporary-directory`, else the system's. All workers must see it, or the count is refused; on GPUs
+        each takes a folder of its own where some do not see the default.
     host_memory : int or str, optional
         Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
         of what is free, or of a worker's memory limit.
@@ -133,7 +132,8 @@ def triangle_count(
     Raises
     ------
     InputError
-        The source cannot be read, an option makes no sense, or the plan does not fit the memory.
+        The source cannot be read, an option makes no sense, the plan does not fit the memory, or files would stand
+        where some workers do not see them.
     DasktcError
         A file cannot be written; the number of triangles is named if it is known by then.
     ClusterError
@@ -169,7 +169,7 @@ def triangle_count(
     )
     with connected as anywhere, ExitStack() as held:
         options = options if memory is None else choose_backend(anywhere, options)
-        limits = (memory, work_dir, workers is not None, options.chosen_backend, host_memory)
+        limits = (memory, work_dir, options.chosen_backend, host_memory)
         tasks = held.enter_context(within_memory(anywhere, *limits))
         graph = build(tasks, found, options, progress or silent)
         outputs.check_memory(graph)
@@ -208,7 +208,8 @@ def prepare(
     Returns
     -------
     Graph
-        Its blocks stay on the client's workers (without a client, in this process).
+        Its blocks stay on the client's workers (without a client, in this process); what does not fit `memory`, in
+        files that go when it goes.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def prepare(
     found = as_source(source, format, columns, ids, skip, memory)
     with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
         options = options if memory is None else choose_backend(anywhere, options)
-        tasks = limited(anywhere, memory, work_dir, backend=options.chosen_backend, host=host_memory)
+        tasks = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
         return build(tasks, found, options, progress or silent)
 
 

@@ -26,7 +26,7 @@ SHARD_BYTES = {"int": 80, "text": 450}
 IN_MEMORY = 3
 """Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
 LEAST_ROOM = 1 << 24
-"""On workers without a work directory `--memory` is for counting tasks alone; less than this is none for preparing."""
+"""Where nothing keeps a budget, memory that is planned for is that of counting tasks; preparing takes this at least."""
 USUAL_TEXT = 18
 """Bytes of an id of text that these are for, its offset included."""
 ROUNDED = 1.02

@@ -30,9 +30,11 @@ from dasktc import generate
 from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.objects import from_object
+from dasktc.options import Options
 from dasktc.planning import plan_source
 from dasktc.sources import ReadOptions, Source
 from dasktc.tasks import Direct, OnCluster
+from dasktc.triangles import as_source, build
 
 KRONECKER_14 = 2_843_668
 """Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
@@ -77,6 +79,19 @@ def facts(result):
 # The same result
 
 
+def in_files(source, client, verify=0.0, **options):
+    return dasktc.triangle_count(source, client, verify=verify, **options)
+
+
+def on_workers(source, client, verify=0.0, **options):
+    """Results in the workers' memory; planned for `memory`, which nothing keeps."""
+    return build(OnCluster(client), as_source(source), Options(**options)).triangle_count(verify=verify)
+
+
+both_ways = pytest.mark.parametrize("count", [in_files, on_workers])
+
+
+@both_ways
 @pytest.mark.parametrize(
     "options",
     [
@@ -88,21 +103,20 @@ def facts(result):
     ],
     ids=str,
 )
-def test_direct_and_cluster_agree(client, options):
+def test_direct_and_cluster_agree(client, count, options):
     edges = skewed_edges(300, 3_000, 1)
     named = [(f"v{u}", f"v{v}") for u, v in edges]
     for source in (source_of(edges, parts=7), source_of(named, "text", parts=4), source_of([])):
         chosen = {"memory": "1GB", "verify": 0.5, **options}
-        assert facts(dasktc.triangle_count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **chosen))
+        assert facts(count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **chosen))
 
 
+@both_ways
 @pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}], ids=str)
-def test_direct_and_cluster_agree_after_a_shuffle(client, options):
+def test_direct_and_cluster_agree_after_a_shuffle(client, count, options):
     chosen = {"memory": "1GB", "splits": 2, "reorder": "collective", **options}
-    here, there = (
-        dasktc.triangle_count(generate.kronecker(14, parts=parts), where, **chosen)
-        for parts, where in ((1, None), (5, client))
-    )
+    here = dasktc.triangle_count(generate.kronecker(14), **chosen)
+    there = count(generate.kronecker(14, parts=5), client, **chosen)
     assert int(there) == KRONECKER_14
     assert facts(here) == facts(there)
 
@@ -179,14 +193,15 @@ def test_a_large_array_goes_in_pieces_that_dask_takes_without_a_warning(client):
     assert (int(result), result.wedges) == (int(here := dasktc.triangle_count(edges)), here.wedges)
 
 
-def test_a_dask_dataframe_is_computed_on_the_cluster(client):
+@both_ways
+def test_a_dask_dataframe_is_computed_on_the_cluster(client, count):
     import dask.dataframe as dd
 
     edges = pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"])
     frame = dd.from_pandas(edges, npartitions=5)
     expected = facts(dasktc.triangle_count(edges, splits=2, memory="1GB"))[0]
-    for where in (None, client):
-        assert facts(dasktc.triangle_count(frame, where, splits=2, memory="1GB"))[0] == expected
+    assert facts(dasktc.triangle_count(frame, splits=2, memory="1GB"))[0] == expected
+    assert facts(count(frame, client, splits=2, memory="1GB"))[0] == expected
 
 
 # Whose client
@@ -388,7 +403,8 @@ def test_workers_may_come_late():
 
 @pytest.mark.timeout(2 * PATIENCE)
 @pytest.mark.parametrize("stage", ["orient", "count"])
-def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage):
+@pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
+def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, options):
     """Dask itself would wait for ever."""
 
     def leave(now, done, total):
@@ -398,7 +414,7 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage):
 
     source = source_of(random_edges(50, 400, 5), parts=3)
     with pytest.raises(ClusterError, match=r"all workers of inproc://\S+ were lost, and none came back in 0\.5 s: "):
-        dasktc.triangle_count(source, inner, progress=leave, memory="1GB", worker_timeout=0.5)
+        dasktc.triangle_count(source, inner, progress=leave, worker_timeout=0.5, **options)
 
 
 @pytest.mark.timeout(2 * PATIENCE)
@@ -465,24 +481,28 @@ def prefixes(found):
 STAGES = {"read", "vertices", "canonical", "orient", "plan", "blocks", "count", "sum"}
 
 
-def test_every_stage_is_a_task_group(threads, inner):
+@pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
+def test_every_stage_is_a_task_group(threads, inner, options):
     """And nothing else is: no shuffle of dask.dataframe either."""
-    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2)
+    dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2, **options)
     assert prefixes(threads) == STAGES
-    dasktc.triangle_count(generate.kronecker(8), inner, reorder="collective", verify=1.0)
+    dasktc.triangle_count(generate.kronecker(8), inner, reorder="collective", verify=1.0, **options)
     assert prefixes(threads) == STAGES | {"reorder", "verify"}
 
 
-def test_a_dask_dataframe_brings_no_shuffle(threads, inner):
+@pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
+def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
     import dask.dataframe as dd
 
     frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
-    dasktc.triangle_count(frame, inner)
+    dasktc.triangle_count(frame, inner, **options)
     assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
-    assert prefixes(threads) >= STAGES
+    assert prefixes(threads) - {"frompandas"} == STAGES
 
 
-@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}, {"memory": "1GB"}], ids=str
+)
 def test_nothing_stays_on_the_cluster(threads, inner, options):
     result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **options)
     until(lambda: not threads.scheduler.tasks)

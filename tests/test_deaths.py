@@ -25,9 +25,11 @@ from dasktc import count as counting
 from dasktc import generate
 from dasktc.count import jobs
 from dasktc.errors import ClusterError
+from dasktc.options import Options
 from dasktc.sources import Source
 from dasktc.support import SUM
 from dasktc.tasks import OnCluster
+from dasktc.triangles import build
 
 PATIENCE = 30
 """Seconds after which something that should have happened did not."""
@@ -96,6 +98,11 @@ def killing(mortal, seed, kills):
         thread.join()
 
 
+def prepared(mortal, **options):
+    """The graph, with results in the workers' memory: planned for 1 GB, which nothing keeps."""
+    return build(OnCluster(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
+
+
 @pytest.mark.timeout(4 * PATIENCE)
 @pytest.mark.parametrize(
     ("seed", "options"),
@@ -110,7 +117,7 @@ def test_the_count_is_exact_while_workers_die(mortal, seed, options):
     """More often than Dask forgives a task; also where there is little room for copies of blocks."""
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
     with killing(mortal, seed, kills=6) as killed:
-        result = dasktc.triangle_count(GRAPH, mortal.client, verify=0.1, seed=seed, **{"memory": "1GB", **options})
+        result = prepared(mortal, **options).triangle_count(verify=0.1, seed=seed)
     assert killed
     assert (int(result), result.edges) == (TRIANGLES, EDGES)
     assert result.plan.tasks == options.get("parts", 3) ** 3
@@ -125,7 +132,7 @@ def test_the_count_is_exact_while_workers_die(mortal, seed, options):
 def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
     """Every task says where it runs: all its runs but the last were on workers that were killed meanwhile."""
     mortal.client.wait_for_workers(2, timeout=PATIENCE)
-    graph = dasktc.prepare(GRAPH, mortal.client, memory="1GB", **options)
+    graph = prepared(mortal, **options)
     rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
     strikes = rng.sample(range(1, 24), 3)
     calls = [(job, log, *(graph.blocks[p] for p in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
@@ -186,7 +193,7 @@ def test_all_workers_die_at_once(mortal, stage):
 @pytest.mark.timeout(4 * PATIENCE)
 def test_workers_die_between_prepare_and_count(mortal):
     mortal.client.wait_for_workers(2, timeout=PATIENCE)
-    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=2, memory="1GB")
+    graph = prepared(mortal, partition="hash2d", parts=2)
     kill(pids(mortal)[0])
     assert int(graph.triangle_count()) == TRIANGLES
     kill_all(mortal)
@@ -198,8 +205,8 @@ def test_workers_die_between_prepare_and_count(mortal):
 def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
     """What they had added up is made again; of files, what was not written."""
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
-    options = {"partition": "hash2d", "parts": 3, "splits": 2, "memory": "1GB", "work_dir": tmp_path if files else None}
-    graph = dasktc.prepare(GRAPH, mortal.client, **options)
+    options, in_files = {"partition": "hash2d", "parts": 3, "splits": 2}, {"memory": "1GB", "work_dir": tmp_path}
+    graph = dasktc.prepare(GRAPH, mortal.client, **options, **in_files) if files else prepared(mortal, **options)
     with killing(mortal, seed=1, kills=4) as killed:
         found = graph.triangles()
     assert killed
@@ -214,7 +221,7 @@ def expected():
 @pytest.mark.timeout(4 * PATIENCE)
 def test_a_visit_that_kills_every_worker_is_named(mortal):
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
-    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=2, splits=1, memory="1GB")
+    graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = jobs(graph.plan, "trust", "cpu")
     calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
     with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3]))}\) ended its worker 4 times"):
@@ -294,7 +301,7 @@ def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
 @pytest.mark.timeout(6 * PATIENCE)
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
     """And one that goes on dying is named by its block triple."""
-    graph = dasktc.prepare(GRAPH, mortal.client, partition="hash2d", parts=2, splits=1, memory="1GB")
+    graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)
     calls = [(job, lives if job == work[3][0] else None, *blocks) for job, *blocks in work]

@@ -9,6 +9,7 @@ import pickle
 from contextlib import contextmanager
 from dataclasses import replace
 
+import dask
 import numpy as np
 import oracle
 import pandas as pd
@@ -167,18 +168,39 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
 
 
 def test_who_keeps_the_budget(client, tmp_path):
-    found = budgets.limited(OnCluster(client), "1GB", None, backend="cuda", host="32MB")
+    found = budgets.limited(OnCluster(client), "1GB", tmp_path, "cuda", "32MB")
     assert isinstance(found, OnGpus)
-    assert (found._within.folder, found._within.host, found._work) == (None, 32_000_000, None)
+    assert os.listdir(tmp_path) == [os.path.basename(found._within.folder)]
+    assert found._within.host == 32_000_000
     assert found.memory(10**9, "cuda") == 10**9 - (1 << 22) == found._within.budget
     assert found.memory(1000, "cuda") == 1000
-    assert type(budgets.limited(OnCluster(client), None, tmp_path, backend="cuda")) is OnCluster
+    found.close()
+    assert os.listdir(tmp_path) == []
+    assert type(budgets.limited(OnCluster(client), None, tmp_path, "cuda")) is OnCluster
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
     assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
     assert sorted(os.listdir(tmp_path)) == ["e.csv", "v.csv"]
     found = pd.read_csv(outputs["per_vertex"]).set_index("vertex")["triangles"]
     assert found.to_dict() == oracle.triangles_per_vertex(EDGES)
+
+
+def test_workers_have_folders_of_their_own_where_they_see_none_together(client, tmp_path, monkeypatch):
+    """Files are one worker's own, so the default may be each one's; a place that was asked for is refused."""
+    source, options = source_of(EDGES), {"backend": "cuda", "memory": "17MB", "host_memory": 1}
+    (tmp_path / "default").mkdir()
+    (tmp_path / "given").mkdir()
+    with dask.config.set(temporary_directory=str(tmp_path / "default")):
+        for hidden, folders in ((lambda folder: None, 1), (lambda folder: "far", 0)):
+            monkeypatch.setattr(budgets, "hidden_here", hidden)
+            graph = dasktc.prepare(source, client, **options)
+            assert len(os.listdir(tmp_path / "default")) == folders == (graph.tasks._within.folder is not None)
+            assert int(graph.triangle_count()) == oracle.triangles(EDGES)
+            graph.tasks.close()
+            assert os.listdir(tmp_path / "default") == []
+    with pytest.raises(InputError, match=r"2 of 2 workers \(on far\) cannot write to this host's .*given"):
+        dasktc.prepare(source, client, work_dir=tmp_path / "given", **options)
+    assert os.listdir(tmp_path / "given") == []
 
 
 def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
@@ -200,7 +222,7 @@ def test_workers_with_gpus_keep_their_budget():
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (
         connect(workers="all", backend="cuda") as started,
-        budgets.within_memory(started, "128MB", None, local=True, backend="cuda") as tasks,
+        budgets.within_memory(started, "128MB", None, backend="cuda") as tasks,
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()
         assert int(result) == 424_270_360

@@ -226,42 +226,74 @@ def test_every_way_keeps_the_budget(kronecker, tmp_path, options):
 
 ON_WORKERS = """
 import json, sys
+from contextlib import contextmanager
+
+import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import _warm
+from dasktc.generate import kronecker
+from dasktc.triangles import as_source
+
+@contextmanager
+def started(number):
+    from dasktc.cluster import connect
+    with connect(workers=number) as tasks:
+        yield tasks.client
+
+@contextmanager
+def given(number, threads):
+    from distributed import Client, LocalCluster
+    where = {"n_workers": number, "threads_per_worker": threads, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**where) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+def rows(number):
+    from dasktc.backend import get_backend
+    return kronecker(18, parts=40).parts[number].read(get_backend("cpu")).astype("int64")
+
+def frame(parts):
+    import dask.dataframe as dd
+    return dd.from_map(rows, range(parts), meta=rows(0).iloc[:0])
 
 if __name__ == "__main__":
-    from dasktc.budget import within_memory
-    from dasktc.cluster import connect
-    from dasktc.options import Options
-    from dasktc.triangles import as_source, build
-
-    path, tiny, out, memory = sys.argv[1:]
-    with connect(workers=2) as started, within_memory(started, memory, out, local=True) as tasks:
-        run = tasks.client.run
-        run(_warm, as_source(tiny))  # on each worker, whichever would get the tasks of a count
-        build(tasks, as_source(tiny, memory=memory), Options(memory=memory)).triangle_count()
-        before = run(resident_bytes)
-        run(forget_peak)
-        result = build(tasks, as_source(path, memory=memory), Options(memory=memory)).triangle_count()
-        peaks = run(peak_bytes)
+    path, tiny, workers, options = *sys.argv[1:3], *map(json.loads, sys.argv[3:])
+    framed = options.pop("frame", False)
+    with (started if len(workers) == 1 else given)(*workers) as client:
+        client.run(_warm, as_source(tiny))  # then every stage, in every process
+        dasktc.triangle_count(frame(8) if framed else kronecker(12, parts=8), client, parts=3, **options)
+        before = client.run(resident_bytes)
+        client.run(forget_peak)
+        result = dasktc.triangle_count(frame(40) if framed else path, client, **options)
+        peaks = client.run(peak_bytes)
     print(json.dumps([int(result), result.plan.parts, max(peaks[worker] - before[worker] for worker in peaks)]))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
 @pytest.mark.timeout(6 * PATIENCE)
-def test_every_worker_keeps_the_budget(kronecker, tmp_path):
-    program = tmp_path / "program.py"  # workers import it
-    program.write_text(ON_WORKERS)
-    work = tmp_path / "work"
+@pytest.mark.parametrize(
+    ("workers", "options"),
+    [
+        ([2], {"memory": 28_000_000}),
+        ([2, 1], {"memory": 28_000_000}),
+        ([1, 2], {"memory": 56_000_000}),
+        ([2, 1], {"memory": 28_000_000, "frame": True}),
+    ],
+    ids=["started", "given", "given, of two threads", "given, and a Dask DataFrame of 67 MB"],
+)
+def test_every_worker_keeps_the_budget(kronecker, tmp_path, workers, options):
+    """Without --work-dir: files stand where Dask's own do, which all workers of one machine see."""
+    program, work = tmp_path / "program.py", tmp_path / "work"
+    program.write_text(ON_WORKERS)  # workers import it
     work.mkdir()
-    command = [sys.executable, str(program), *kronecker, str(work), "28MB"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE)
+    command = [sys.executable, str(program), *kronecker, json.dumps(workers), json.dumps(options)]
+    there = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(work)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE, env=there)
     assert done.returncode == 0, done.stderr
     triangles, parts, peak = json.loads(done.stdout)
     assert (triangles, parts) == (KRONECKER_18, 3)
-    assert peak < 28_000_000
-    assert os.listdir(work) == []
+    assert peak < options["memory"]
+    assert not [name for name in os.listdir(work) if name.startswith("dasktc-")]
 
 
 @pytest.mark.timeout(6 * PATIENCE)

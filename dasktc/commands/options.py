@@ -94,7 +94,7 @@ running = options_of(
     click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
 )
 spilling = options_of(
-    click.option("--work-dir", metavar="DIR", help="Where files of a count beyond --memory stand for the while."),
+    click.option("--work-dir", metavar="DIR", help="Where files beyond --memory stand; all workers must see it."),
     click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
 )
 printing = options_of(

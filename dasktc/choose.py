@@ -41,7 +41,7 @@ counting time, else the smallest n of `hash2d`.
 #   torus 300³              1.120   1.518  10.714   4.275  31.791   1.074    242 M   81 M edges
 #   random, degree 4        1.433   1.746   6.295   3.225  22.469   1.478     44 M   40 M edges
 #   torus 464³              3.23    -       -      11.89    -       3.94     900 M   300 M edges
-#   the busier of two       2.64    -       -       -       -       2.23             150 M edges each, records of all rows
+#   the busier of two       2.64    -       -       -       -       2.23             150 M edges each, all rows recorded
 #   clique 600              0.602   0.288   -       -       3.340   -         36 M   59,700 wedges a row
 #
 # On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.08 at

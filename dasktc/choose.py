@@ -34,15 +34,16 @@ counting time, else the smallest n of `hash2d`.
 #   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
 #   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
 #
-# The same from the first launch to the last, what allocates before it left out, and a rule for it:
-#   ego-Twitter             1.313   0.741   0.922   1.006   0.560   1.284     41 M   504 wedges a row
-#   Kronecker 14            0.546   0.415   0.513   0.785   0.370   2.306     13 M   1,059 wedges a row
-#   clique 1500             1.259   0.443   3.105   5.019  36.217   273.4    561 M   374,250 wedges a row: too few rows
+# The same between events right around a kernel's launches; above, the sums are made and read in the time, too:
+#   ego-Twitter             1.313   0.741   0.922   1.006   0.560   1.284     41 M   longest row 129
+#   Kronecker 14            0.546   0.415   0.513   0.785   0.370   2.306     13 M   longest row 139
+#   clique 1500             1.259   0.443   3.105   5.019  36.217   273.4    561 M
+#   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
 #   torus 300³              1.120   1.518  10.714   4.275  31.791   1.074    242 M   81 M edges
 #   random, degree 4        1.433   1.746   6.295   3.225  22.469   1.478     44 M   40 M edges
 #   torus 464³              3.23    -       -      11.89    -       3.94     900 M   300 M edges
 #   the busier of two       2.64    -       -       -       -       2.23             150 M edges each, all rows recorded
-#   clique 600              0.602   0.288   -       -       3.340   -         36 M   59,700 wedges a row
+#   clique 600              0.602   0.288   -       -       3.340   -         36 M
 #
 # On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.08 at
 # most, but for 0.08 ms (1.12) on RA with 10^6 vertices and 0.01 on celegans; hub takes 2.23 in the mean, 5.7 at most.
@@ -110,16 +111,6 @@ class Facts(NamedTuple):
     workers: int = 1
 
     @property
-    def share(self) -> float:
-        """Edges of a worker."""
-        return self.edges / self.workers
-
-    @property
-    def wedges_per_row(self) -> float:
-        """Wedges of the mean row."""
-        return self.wedges / max(1, self.rows)
-
-    @property
     def wedges_per_edge(self) -> float:
         """Entries of the list that an edge leads to, in the mean over the edges."""
         return self.wedges / max(1, self.edges)
@@ -165,12 +156,15 @@ FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
 CACHED = 1 << 24
 """Edges of which most stay in a GPU's cache."""
-WALKED = 2 * 10**8
-"""Edges that a GPU walks by the time that it takes `hub` to make records of all rows, and then to meet these edges."""
+WALKED = 10**8
+"""Edges that a GPU walks by the time that it takes `hub` to make records of their rows, and then to meet them."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
-NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8)}
-"""Nor do most wedges lead to a few long rows: a torus has 3 an edge, a clique with many leaves hundreds."""
+SHARED = 160
+"""Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
+NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
+"""Nor do most wedges lead to a few long rows: a torus has 3 an edge, a clique with many leaves hundreds, and one
+in a large mesh hides in the mean."""
 SMALL = "{wedges:,} wedges are few"
 ROWS = "99 % of the rows have at most {usual:,} entries, the longest {longest:,}"
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -181,15 +175,24 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "cuda": (
         Rule(
             "plain",
-            {"usual": (0, 4), "share": (0, WALKED)} | NO_CORE,
+            {"usual": (0, 4), "edges": (0, WALKED)} | NO_CORE,
             f"{ROWS}, and a thread walks two of them in one launch",
         ),
+        Rule(
+            "plain",
+            {"usual": (0, 4), "workers": (2, inf)} | NO_CORE,
+            f"{ROWS}, and each of {{workers}} workers would make records of them all",
+        ),
         Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
-        Rule("lstc", {"wedges": (0, FEW), "rows": (0, 1 << 17)}, f"{SMALL}: one launch, no tables in global memory"),
         Rule(
             "lstc",
-            {"longest": (LISTED + 1, inf), "wedges": (0, 10 * FEW), "wedges_per_row": (0, 1500), "rows": (0, 1 << 17)},
-            f"{SMALL} and rows enough for all thread blocks",
+            {"longest": (0, SHARED), "wedges": (0, FEW), "rows": (0, 1 << 17)},
+            f"{SMALL}: one launch, no tables in global memory",
+        ),
+        Rule(
+            "lstc",
+            {"longest": (LISTED + 1, SHARED), "wedges": (0, 10 * FEW), "rows": (0, 1 << 17)},
+            f"{SMALL}, and no row keeps a thread block long",
         ),
         Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
         Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),

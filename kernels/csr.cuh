@@ -95,19 +95,24 @@ struct Sums {
   }
 };
 
-// Exclusive running sums in place, tile by tile, by one block of so many threads.
-template <uint32 Threads, class Number> __device__ __forceinline__ void running_sums(Number* counts, uint32 size) {
+// Inclusive running sums over the lanes of a warp, which all call it.
+template <class Number> __device__ __forceinline__ Number warp_ends(Number mine) {
+  for (int delta = 1; delta < 32; delta <<= 1) {
+    Number left = __shfl_up_sync(ALL, mine, delta);
+    mine += threadIdx.x % 32 >= delta ? left : 0;
+  }
+  return mine;
+}
+
+// Counts become what stands before each, tile by tile, by one block of so many threads.
+template <uint32 Threads, class Number> __device__ __forceinline__ void starts_of(Number* counts, uint32 size) {
   __shared__ Number sums[Threads / 32];
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32 warp = threadIdx.x / 32;
   Number before = 0;
   for (uint32 tile = 0; tile < size; tile += Threads) {
     uint32 k = tile + threadIdx.x;
-    Number mine = k < size ? counts[k] : 0, ends = mine;
-    for (int delta = 1; delta < 32; delta <<= 1) {
-      Number left = __shfl_up_sync(ALL, ends, delta);
-      ends += lane >= delta ? left : 0;
-    }
-    if (lane == 31) { sums[warp] = ends; }
+    Number mine = k < size ? counts[k] : 0, ends = warp_ends(mine);
+    if (threadIdx.x % 32 == 31) { sums[warp] = ends; }
     __syncthreads();
     Number start = before + ends - mine;
     for (uint32 i = 0; i < Threads / 32; i++) {
@@ -121,14 +126,9 @@ template <uint32 Threads, class Number> __device__ __forceinline__ void running_
 
 // Places for `mine` more of something that ends at *end; one atomic for the warp, whose lanes all call it.
 __device__ __forceinline__ uint32 reserve(uint32* end, uint32 mine) {
-  uint32 lane = threadIdx.x % 32, sum = mine;
-  for (int delta = 1; delta < 32; delta <<= 1) {
-    uint32 left = __shfl_up_sync(ALL, sum, delta);
-    sum += lane >= delta ? left : 0;
-  }
-  uint32 all = __shfl_sync(ALL, sum, 31), first = 0;
+  uint32 sum = warp_ends(mine), all = __shfl_sync(ALL, sum, 31), first = 0;
   if (all == 0) { return 0; }
-  if (lane == 0) { first = atomicAdd(end, all); }
+  if (threadIdx.x % 32 == 0) { first = atomicAdd(end, all); }
   return __shfl_sync(ALL, first, 0) + sum - mine;
 }
 
@@ -147,12 +147,7 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
 template <class Visit>
 __device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, uint32 edges, int64 first,
     int64 size, const Visit& visit) {
-  uint32 lane = threadIdx.x % 32, ends = edges;
-  for (int delta = 1; delta < 32; delta <<= 1) {
-    uint32 left = __shfl_up_sync(ALL, ends, delta);
-    ends += lane >= delta ? left : 0;
-  }
-  uint32 all = __shfl_sync(ALL, ends, 31);
+  uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
   for (uint32 e = lane; e - lane < all; e += 32) {
     uint32 row = owner_of(ends, e);
     int64 p = __shfl_sync(ALL, begin, row) + (e - __shfl_sync(ALL, ends - edges, row));

@@ -107,7 +107,7 @@ __device__ __forceinline__ void note_share(uint64* counts, uint64 of_lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(SCAN) share_starts(uint64* counts, uint32 size) {
-  running_sums<SCAN>(counts, size);
+  starts_of<SCAN>(counts, size);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -124,11 +124,7 @@ edges_ranks(const uint2* table, int64 words, int64 share, const uint64* starts, 
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, words);
   uint32 before = uint32(starts[warp]);
   for (int64 k = begin + lane; k - lane < end; k += 32) {
-    uint32 bits = k < end ? table[k].x : 0, mine = __popc(bits), ends = mine;
-    for (int delta = 1; delta < 32; delta <<= 1) {
-      uint32 left = __shfl_up_sync(ALL, ends, delta);
-      ends += lane >= delta ? left : 0;
-    }
+    uint32 bits = k < end ? table[k].x : 0, mine = __popc(bits), ends = warp_ends(mine);
     if (k < end) { ranked[k] = uint2{bits, before + ends - mine}; }
     before += __shfl_sync(ALL, ends, 31);
   }

@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) lrb_histogram(Task t, uint32
 }
 
 extern "C" __global__ void __launch_bounds__(STARTS) lrb_starts(Task, uint32* counts, uint32 size) {
-  running_sums<STARTS>(counts, size);
+  starts_of<STARTS>(counts, size);
 }
 
 // Of `size` edges all u, then all v, then all a.

@@ -145,10 +145,7 @@ template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t,
 // Inclusive running sums over the team, one number a thread.
 template <bool WIDE> __device__ void running_sums(int64* ends, int64 mine) {
   uint32 rank = TeamOf<WIDE>::rank(), lane = threadIdx.x % 32;
-  for (int delta = 1; delta < 32; delta <<= 1) {
-    int64 left = __shfl_up_sync(ALL, mine, delta);
-    mine += lane >= delta ? left : 0;
-  }
+  mine = warp_ends(mine);
   ends[rank] = mine;
   TeamOf<WIDE>::sync();
   if constexpr (WIDE) {

@@ -26,6 +26,7 @@ from dasktc.errors import CountError
 from dasktc.generate import grid3d, kronecker
 from dasktc.graph import Graph
 from dasktc.options import Options
+from dasktc.stages import prepare_edges
 from dasktc.tasks import Direct
 
 
@@ -116,6 +117,7 @@ MEASURED = {
     "torus 300^3": (Facts(3, 6, 27_000_000, 81_000_000, 242_460_000), "plain"),
     "torus 464^3": (Facts(3, 6, 99_897_344, 299_692_032, 899_000_000), "hub"),
     "torus 464^3 on 2 GPUs": (Facts(3, 6, 99_897_344, 299_692_032, 899_000_000, workers=2), "plain"),
+    "clique 400": (Facts(396, 399, 400, 79_800, 10_586_800), "bitmap"),
     "clique 600": (Facts(594, 599, 600, 179_700, 35_820_200), "bitmap"),
     "theory 25-81-256": (Facts(82, 257, 547_924, 2_132_284, 70_013_161), "bitmap"),
     "theory 4-5-9-16-25": (Facts(170, 300, 132_600, 1_582_861, 99_408_170), "bitmap"),
@@ -150,6 +152,25 @@ def test_a_dense_core_among_leaves_is_not_walked(backend):
     assert choose(Options(backend=backend), facts)[0].kernel == ("hub" if backend == "cpu" else "bitmap")
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_a_dense_core_in_a_large_forest_is_not_walked(backend, workers):
+    """A clique of 1,500 vertices and 80 M edges of paths: 8 wedges an edge in the mean, most for few threads."""
+    facts = Facts(1, 1499, 80_001_500, 81_124_250, 641_375_500, workers=workers)
+    assert choose(Options(backend=backend), facts)[0].kernel == ("hub" if backend == "cpu" else "bitmap")
+
+
+def test_a_clique_on_a_path_is_not_left_to_few_thread_blocks():
+    facts = Facts(1, 599, 120_600, 299_700, 35_940_200)
+    assert choose(Options(backend="cuda"), facts)[0].kernel == "bitmap"
+
+
+def test_facts_say_how_many_share_the_rows():
+    tasks = Direct()
+    tasks.workers = 3
+    assert look(tasks, prepared([(0, 1)]).graph, "cpu").workers == 3
+
+
 @pytest.mark.parametrize("degree", [1, 4, 40])
 def test_the_choice_counts_what_others_count(degree):
     edges = random_edges(300, 300 * degree // 2, degree)
@@ -178,9 +199,8 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
         assert ratio == pytest.approx(count / least)
     assert all(worst >= mean >= 1 - 1e-9 for *_, worst, mean in fixed.rows)
     assert all(a[k] > b[k] for a, b in zip(whole.rows, seconds.rows, strict=True) for k in range(1, len(names) + 1))
-    per_row = pytest.approx(4060 / 30)
     mean, skew, even = pytest.approx(28 / 3), pytest.approx(28 / 3 / 14.5), pytest.approx(0.5)
-    assert facts.rows[-1][1:] == [29, 29, 30, 435, 4060, 28, 0, 1, 1, mean, per_row, skew, even, 1]
+    assert facts.rows[-1][1:] == [29, 29, 30, 435, 4060, 28, 0, 1, 1, mean, skew, even, 1]
     assert main(["bench", "choose", "--runs", "0"]) == 2
     assert "--runs 0 is below 1" in capsys.readouterr().err
 
@@ -218,6 +238,16 @@ def test_the_table_on_an_emulated_device(monkeypatch):
     assert {row[2] for row in report.sections[0].rows} <= {rule.kernel for rule in RULES["cuda"]}
     assert list(report.sections[2].columns)[1:] == [str(choice) for choice in choices.choices("cuda")]
     assert all(row["processors"] == 2 for row in report.sections[4].to_dict()["rows"])
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+def test_facts_on_an_emulated_device():
+    """The longest row of a clique is as long as any of so many edges can be."""
+    with emulated_cuda.backend():
+        found = prepare_edges(Direct(), source_of(complete(110)), Options(backend="cuda"))
+        facts = look(Direct(), found.graph, "cuda")
+    assert (facts.rows, facts.edges, facts.longest, facts.usual) == (110, 5995, 109, 108)
+    assert (facts.narrow, facts.wide) == (99, 9)
 
 
 # chunks of `trust`

@@ -82,7 +82,7 @@ class DeviceEdges:
 
     Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
     degrees and ranks arrays of int32 over the vertices. Results are new arrays, inputs stay as they are, but for
-    `mark`, `ranked`, `add_degrees` and `add_sources`, which fill in what they are given first.
+    `mark`, `add_degrees` and `add_sources`, which fill in what they are given first.
 
     Attributes
     ----------

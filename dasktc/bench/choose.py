@@ -231,7 +231,7 @@ def _ms(seconds: float | None) -> float | None:
 
 
 def _facts(found: dict[str, Measured]) -> Section:
-    derived = ("wedges_per_edge", "wedges_per_row", "skew", "even", "covered")
+    derived = ("wedges_per_edge", "skew", "even", "covered")
     rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in found.items()]
     columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
     notes = [

@@ -77,7 +77,7 @@ def run(
     quick : bool
         Tiny graphs, one run: whether it works.
     kernel : str
-        A kernel of the CUDA backend.
+        A kernel of the CUDA backend; real graphs are counted with what `auto` takes.
     only : tuple of str
         Of the graphs, those whose name begins so.
     workers : int or "all", optional

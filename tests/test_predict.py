@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 import tracemalloc
+from contextlib import nullcontext
 from multiprocessing.pool import ThreadPool
 from unittest import mock
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from oracle import complete
 from pipeline import cpu, source_of
 
+from dasktc import planning
 from dasktc.cli import main
 from dasktc.count import jobs, task_of
 from dasktc.csr import BlockTask
@@ -247,8 +249,12 @@ def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
 
 
 @pytest.mark.parametrize("partition", ["hash2d", "vertical"])
-def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition):
-    """About what is predicted is received: a worker has memory for half of the blocks, and for a task and a half."""
+def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition, monkeypatch):
+    """About what is predicted is received: a worker has memory for half of the blocks, and for a task and a half.
+
+    As if that were the workers' own limit, within which blocks stay in memory.
+    """
+    monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
     plain = build(Direct(), SOURCES["kronecker"], Options(**options))
     sizes = {place: block.nbytes for place, block in plain.blocks.items()}

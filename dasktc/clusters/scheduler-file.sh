@@ -7,10 +7,12 @@
 #   bash scheduler-file.sh gpu-worker              # on every host with GPUs: a worker a GPU (pip install dask-cuda)
 #   bash scheduler-file.sh count /shared/graph.parquet --partition hash2d    # anywhere
 #
-# Under Slurm, in a batch script:
-#   srun --overlap -N1 -n1 bash scheduler-file.sh scheduler &
+# Under Slurm, in a batch script, whose end is the end of its steps:
+#   #SBATCH --nodes=4 --exclusive
+#   export SCHEDULER_FILE=/shared/scheduler-$SLURM_JOB_ID.json
+#   srun --overlap --nodes=1 --ntasks=1 bash scheduler-file.sh scheduler &
 #   srun --overlap --ntasks-per-node=1 bash scheduler-file.sh worker &
-#   bash scheduler-file.sh count /shared/graph.parquet && scancel "$SLURM_JOB_ID"
+#   bash scheduler-file.sh count /shared/graph.parquet
 #
 # TLS: without it, anyone who reaches a port can run code there. `dasktc cluster tls` makes certificates;
 #   export TLS=/shared/tls      # a folder with ca.pem, cert.pem and key.pem, readable by you alone

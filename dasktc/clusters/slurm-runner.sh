@@ -20,7 +20,11 @@ set -euo pipefail
 
 folder=${SHARED:-$PWD} # every node sees it
 script=$folder/dasktc-$SLURM_JOB_ID.py
-trap 'rm -f "$script" "$folder/scheduler-$SLURM_JOB_ID.json"' EXIT
+file=$folder/scheduler-$SLURM_JOB_ID.json
+rm -f "$file" # a job that was requeued has its number again; an old file would name a scheduler that is gone
+trap 'rm -f "$script" "$file"' EXIT
+# The output is the count's, and warnings.
+export DASK_LOGGING__DISTRIBUTED=${DASK_LOGGING__DISTRIBUTED:-warning}
 
 cat >"$script" <<'PYTHON'
 import os
@@ -32,7 +36,9 @@ from dask_jobqueue.slurm import SLURMRunner
 import dasktc
 
 file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scheduler-{job_id}.json")
-workers = {"nthreads": 1, "local_directory": os.environ.get("TMPDIR", "/tmp")}
+# Without a limit of its own, each worker of a node would take the whole job's memory there for its own.
+memory = int(os.environ.get("SLURM_MEM_PER_CPU", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1)) * 2**20
+workers = {"nthreads": 1, "memory_limit": memory or "auto", "local_directory": os.environ.get("TMPDIR", "/tmp")}
 with SLURMRunner(scheduler_file=file, worker_options=workers) as runner, Client(runner) as client:
     # Only the client comes here.
     client.wait_for_workers(runner.n_workers)

@@ -10,7 +10,10 @@ TLS: `dasktc cluster tls` makes certificates; then `export TLS=/shared/tls`, a f
 key.pem that every node sees and nobody else reads.
 """
 
+import logging
 import os
+import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -34,7 +37,9 @@ def options() -> dict[str, Any]:
         "memory": "32GB",
         "walltime": "01:00:00",
         "interface": os.environ.get("INTERFACE"),  # the fast network's, e.g. "ib0"
-        "local_directory": os.environ.get("TMPDIR", "/tmp"),  # on the node's own disk
+        "local_directory": "${TMPDIR:-/tmp}",  # on the node's own disk, as its shell knows it
+        "job_name": "dasktc",
+        "log_directory": os.environ.get("LOGS", "dasktc-logs"),  # what the jobs print
         # GPUs: one job a GPU, with dask-cuda's worker instead of Dask's.
         # "cores": 1, "processes": 1, "worker_command": "dask cuda worker",
         # "job_extra_directives": ["--gpus-per-task=1"],
@@ -51,9 +56,21 @@ def certificates() -> dict[str, Any]:
     return {"security": security_of(*files), "protocol": "tls://", "shared_temp_directory": folder}
 
 
+def end(number: int, frame: Any) -> None:
+    """End as a shell reports a signal, by way of `with`, which cancels the jobs."""
+    logging.disable()  # Dask would tell of every connection that this closes
+    sys.exit(128 + number)
+
+
 def main(source: str) -> None:
     """Start the jobs, count, and end them."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, end)
     with SLURMCluster(**options(), **certificates()) as cluster, Client(cluster) as client:
+        # Slurm says when a job could start, or why never; SLURMCluster would wait for it all the same.
+        if subprocess.run(["sbatch", "--test-only"], input=cluster.job_script(), text=True).returncode:
+            sys.exit("slurm.py: Slurm refuses such a job, for the reason above; change PARTITION, ACCOUNT or options()")
         cluster.scale(jobs=JOBS)
         client.wait_for_workers(1)  # as long as the queue takes; --worker-timeout counts from here
         print(dasktc.triangle_count(source, client))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -69,11 +70,12 @@ def hosts_of(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Host]]:
 def _host(folder: Path, name: str, address: str) -> Iterator[Host]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([*APART, "sh", "-c", SETUP, "sh", name, str(folder)], **pipes, text=True) as process:
+        assert process.stdout.readline() == "up\n"
+        first = child(process.pid)
         try:
-            assert process.stdout.readline() == "up\n"
-            yield Host(name, address, child(process.pid))
+            yield Host(name, address, first)
         finally:
-            process.kill()
+            os.kill(first, signal.SIGKILL)  # unshare is there until all of the host's processes are gone
 
 
 def child(pid: int) -> int:

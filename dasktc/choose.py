@@ -96,8 +96,6 @@ class Facts(NamedTuple):
         Rows of 2 to 100 entries, and of more: TRUST's two kinds.
     processors : int
         Of the device that counts; 1 on the CPU.
-    workers : int
-        That share the rows.
     """
 
     usual: int
@@ -108,7 +106,6 @@ class Facts(NamedTuple):
     narrow: int = 0
     wide: int = 0
     processors: int = 1
-    workers: int = 1
 
     @property
     def wedges_per_edge(self) -> float:
@@ -156,8 +153,6 @@ FEW, SOME = 5_000_000, 2 * 10**9
 """Wedges that are counted in about the time of some launches, and in that of building tables."""
 CACHED = 1 << 24
 """Edges of which most stay in a GPU's cache."""
-WALKED = 10**8
-"""Edges that a GPU walks by the time that it takes `hub` to make records of their rows, and then to meet them."""
 LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 SHARED = 160
@@ -173,16 +168,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         Rule("hub", {}, f"{ROWS}, and tables pay"),
     ),
     "cuda": (
-        Rule(
-            "plain",
-            {"usual": (0, 4), "edges": (0, WALKED)} | NO_CORE,
-            f"{ROWS}, and a thread walks two of them in one launch",
-        ),
-        Rule(
-            "plain",
-            {"usual": (0, 4), "workers": (2, inf)} | NO_CORE,
-            f"{ROWS}, and each of {{workers}} workers would make records of them all",
-        ),
+        Rule("short", {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
         Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
         Rule(
             "lstc",
@@ -226,7 +212,7 @@ def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
     usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
     narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1], tasks.workers)
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:

@@ -157,30 +157,49 @@ __device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, 
   }
 }
 
-// A thread an edge: each warp takes 32 rows at a time. `keep(u, edges, size)` says of a row, or of
-// none where edges is 0, whether it is visited; all lanes call it. `visit(u, p, first, last)` gets
-// an edge's place in the index and its table row.
+// A row that a lane has: its index edges from place `begin` on, and the table entries that they meet.
+struct TaskRow {
+  int64 u, begin, edges, first, size;
+};
+
+// The same of rows of any length, `row` a lane's.
+template <class Visit>
+__device__ __forceinline__ void deal_rows(const Task& t, int64 k, TaskRow row, const Visit& visit) {
+  constexpr int64 MOST = 1 << 26;  // edges of a row at a time, so that 32 bits hold the sums
+  while (__any_sync(ALL, row.edges > 0)) {
+    uint32 now = uint32(min(row.edges, MOST));
+    deal_edges(t, k, row.begin, now, row.first, row.size, visit);
+    row.begin += now;
+    row.edges -= now;
+  }
+}
+
+// A thread an edge: each warp takes 32 rows at a time. `keep(row)` says of a row, or of none where it
+// has no edges, whether it is visited; all lanes call it. `visit(u, p, first, last)` gets an edge's place
+// in the index and its table row.
 template <class Keep, class Visit>
 __device__ __forceinline__ void each_edge(const Task& t, const Keep& keep, const Visit& visit) {
-  constexpr int64 MOST = 1 << 26;  // edges of a row at a time, so that 32 bits hold the sums
   uint32 lane = threadIdx.x % 32;
   int64 warps = int64(gridDim.x) * blockDim.x / 32;
   for (int64 k = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32 * 32; k < t.rows; k += 32 * warps) {
-    int64 begin = 0, edges = 0, first = 0, size = 0, u = row_of(t, k + lane);
+    TaskRow row = {row_of(t, k + lane), 0, 0, 0, 0};
     if (k + lane < t.rows) {
-      begin = t.index.offsets[u];
-      edges = t.index.offsets[u + 1] - begin;
-      first = t.same ? begin : t.table.offsets[u];
-      size = t.same ? edges : t.table.offsets[u + 1] - first;
+      row.begin = t.index.offsets[row.u];
+      row.edges = t.index.offsets[row.u + 1] - row.begin;
+      row.first = t.same ? row.begin : t.table.offsets[row.u];
+      row.size = t.same ? row.edges : t.table.offsets[row.u + 1] - row.first;
     }
-    if (!keep(u, edges, size)) { edges = 0; }
-    do {
-      uint32 now = uint32(min(edges, MOST));
-      deal_edges(t, k, begin, now, first, size, visit);
-      begin += now;
-      edges -= now;
-    } while (__any_sync(ALL, edges > 0));
+    if (!keep(row)) { row.edges = 0; }
+    deal_rows(t, k, row, visit);
   }
+}
+
+struct All {
+  __device__ bool operator()(const TaskRow&) const { return true; }
+};
+
+template <class Visit> __device__ __forceinline__ void each_edge(const Task& t, const Visit& visit) {
+  each_edge(t, All(), visit);
 }
 
 // Count what two lists, neither empty, have in common: walked in step.
@@ -200,6 +219,16 @@ __device__ __forceinline__ uint32 merged(const int32* a, int64 a_size, const int
     }
   }
   return found;
+}
+
+// An index edge at place p whose table row is [first, last): both lists walked in step, |A| + |B| probes.
+__device__ __forceinline__ void walk(const Task& t, int64 p, int64 first, int64 last, Sums& sums) {
+  int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.length(v);
+  int64 a = before(t, p, first, last, v);
+  sums.wedges += b;
+  if (a == 0 || b == 0) { return; }
+  sums.probes += a + b;
+  sums.triangles += merged(t.table.columns + first, a, t.stream.columns + begin, b);
 }
 
 // Count the entries of `few` found in `many` by bisection.

@@ -390,12 +390,12 @@ hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64
                                      uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   uint64 found = 0;
-  auto keep = [&](int64 u, int64 edges, int64 size) {
-    bool cut = size > SMALL && edges && (plain || t.index.columns[t.index.offsets[u]] < t.near);
-    uint32 count = cut ? uint32((edges + ITEM_EDGES - 1) / ITEM_EDGES) : 0;
+  auto keep = [&](const TaskRow& row) {
+    bool cut = row.size > SMALL && row.edges && (plain || t.index.columns[row.begin] < t.near);
+    uint32 count = cut ? uint32((row.edges + ITEM_EDGES - 1) / ITEM_EDGES) : 0;
     uint32 place = reserve(items_end, count);
-    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(u), i); }
-    return size <= SMALL || !plain;
+    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
+    return row.size <= SMALL || !plain;
   };
   each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
     if (last - first <= SMALL) { return short_edge(t, bitmaps, p, first, last, sums); }
@@ -415,7 +415,7 @@ hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64
 
 // The list of each edge that neither a short row nor a bitmap counts.
 template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
-  auto keep = [&](int64, int64, int64 size) { return size > SMALL; };
+  auto keep = [](const TaskRow& row) { return row.size > SMALL; };
   each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
     int64 v = t.index.columns[p];
     if (v < t.near) { return; }

@@ -38,8 +38,7 @@ __device__ __forceinline__ uint32 bin_of(int64 work) {
 // `visit(u, v, a, bin)` of each edge with work; returns this thread's wedges.
 template <class Visit> __device__ __forceinline__ uint64 each_in_bin(const Task& t, const Visit& visit) {
   uint64 wedges = 0;
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
+  each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
     int64 v = t.index.columns[p], b = t.stream.length(v);
     wedges += b;
     if (first == last || b == 0) { return; }

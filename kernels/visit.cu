@@ -36,8 +36,7 @@ __device__ __forceinline__ uint32 each_triangle(const Task& t, int64 p, int64 fi
 extern "C" __global__ void visit_support(Task t, uint32* in_index, uint32* in_table, uint32* in_stream,
     Totals* totals) {
   Sums sums;
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64, int64 p, int64 first, int64 last) {
+  each_edge(t, [&](int64, int64 p, int64 first, int64 last) {
     uint32 count = each_triangle(t, p, first, last, sums, [&](int64 in_row, int64 in_list) {
       atomicAdd(in_table + in_row, 1u);
       atomicAdd(in_stream + in_list, 1u);
@@ -55,8 +54,7 @@ __device__ __forceinline__ int64 place_of(const Task& t, const int64* group_ends
 
 extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* counts, Totals* totals) {
   Sums sums;
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
+  each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
     counts[place_of(t, group_ends, u, p)] = each_triangle(t, p, first, last, sums, [](int64, int64) {});
   });
   sums.add_up(totals);
@@ -66,8 +64,7 @@ extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* 
 extern "C" __global__ void visit_list(Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list,
                                       Totals* totals) {
   Sums sums;
-  auto all = [](int64, int64, int64) { return true; };
-  each_edge(t, all, [&](int64 u, int64 p, int64 first, int64 last) {
+  each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
     int64 edge = place_of(t, group_ends, u, p), place = edge ? ends[edge - 1] : 0;
     if (place >= limit || place == ends[edge]) { return; }
     each_triangle(t, p, first, last, sums, [&](int64 in_row, int64) {

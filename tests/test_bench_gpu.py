@@ -38,11 +38,12 @@ def tiny(monkeypatch):
 def test_the_table(capsys):
     assert main(["bench", "gpu", "--quick", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["command"] == "dasktc bench gpu --quick --kernel hub"
+    assert found["command"] == "dasktc bench gpu --quick --kernel auto"
     (section,) = found["sections"]
     rows = {row["graph"]: row for row in section["rows"]}
     assert rows["3D torus 3^3"] | {"kernel": 0, "prepare": 0, "bytes": 0, "bytes, count": 0} == {
-        "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "kernel": 0, "prepare": 0, "bytes": 0, "bytes, count": 0,
+        "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "by": "plain", "kernel": 0, "prepare": 0, "bytes": 0,
+        "bytes, count": 0,
         "published": None, "reach, kernel": None, "reach, prepare": None, "checked": "known",
     }  # fmt: skip
     assert rows["uniform, 2,000 vertices"]["checked"] == "with another kernel"

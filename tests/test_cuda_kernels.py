@@ -68,6 +68,8 @@ VARIANTS = {
     "tcstream tiny": ("tcstream", BINS | {"TOP": 2, "FEW": 2}),
     "tcstream of a wide tree": ("tcstream", BINS | {"TOP": 7, "FEW": 1}),
     "tcstream without a tree": ("tcstream", BINS | {"TOP": 0}),
+    "short": ("short", {"BLOCK": 64}),
+    "short tiny": ("short", {"BLOCK": 64, "FEW": 2}),
     "plain": ("plain", {"BLOCK": 64}),
 }
 """Kernel and macros. Tiny tables make small graphs meet every path."""
@@ -279,6 +281,7 @@ def block_sizes(kernel, threads):
 
 
 BLOCK_SIZES = [*product(["hub", "bitmap", "trust", "plain"], [32, 64, 128, 256, 512, 1024])]
+BLOCK_SIZES += product(["short"], [32, 256])
 BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 256, 1024])
 
 
@@ -471,7 +474,7 @@ def test_equal_fingerprints_of_different_ids(longest):
 
 @emulated
 @pytest.mark.parametrize(
-    "variant", ["hub", "hub tiny", "bitmap", "trust", "hindex", "merge", "lstc", "tcstream", "plain"]
+    "variant", ["hub", "hub tiny", "bitmap", "trust", "hindex", "merge", "lstc", "tcstream", "short", "plain"]
 )
 def test_scratch_is_within_its_bound(variant):
     kernel, macros = VARIANTS[variant]
@@ -560,7 +563,7 @@ class Far(HostDevice):
     "variant",
     [
         "hub tiny", "hub with long rows", "hub with short rows", "hub with narrow records", "hub without room",
-        "bitmap", "bitmap tiny", "plain", "merge", "trust",
+        "bitmap", "bitmap tiny", "short", "short tiny", "plain", "merge", "trust",
     ],
 )  # fmt: skip
 def test_places_of_edges_beyond_32_bits(variant, name):

@@ -383,7 +383,7 @@ def test_auto_takes_a_gpu(emulated):
 
 @pytest.mark.parametrize(
     ("source", "kernel"),
-    [(random_graph(3000, 90_000), "lstc"), (grid3d(8), "plain")],
+    [(random_graph(3000, 90_000), "lstc"), (grid3d(8), "short")],
     ids=["few wedges", "rows of three"],
 )
 def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kernel):

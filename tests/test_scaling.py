@@ -88,10 +88,12 @@ def test_splits_stay_as_they_were_asked_for() -> None:
 
 
 def test_speed_up_is_over_one_worker() -> None:
-    rows = figure_15(curve()).to_dict()["rows"]
+    found = curve()
+    rows, edges = figure_15(found).to_dict()["rows"], found.points[0].priced.edges
     assert [row["workers"] for row in rows] == [1, 2, 4]
     assert [row["speed-up"] for row in rows] == pytest.approx([1, 2, 4])
     assert [row["real speed-up"] for row in rows] == [1.0, 2.0, None]
+    assert [row["10⁹ edges/s"] * row["kernel s"] for row in rows] == pytest.approx([edges * 1e-9] * 3)
     assert [row["time imbalance"] for row in rows] == pytest.approx([1, 1, 1])
     counts = [row["count s"] for row in rows]
     assert counts[0] == pytest.approx(0.01 + 4 * (0.001 + 1))

@@ -50,6 +50,23 @@ def by_edges(launch: Launch) -> None:
     launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
 
 
+SHORT = {"FEW": 3, "BLOCK": 128, "BLOCKS": 12}
+"""Macros of the `short` kernel: what they mean stands in its source."""
+
+
+def short(launch: Launch) -> None:
+    """Launch `short` on as many thread blocks as fit at a time.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    given, shape = launch.given, launch.shape
+    cut = given["same"][0] and given["shift"][0] == 0  # then what stands before v in a row is where v stands
+    grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
+    launch.run("short_rows" if cut else "short_blocks", grid, shape["BLOCK"], launch.totals)
+
+
 def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
     """Bytes of a kernel that allocates nothing: the sums."""
     return 1 << 12
@@ -106,6 +123,7 @@ KERNELS: dict[str, CudaKernel] = {
         launch_edges.list_bytes,
         launch_edges.TCSTREAM,
     ),
+    "short": CudaKernel("short", device_probes.same(probes.merge), short, macros=SHORT),
     "plain": CudaKernel("plain", device_probes.same(probes.merge)),
 }
 """The kernels, the default first."""

@@ -68,7 +68,8 @@ def figure_15(curve: Curve) -> Section:
             "n": "d",
             "m": "d",
             "tasks": ",d",
-            "kernel s": ".4f",
+            "kernel s": ".5f",
+            "10⁹ edges/s": ",.3g",
             "speed-up": ".2f",
             "time imbalance": ".3f",
             "count s": ".4f",
@@ -93,6 +94,7 @@ def _cells(point: Point, first: Point) -> list[Any]:
         priced.splits,
         len(priced.costs),
         ideal.kernel,
+        1e-9 * priced.edges / ideal.kernel,
         first.ideal.kernel / ideal.kernel,
         ideal.time_imbalance,
         whole.seconds,
@@ -127,7 +129,8 @@ def notes(curves: list[Curve], rate: float) -> list[str]:
     overheads = ", ".join(f"{1000 * c.real[-1].overhead:.2f} ms" for c in curves)
     latencies = ", ".join(f"{1000 * c.real[-1].latency:.0f} ms" for c in curves)
     return [
-        "kernel: counting seconds of the busiest worker, blocks in place, as in TRUST; CPU time here, and in real runs",
+        "kernel: counting seconds of the busiest worker, blocks in place, as in TRUST: CPU time, on a GPU between "
+        "events, also in real runs; edges/s: all edges in that time, TRUST's traversed edges a second",
         "count: until the last task has ended, with the scheduler's time a task as measured beside each graph "
         f"({overheads}), its time for any count ({latencies}) and blocks fetched at {rate / 1e9:.3g} GB/s; real: wall "
         "time on this machine and under its load",

@@ -47,8 +47,9 @@ class Raw(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Medians in milliseconds, what was found, and bytes an edge at the peaks of preparation and of counting."""
+    """By which kernel; medians in milliseconds, what was found, and bytes an edge at the peaks of both steps."""
 
+    by: str
     kernel: float
     prepare: float
     edges: int
@@ -61,7 +62,7 @@ def run(
     graphs: str | None = None,
     runs: int = 5,
     quick: bool = False,
-    kernel: str = "hub",
+    kernel: str = "auto",
     only: tuple[str, ...] = (),
     workers: int | str | None = None,
     say: Say | None = None,
@@ -77,7 +78,7 @@ def run(
     quick : bool
         Tiny graphs, one run: whether it works.
     kernel : str
-        A kernel of the CUDA backend; real graphs are counted with what `auto` takes.
+        A kernel of the CUDA backend, or "auto"; real graphs are counted with what `auto` takes.
     only : tuple of str
         Of the graphs, those whose name begins so.
     workers : int or "all", optional
@@ -147,7 +148,15 @@ def facts() -> dict[str, str]:
 
 
 def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
-    columns = {"graph": "", "edges": ",", "triangles": ",", "kernel": ",.2f", "prepare": ",.1f", "bytes": ".1f"}
+    columns = {
+        "graph": "",
+        "edges": ",",
+        "triangles": ",",
+        "by": "",
+        "kernel": ",.2f",
+        "prepare": ",.1f",
+        "bytes": ".1f",
+    }
     columns |= {
         "bytes, count": ".1f",
         "published": ",.1f",
@@ -164,8 +173,8 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
             continue
         found, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
-        section.rows.append([case.name, found.edges, found.triangles, found.kernel, found.prepare, found.peak])
-        section.rows[-1] += [found.counting, case.published, *reach, checked]
+        section.rows.append([case.name, found.edges, found.triangles, found.by, found.kernel, found.prepare])
+        section.rows[-1] += [found.peak, found.counting, case.published, *reach, checked]
         if case.bound and reach[0] is not None and found.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
     section.notes += [
@@ -214,7 +223,8 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
         prepares.append(1e3 * seconds)
         kernels.append(1e3 * sum(record.count.seconds for record in result.records))
     bytes_an_edge = (peak[0] + raw.nbytes) / max(1, case.rows)
-    return Timed(median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
+    by = result.kernel
+    return Timed(by, median(kernels), median(prepares), edges, triangles, bytes_an_edge, counting), checked
 
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:

@@ -57,7 +57,7 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--graphs", metavar="DIR", help="Folder with ego-Facebook and amazon0601.")
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many, after a warm-up.")
 @click.option("--quick", is_flag=True, help="Tiny graphs, one run: whether it works.")
-@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
 @click.option("--workers", callback=workers_of, metavar="N", help="Also on clusters of 1, 2, 4, ... N GPUs, or all.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -74,15 +74,13 @@ class OnGpus(OnCluster):
             if self._work is not None:
                 self._work.close()
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
-        """Submit one call, to be made within the budget."""
-        if isinstance(function, Counted):
-            return super().submit(stage, function, *args, prefer=prefer)
-        return super().submit(stage, self._within, function, *args, prefer=prefer)
+    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+        """A call is made within the budget."""
+        return (function,) if isinstance(function, Counted) else (self._within, function)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Submit the calls; each result is kept before the next is made, and handed over by a task of its own."""
-        plain = super().submit
+        plain = self._plain
         made = [plain(stage, self._within.stream, function, *call) for call in calls]
         counts = self.gather([plain(stage, len, results) for results in made])
         return [
@@ -97,12 +95,12 @@ class OnGpus(OnCluster):
 
     def values(self, handles: list[Any]) -> list[Any]:
         """Futures of results, not of where they are."""
-        return [super(OnGpus, self).submit("values", self._within.value, handle) for handle in handles]
+        return [self._plain("values", self._within.value, handle) for handle in handles]
 
     def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Take small results as they come; blocks are copied to the device while the task before counts."""
         counted, ahead = self._ahead(function, calls, False)
-        for _, result in self._results(partial(self.submit, stage, counted), ahead):
+        for _, result in self._results(partial(self._submit_all, stage, counted), ahead):
             yield result
         self._end()
 

@@ -71,11 +71,9 @@ class OnSharedDisk(OnCluster):
         key = (f"read-{self._token}", next(self._numbers))
         return dask.delayed(self._written.keep, pure=False)(item, dask_key_name=key)
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
-        """Submit one call; its result is where the call's result stands."""
-        if isinstance(function, _Counted):
-            return super().submit(stage, function, *args, prefer=prefer)
-        return super().submit(stage, self._written, function, *args, prefer=prefer)
+    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+        """A task's result is where the call's result stands."""
+        return (function,) if isinstance(function, _Counted) else (self._written, function)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Submit the calls; each of their results is written before the next is made."""
@@ -93,7 +91,7 @@ class OnSharedDisk(OnCluster):
 
     def values(self, handles: list[Any]) -> list[Any]:
         """Futures of results, not of where they stand. The work directory stays for as long as any of them."""
-        futures = [super(OnSharedDisk, self).submit("values", _loaded, handle) for handle in handles]
+        futures = [self._plain("values", _loaded, handle) for handle in handles]
         for future in futures:
             weakref.finalize(future, _let_go, self._work).atexit = False
         return futures

@@ -136,9 +136,30 @@ class OnCluster:
 
     def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
-        key = (f"{stage}-{self._token}", next(self._numbers))
-        where: dict[str, Any] = {} if prefer is None else {"workers": [prefer], "allow_other_workers": True}
-        return self.client.submit(function, *args, key=key, pure=False, **where)
+        return self._plain(stage, *self._around(function), *args, prefer=prefer)
+
+    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+        """What is called in place of a function, and the arguments that stand before the function's own."""
+        return (function,)
+
+    def _plain(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+        """Submit one call as it is."""
+        return self.client.submit(function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
+
+    def _submit_all(
+        self, stage: str, function: Callable[..., Any], calls: list[tuple[Any, ...]], prefer: str
+    ) -> list[Any]:
+        """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
+        called, *first = self._around(function)
+        futures: list[Any] = []
+        for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
+            rows = [(*first, *call) for call in together]
+            keys = [self._key(stage) for _ in rows]
+            futures += self.client.map(called, *zip(*rows, strict=True), key=keys, pure=False, **_preferred(prefer))
+        return futures
+
+    def _key(self, stage: str) -> tuple[str, int]:
+        return f"{stage}-{self._token}", next(self._numbers)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Submit the calls and wait for them; then one task a result hands it over."""
@@ -182,10 +203,12 @@ class OnCluster:
         stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
         that dies go to others.
         """
-        for _, result in self._results(partial(self.submit, stage, function), calls):
+        for _, result in self._results(partial(self._submit_all, stage, function), calls):
             yield result
 
-    def _results(self, submit: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, Any]]:
+    def _results(
+        self, submit: Callable[[list[tuple[Any, ...]], str], list[Any]], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, Any]]:
         """Futures of calls as a window submits them, and their results."""
         return self._waiting.results(Calls(self.client, self._waiting, submit, list(calls), self._beside))
 
@@ -206,12 +229,13 @@ class OnCluster:
         while self._named:
             self._waiting.names.pop(self._named.pop(), None)
 
-        def submit(*call: Any, prefer: str | None = None) -> Any:
-            arrays = self.submit(stage, function, *call, prefer=prefer)
-            small = self.submit(stage, operator.getitem, arrays, -1)
-            made[small.key] = arrays, call[0]
-            self._waiting.names[arrays.key] = call[0]
-            self._named.append(arrays.key)  # until the next time: the sums may need it again
+        def submit(calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
+            lists = self._submit_all(stage, function, calls, prefer)
+            small = self._submit_all(stage, operator.getitem, [(arrays, -1) for arrays in lists], prefer)
+            for arrays, last, call in zip(lists, small, calls, strict=True):
+                made[last.key] = arrays, call[0]
+                self._waiting.names[arrays.key] = call[0]
+                self._named.append(arrays.key)  # until the next time: the sums may need it again
             return small
 
         for future, result in self._results(submit, calls):
@@ -226,6 +250,11 @@ class OnCluster:
     def _beside(self, blocks: int) -> float:
         """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""
         return self._share - (self._needed - blocks) if self._share and self._needed else inf
+
+
+def _preferred(worker: str | None) -> dict[str, Any]:
+    """Of a submission."""
+    return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 
 def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:

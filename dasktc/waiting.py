@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from dasktc.errors import ClusterError
+from dasktc.garbage import left_out
 from dasktc.scheduler import free_stranded, retry_erred
 
 __all__ = ["Feed", "Given", "Waiting"]
@@ -115,7 +116,7 @@ class Waiting:
             Tasks were cancelled, one of them ends every worker, or no worker is left.
         """
         left: Futures = {}
-        with _one_line():
+        with _one_line(), left_out():
             while True:
                 _submit(feed, left)
                 yield from self._until_killed(feed, left)

@@ -1,15 +1,18 @@
 """The window of calls in flight: few for each thread of a worker, so that none waits and nothing comes long before use.
 
-A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One that has run
-dry when the client looks gets twice as many, up to DEPTH: calls are then shorter than the way there and back. What is
-half gone is filled up: calls that travel together take less of everybody's time. A worker gets the calls of its own
-share, in order, and then those that are left of the longest share, so that a slow one does not keep the others
-waiting. A call that would take the copies in use beyond the worker's room waits, unless a thread would be idle
-without it.
+A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One whose calls
+turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and to half of its part of what is left; one that
+has run dry when the client looks gets twice as many as before. What is half gone is filled up: calls that travel
+together take less of everybody's time, the scheduler's above all. A worker gets the calls of its own share, in order,
+and then those that are left of the longest share, so that a slow one does not keep the others waiting. A call that
+would take the copies in use beyond the worker's room waits, unless a thread would be idle without it.
 """
+
+# Milliseconds of the scheduler's thread a call, and of a worker between two calls (medians), calls of 5 ms:
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ __all__ = ["DEPTH", "Calls", "Held", "Window"]
 
 FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
+AHEAD = 0.2
+"""Seconds for which short calls wait at a worker."""
 KEEP_SECONDS = 10 * LOOK_SECONDS
 """How long copies of blocks stay when nobody asks for that any more."""
 
@@ -58,8 +63,22 @@ class _Worker:
     name: str
     threads: int
     copies: Copies
+    looked: float
     depth: int = FIRST_DEPTH
     flying: int = 0
+    seconds: float = 0.0
+    ended: float = 0.0
+
+    def hear(self, calls: int, now: float) -> None:
+        """So many calls have ended since it was last heard of: half of what is known is of before that."""
+        self.seconds = self.seconds / 2 + self.threads * (now - self.looked)
+        self.ended = self.ended / 2 + calls
+        self.looked = now
+
+    @property
+    def ahead(self) -> int:
+        """Calls that a thread runs in AHEAD seconds, and one; 0 before any has ended."""
+        return int(min(DEPTH, 1 + AHEAD * self.ended / max(self.seconds, AHEAD / DEPTH))) if self.ended else 0
 
 
 class Window:
@@ -72,10 +91,18 @@ class Window:
     threads : mapping of str to int
         Of each worker. The calls are dealt out to them.
     held : Held
+    clock : callable () -> float
+        Seconds.
     """
 
-    def __init__(self, needs: Sequence[Sequence[Any]], threads: Mapping[str, int], held: Held) -> None:
-        self._needs, self._held = needs, held
+    def __init__(
+        self,
+        needs: Sequence[Sequence[Any]],
+        threads: Mapping[str, int],
+        held: Held,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._needs, self._held, self._clock = needs, held, clock
         seats = [worker for worker in sorted(threads) for _ in range(threads[worker])]
         dealt: dict[str, list[int]] = defaultdict(list)
         for worker, share in zip(seats, shares(len(needs), len(seats)), strict=True):
@@ -91,8 +118,9 @@ class Window:
 
     def seat(self, threads: Mapping[str, int]) -> None:
         """Hear which workers there are now."""
+        now = self._clock()
         self._workers = {
-            name: self._workers.get(name) or _Worker(name, threads[name], self._held.copies(name, threads[name]))
+            name: self._workers.get(name) or _Worker(name, threads[name], self._held.copies(name, threads[name]), now)
             for name in sorted(threads)
         }
 
@@ -108,14 +136,18 @@ class Window:
         """
         begun: list[tuple[int, str]] = []
         gone: dict[str, list[Any]] = defaultdict(list)
-        hungry = [worker for worker in self._workers.values() if 2 * worker.flying <= worker.depth * worker.threads]
+        part = len(self) // max(1, 2 * sum(worker.threads for worker in self._workers.values()))
+        wanted = [
+            (worker, worker.threads * max(worker.depth, min(worker.ahead, part))) for worker in self._workers.values()
+        ]
+        hungry = [(worker, most) for worker, most in wanted if 2 * worker.flying <= most]
         while hungry:
-            hungry = [worker for worker in hungry if self._feed(worker, begun, gone)]
+            hungry = [(worker, most) for worker, most in hungry if self._feed(worker, most, begun, gone)]
         return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
 
-    def _feed(self, worker: _Worker, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
-        """Let a worker begin one call more, if it should."""
-        if worker.flying >= worker.depth * worker.threads:
+    def _feed(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
+        """Let a worker begin one call more, if fewer are in flight than should be."""
+        if worker.flying >= most:
             return False
         idle = worker.flying < worker.threads
         call = self._left.take(worker.name, lambda call: idle or worker.copies.fits(self._needs[call]))
@@ -129,13 +161,15 @@ class Window:
 
     def ended(self, calls: Iterable[int]) -> None:
         """Hear of calls that are done."""
-        freed = set()
+        freed: Counter[_Worker] = Counter()
         for call in calls:
             worker = self._where.pop(call)
             worker.flying -= 1
             worker.copies.give_back(self._needs[call])
-            freed.add(worker)
-        for worker in freed:
+            freed[worker] += 1
+        now = self._clock()
+        for worker, number in freed.items():
+            worker.hear(number, now)
             if worker.flying < worker.threads:
                 worker.depth = min(DEPTH, 2 * worker.depth)
 
@@ -147,7 +181,8 @@ class Calls:
     ----------
     client : distributed.Client
     waiting : Waiting
-    submit : callable (*call, prefer) -> Future
+    submit : callable (calls, worker) -> list of Future
+        Submits some calls to a worker, if it lives, at once.
     calls : list of tuples
         The futures among their arguments are blocks.
     room : callable (int) -> float
@@ -158,7 +193,7 @@ class Calls:
         self,
         client: Any,
         waiting: Waiting,
-        submit: Callable[..., Any],
+        submit: Callable[[list[tuple[Any, ...]], str], list[Any]],
         calls: list[tuple[Any, ...]],
         room: Callable[[int], float],
     ) -> None:
@@ -210,11 +245,17 @@ class Calls:
         begun, gone = self._window.begin()
         if gone:
             self._waiting.ask(drop_copies, self._client, gone)
-        futures = [self._submit(*self._calls[number], prefer=worker) for number, worker in begun]
-        for future, (number, _) in zip(futures, begun, strict=True):
-            self._numbers[future.key] = number
-            self._waiting.names[future.key] = self._calls[number][0]
-        return futures
+        by_worker: dict[str, list[int]] = defaultdict(list)
+        for number, worker in begun:
+            by_worker[worker].append(number)
+        made: list[Any] = []
+        for worker, numbers in by_worker.items():
+            futures = self._submit([self._calls[number] for number in numbers], worker)
+            for future, number in zip(futures, numbers, strict=True):
+                self._numbers[future.key] = number
+                self._waiting.names[future.key] = self._calls[number][0]
+            made += futures
+        return made
 
     def ended(self, futures: list[Any]) -> None:
         """Hear which calls are done; their results are at the client."""

@@ -48,8 +48,24 @@ def test_overhead_is_what_was_not_in_tasks(client: Any) -> None:
     assert 0 < found.within < 2 * found.seconds
     assert found.outside == 2 * found.seconds - found.within
     assert found.scheduler > 0
-    row = overhead.section([found._replace(seconds=2.0, within=3.0, scheduler=0.027)], quick=True).texts()[0]
-    assert row == ["2", "3", "27", "2.00", "3.00", "37.04", "25.0%", "1.00"]
+    assert 0 < found.between <= found.outside
+    shown = found._replace(seconds=2.0, within=3.0, between=0.05, scheduler=0.027)
+    row = overhead.section([shown], quick=True).texts()[0]
+    assert row == ["2", "3", "27", "2.00", "3.00", "2.00", "37.04", "25.0%", "1.00"]
+
+
+def test_time_between_tasks_is_that_of_a_thread() -> None:
+    def noted(worker, thread, *times):
+        return [
+            {"worker": worker, "thread": thread, "startstops": [
+                {"action": "transfer", "start": start - 5, "stop": start},
+                {"action": "compute", "start": start, "stop": stop},
+            ]}
+            for start, stop in times
+        ]  # fmt: skip
+
+    tasks = [*noted("a", 1, (30, 40), (10, 20)), *noted("a", 2, (0, 5), (6, 7)), *noted("b", 1, (100, 101))]
+    assert overhead._spent(tasks) == (27.0, 11.0)
 
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -135,7 +136,8 @@ def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, r
 
 def test_a_worker_that_ran_dry_gets_more():
     """Twice as many each time; one whose calls take longer than the way there and back keeps one waiting."""
-    found = Window([()] * 1_000, {"fast": 1, "slow": 1}, Held({}, {}))
+    now = itertools.count(step=100)
+    found = Window([()] * 1_000, {"fast": 1, "slow": 1}, Held({}, {}), now.__next__)
     fast, slow = [], []
     for _ in range(8):
         begun, _ = found.begin()
@@ -147,8 +149,40 @@ def test_a_worker_that_ran_dry_gets_more():
     assert len(slow) == FIRST_DEPTH - 1
 
 
+@pytest.mark.parametrize(("seconds", "threads", "wanted"), [(0.5, 1, 2), (0.04, 1, 6), (0.04, 2, 12), (0.001, 1, 32)])
+def test_short_calls_wait_for_a_fifth_of_a_second(seconds, threads, wanted):
+    """As many as run in that time, and one; they begin together once half of them have ended; none ever runs dry."""
+    now, flying, together = 0.0, [], []
+    found = Window([()] * 20_000, {"a": threads, "b": threads}, Held({}, {}), lambda: now)
+    for _ in range(400):
+        begun, _ = found.begin()
+        mine = [call for call, worker in begun if worker == "a"]
+        together += [len(mine)] * bool(mine)
+        flying += mine
+        now += seconds
+        ended, flying = flying[:threads], flying[threads:]
+        found.ended(ended)
+    assert len(flying) <= wanted <= len(flying) + max(together)
+    assert set(together[-10:]) == {max(threads, -(-wanted // 2))}
+
+
+def test_near_the_end_few_calls_wait():
+    """So that whoever has time may take what is left."""
+    now, flying, most = 0.0, [], []
+    found = Window([()] * 200, {"a": 1, "b": 1}, Held({}, {}), lambda: now)
+    while len(found) or flying:
+        flying += found.begin()[0]
+        most.append((len(found), max(Counter(worker for _, worker in flying).values())))
+        now += 0.001
+        of_each = {worker: call for call, worker in reversed(flying)}
+        flying = [(call, worker) for call, worker in flying if of_each[worker] != call]
+        found.ended(of_each.values())
+    assert max(number for _, number in most) == DEPTH
+    assert all(number <= max(FIRST_DEPTH, (left + 2 * DEPTH) // 4) for left, number in most)
+
+
 def test_an_idle_worker_takes_what_a_slow_one_has_not_begun():
-    found = Window([()] * 20, {"a": 1, "b": 1}, Held({}, {}))
+    found = Window([()] * 20, {"a": 1, "b": 1}, Held({}, {}), itertools.count(step=100).__next__)
     ran, slow = Counter(), None
     while len(found) or slow is None:
         begun, _ = found.begin()

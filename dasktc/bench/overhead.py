@@ -1,13 +1,16 @@
 """What Dask takes: a count of more than ten seconds on real workers, and what of their time was not in tasks.
 
 Overhead is the wall time of the count phase times workers, less the wall time within the tasks as the workers noted
-it: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. The
-scheduler's time is CPU time of its thread, which is the client's connections' as well.
+it: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. What a
+worker has none for between one task and its next is Dask's alone. The scheduler's time is CPU time of its thread,
+which is the client's connections' as well.
 """
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dasktc.bench.report import Section
@@ -33,6 +36,8 @@ class Overhead(NamedTuple):
         Wall time of the count.
     within : float
         Wall seconds within tasks, of all workers together.
+    between : float
+        Wall seconds after each task of a worker until its next.
     scheduler : float
         CPU seconds of the scheduler's thread.
     """
@@ -42,6 +47,7 @@ class Overhead(NamedTuple):
     tasks: int
     seconds: float
     within: float
+    between: float
     scheduler: float
 
     @property
@@ -88,16 +94,29 @@ def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
         began = tasks.client.run_on_scheduler(_thread_seconds)
         result = graph.triangle_count()
         ended = tasks.client.run_on_scheduler(_thread_seconds)
-    noted = [task["startstops"] for task in stream.data if str(task["key"]).startswith("('count-")]
+    noted = [task for task in stream.data if str(task["key"]).startswith("('count-")]
     if len(noted) != result.plan.tasks:
         raise CountError(
             f"{len(noted):,} of {result.plan.tasks:,} tasks were noted by Dask: its "
             "distributed.scheduler.dashboard.status.task-stream-length is too small; set it higher"
         )
-    within = sum(at["stop"] - at["start"] for times in noted for at in times if at["action"] == "compute")
-    return Overhead(
-        tasks.workers, result.plan.parts, len(noted), result.seconds["count"], float(within), float(ended - began)
+    within, between = _spent(noted)
+    seconds = result.seconds["count"]
+    return Overhead(tasks.workers, result.plan.parts, len(noted), seconds, within, between, float(ended - began))
+
+
+def _spent(noted: list[dict[str, Any]]) -> tuple[float, float]:
+    """Seconds within tasks, and after each until the next one in the same thread."""
+    threads: dict[tuple[Any, Any], list[tuple[float, float]]] = defaultdict(list)
+    for task in noted:
+        for at in task["startstops"]:
+            if at["action"] == "compute":
+                threads[task["worker"], task["thread"]].append((at["start"], at["stop"]))
+    within = sum(stop - start for times in threads.values() for start, stop in times)
+    between = sum(
+        max(0.0, start - stop) for times in threads.values() for (_, stop), (start, _) in pairwise(sorted(times))
     )
+    return float(within), float(between)
 
 
 def _thread_seconds() -> float:
@@ -107,13 +126,20 @@ def _thread_seconds() -> float:
 def section(found: list[Overhead], quick: bool) -> Section:
     """The table."""
     columns = {"workers": "d", "n": "d", "tasks": ",d", "count s": ".2f", "in tasks s": ".2f"}
-    columns |= {"outside, ms a task": ".2f", "outside": ".1%", "scheduler, ms a task": ".2f"}
+    columns |= {
+        "between tasks, ms": ".2f",
+        "outside, ms a task": ".2f",
+        "outside": ".1%",
+        "scheduler, ms a task": ".2f",
+    }
     scale = _scale(found[0].workers, quick)
     table = Section(f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns)
     for of in found:
-        each = (1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
+        between = 1e3 * of.between / max(1, of.tasks - of.workers)
+        each = (between, 1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
         table.rows.append([of.workers, of.parts, of.tasks, of.seconds, of.within, *each])
     table.notes += [
+        "between tasks: mean of the time after a worker's task until its next",
         "outside: count s times workers less the seconds within tasks, as workers noted them: messages, blocks that "
         "come, waiting, and the end, when a worker has nothing left; wall time on this machine and under its load",
         "scheduler: CPU time of its thread, which serves the client's and the workers' connections too: where workers "

@@ -1,0 +1,100 @@
+"""What Python's garbage collector is spared."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+from unittest import mock
+
+import pytest
+
+import dasktc
+from dasktc.cluster import connect
+from dasktc.garbage import left_out
+from dasktc.generate import kronecker
+
+
+@pytest.fixture
+def nothing_frozen():
+    """As in a fresh interpreter: the tests' own freeze, which spares them time, is taken back meanwhile."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.freeze()
+
+
+class Cycle:
+    """Garbage that only the collector finds."""
+
+    gone = 0
+
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        Cycle.gone += 1
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_is_there_is_left_out_and_given_back():
+    Cycle.gone = 0
+    Cycle()  # garbage from before
+    with left_out():
+        frozen = gc.get_freeze_count()
+        with left_out():
+            assert gc.get_freeze_count() == frozen > 10_000
+        assert gc.get_freeze_count() == frozen, "the inner one is not the one that gives back"
+        gc.collect()
+        assert Cycle.gone == 0
+        Cycle()  # garbage from now on
+        gc.collect()
+        assert Cycle.gone == 1
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert Cycle.gone == 2
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_others_froze_stays_frozen():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with left_out():
+        pass
+    assert gc.get_freeze_count() == frozen
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_a_few_objects_are_what_an_interpreter_begins_with(monkeypatch):
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 375)
+    with mock.patch.object(gc, "freeze") as freeze, mock.patch.object(gc, "unfreeze") as unfreeze:
+        with left_out():
+            freeze.assert_called_once()
+        unfreeze.assert_called_once()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_an_error_gives_back_too():
+    with pytest.raises(ValueError, match="meant"), left_out():
+        raise ValueError("meant")
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_workers_leave_out_what_they_began_with_and_so_do_their_successors():
+    """And the client's process is as it was before, once a count is over."""
+    with connect(workers=1) as tasks:
+        assert int(dasktc.triangle_count(kronecker(8), client=tasks.client)) > 0
+        assert gc.get_freeze_count() == 0
+        ((first, frozen),) = tasks.client.run(gc.get_freeze_count).items()
+        assert frozen > 10_000
+        tasks.client.run(os.kill, *tasks.client.run(os.getpid).values(), signal.SIGKILL, on_error="ignore")
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            there = tasks.client.run(gc.get_freeze_count, on_error="ignore")
+            if there and first not in there:
+                break
+            time.sleep(0.1)
+        assert set(there) != {first}
+        assert min(there.values()) > 10_000

@@ -14,40 +14,36 @@ counting time, else the smallest n of `hash2d`.
 # wedges merge is faster too, by no more than 0.1 ms.
 #
 # Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
-#                             hub  bitmap   trust   merge    lstc   plain   wedges
-#   torus 50³               0.300   0.355   0.460   0.668   0.294   0.180      1 M   rows of 3
-#   torus 300³              1.071   1.412  10.613   2.992  31.183   1.137    242 M   rows of 3, 81 M edges
-#   p2p-Gnutella31          0.297   0.359   0.368   1.107   0.241   0.196    0.4 M
-#   dblp-2010               0.730   0.366   0.484   0.722   0.463   0.466    3.4 M   rows: 300,647
-#   amazon0601              0.437   0.360   0.483   0.632   0.913   0.200     11 M   usual row 10
-#   144                     0.370   0.335   0.452   0.619   0.456   0.188    5.1 M   usual row 13
-#   email-Enron             0.768   0.386   0.397   0.713   0.245   0.579    3.8 M
-#   Kronecker 14            0.461   0.376   0.551   0.731   0.434   2.362     13 M
-#   Kronecker 19            1.969   1.680   9.493   7.303   7.193  46.179    1.7 G
-#   Kronecker 20            3.355   3.249  22.723  17.667  17.554  73.020    4.4 G
-#   Kronecker 22           10.772  16.386 140.811 106.939 112.068 287.533     29 G
-#   RM 2^20                 0.818   1.325   1.298   1.404   2.973   0.687    107 M   even 0.36
-#   RM 2^24                 8.026  26.278  16.742  18.360  60.234  12.045    2.1 G   even 0.31, 133 M edges
-#   random, degree 20       0.609   1.054   1.021   1.314   3.340   0.700     64 M   usual row 17
-#   random, degree 40       1.975   7.542   2.246   2.940   7.260   2.391    261 M   usual row 34
-#   random, degree 60       7.377  12.209   4.631   5.290  11.987   5.252    591 M   usual row 51, covered 0.04
-#   10^5 v., degree 400     5.619   9.435  16.098  16.325  16.284  50.171    2.7 G   covered 0.36
-#   clique 1500             1.152   0.382   2.708   5.438  35.787   267.4    561 M   covered 1
-#
-# The same between events right around a kernel's launches; above, the sums are made and read in the time, too:
-#   ego-Twitter             1.313   0.741   0.922   1.006   0.560   1.284     41 M   longest row 129
-#   Kronecker 14            0.546   0.415   0.513   0.785   0.370   2.306     13 M   longest row 139
-#   clique 1500             1.259   0.443   3.105   5.019  36.217   273.4    561 M
-#   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
-#   torus 300³              1.120   1.518  10.714   4.275  31.791   1.074    242 M   81 M edges
-#   random, degree 4        1.433   1.746   6.295   3.225  22.469   1.478     44 M   40 M edges
-#   torus 464³              3.23    -       -      11.89    -       3.94     900 M   300 M edges
-#   the busier of two       2.64    -       -       -       -       2.23             150 M edges each, all rows recorded
+#                             hub  bitmap   trust   merge    lstc   short   wedges
+#   torus 50³               0.316   0.367   0.429   0.563   0.224   0.065      1 M   rows of 3
+#   torus 300³              1.075   1.440  10.636   4.055  31.752   0.318    242 M   rows of 3, 81 M edges
+#   torus 464³              3.24    -       -      11.89    -       0.97     900 M   300 M edges
+#   random, degree 4        1.300   1.628   6.097   3.147  22.497   1.448     44 M   40 M edges
+#   p2p-Gnutella31          0.426   0.505   0.458   0.756   0.193   0.113    0.4 M
+#   dblp-2010               1.227   0.479   0.559   0.917   0.445   0.420    3.4 M   rows: 300,647
+#   amazon0601              0.475   0.400   0.528   0.663   0.870   0.128     11 M   usual row 10
+#   144                     0.415   0.374   0.487   0.647   0.414   0.123    5.1 M   usual row 13
+#   email-Enron             1.145   0.316   0.437   0.570   0.160   0.488    3.8 M
+#   ego-Twitter             1.383   0.742   0.874   0.934   0.558   1.244     41 M   longest row 129
+#   Kronecker 14            0.492   0.381   0.615   0.718   0.362   2.313     13 M   longest row 139
+#   Kronecker 19            1.995   1.584   9.495   6.998   7.172  45.071    1.7 G
+#   Kronecker 20            2.735   2.920  22.161  16.728  17.231  76.362    4.4 G
+#   Kronecker 22           10.641  16.222 142.762 105.534 111.659 300.646     29 G
+#   RM 2^20                 0.656   1.154   1.072   0.983   2.849   0.577    107 M   even 0.36
+#   RM 2^24                 7.921  26.231  16.443  19.064  59.443   9.482    2.1 G   even 0.31, 133 M edges
+#   RA 10^7                 3.522   9.485   8.373  12.568  41.011   5.807    639 M   usual row 17
+#   random, degree 40       1.913   7.549   2.144   2.662   7.133   1.880    261 M   usual row 34
+#   random, degree 60       7.233  12.161   4.505   4.929  11.765   4.184    591 M   usual row 51, covered 0.04
+#   random, degree 100     27.137  20.729  12.792  11.832  22.006  10.889    1.7 G   usual row 87
+#   10^5 v., degree 400     5.734   9.321  15.862  15.895  16.044  50.239    2.7 G   covered 0.36
+#   clique 1500             1.210   0.393   2.860   4.912  35.465   270.8    561 M   covered 1
 #   clique 600              0.602   0.288   -       -       3.340   -         36 M
+#   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
 #
-# On the 38 graphs that this was measured with, auto takes 1.01 times the fastest kernel's time in the mean and 1.08 at
-# most, but for 0.08 ms (1.12) on RA with 10^6 vertices and 0.01 on celegans; hub takes 2.23 in the mean, 5.7 at most.
-# bitmap, the best fixed choice, is nowhere faster by more than that.
+# Between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the 38 graphs
+# measured, auto takes 1.02 times the fastest kernel's time in the mean and 1.08 at most, but for 0.15 ms
+# (1.11) on random rows of 4, 0.22 (1.16) on 10^5 vertices of degree 100, 0.06 (1.14) on dblp-2010 and 0.06 (1.12) on RM
+# 2^20; hub takes 2.6 in the mean, 7.2 at most. bitmap, the best fixed choice, is nowhere faster than auto.
 #
 # Over order `degree` and planner `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (planners: 23) on
 # the H200, of counting and from source to number:
@@ -157,6 +153,8 @@ LISTED = 64
 """Longest row of a graph that `hub` counts by records of its rows on a GPU."""
 SHARED = 160
 """Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
+WALKED = 96
+"""Usual row up to which walking two rows costs less than hashing one."""
 NO_CORE: dict[str, tuple[float, float]] = {"wedges_per_edge": (0, 8), "longest": (0, LISTED)}
 """Nor do most wedges lead to a few long rows: a torus has 3 an edge, a clique with many leaves hundreds, and one
 in a large mesh hides in the mean."""
@@ -169,7 +167,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "cuda": (
         Rule("short", {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
-        Rule("plain", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
+        Rule("short", {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
         Rule(
             "lstc",
             {"longest": (0, SHARED), "wedges": (0, FEW), "rows": (0, 1 << 17)},
@@ -180,10 +178,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
             {"longest": (LISTED + 1, SHARED), "wedges": (0, 10 * FEW), "rows": (0, 1 << 17)},
             f"{SMALL}, and no row keeps a thread block long",
         ),
+        Rule(
+            "short",
+            {"usual": (40, WALKED), "longest": (0, SHARED), "skew": (0, 1), "covered": (0, 0.15)},
+            f"{ROWS}, and there are no hubs",
+        ),
         Rule("trust", {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),
         Rule("bitmap", {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),
         Rule(
-            "plain",
+            "short",
             {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, CACHED)},
             f"{ROWS}, and the graph stays in the cache",
         ),

@@ -42,7 +42,7 @@ def test_the_table(capsys):
     (section,) = found["sections"]
     rows = {row["graph"]: row for row in section["rows"]}
     assert rows["3D torus 3^3"] | {"kernel": 0, "prepare": 0, "bytes": 0, "bytes, count": 0} == {
-        "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "by": "plain", "kernel": 0, "prepare": 0, "bytes": 0,
+        "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "by": "short", "kernel": 0, "prepare": 0, "bytes": 0,
         "bytes, count": 0,
         "published": None, "reach, kernel": None, "reach, prepare": None, "checked": "known",
     }  # fmt: skip
@@ -68,7 +68,7 @@ def test_small_graphs(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 3)})
     section = gpu._small(tmp_path, 1, lambda text: None)
     ((name, triangles, taken, wall, kernel, reach),) = section.rows
-    assert taken == "plain"
+    assert taken == "short"
     assert (name, triangles, reach) == ("ego-Facebook", 84, 3)
     assert wall > 0
     assert kernel > 0
@@ -91,7 +91,7 @@ def test_several_gpus(monkeypatch):
     monkeypatch.setattr(gpu_scaling, "_warm", lambda: None)
     rows = gpu_scaling.several([(gpu.QUICK[-1], "auto")], 1, 3, lambda text: None).rows
     assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2], ["3D torus 3^3", 3]]
-    assert {row[2] for row in rows} == {"plain"}, "what auto takes"
+    assert {row[2] for row in rows} == {"short"}, "what auto takes"
     assert rows[0][-1] == 1.0
     assert rows[0][-2] == 1.0
     assert rows[1][-2] == float("inf"), "one worker, which alone has tasks"

@@ -43,22 +43,35 @@ constexpr unsigned WARP = 32, MOST_THREADS = 1024, STACK = 1 << 16, MOST_SHARED 
 alignas(128) static unsigned char dynamic_shared[MOST_SHARED + GUARD];
 static size_t shared_bytes;
 
-enum class State { ready, at_barrier, at_warp, done };
+enum class State { at_barrier, at_warp, done };  // of a thread that does not run
 
 struct Fibre {
   State state;
-  void* resume[5];           // as __builtin_setjmp leaves it, ten times as fast as setjmp
   int line;                  // where it waits
-  unsigned mask;             // the lanes that it waits for
-  uint64_t value, seen[WARP];
+  void* resume[5];           // as __builtin_setjmp leaves it, ten times as fast as setjmp
+};
+
+// Lanes of a warp that exchange values: they gather until all of `mask` have come, then each reads.
+struct Meeting {
+  unsigned mask, came, unread, votes;
+  int line;
+  uint64_t values[WARP];
+};
+
+// Sets are bits, of a warp's lanes or of its meetings: a lane is in at most one.
+struct Warp {
+  unsigned there, ready, gone, held;
+  Meeting meetings[WARP];
 };
 
 static Fibre fibres[MOST_THREADS];
+static Warp warps[MOST_THREADS / WARP];
 static bool started[MOST_THREADS];
 static char stacks[MOST_THREADS][STACK];
 static void* scheduler[5];
 static volatile bool failed;
-static unsigned current;
+static bool backwards;             // whether threads take turns in descending order
+static unsigned current, to_come;  // the thread that runs; the lanes of its warp whose turn is still to come
 static char error[256];
 static void (*body)(void*);
 static void* arguments;
@@ -71,11 +84,26 @@ static void* arguments;
   jump(scheduler);
 }
 
+inline void start(unsigned thread);
+
+// Let the next lane of the warp run that can and has not had its turn; else the scheduler.
+[[noreturn, gnu::always_inline]] inline void next(unsigned w) {
+  unsigned can = warps[w].ready & to_come;
+  if (!can) { jump(scheduler); }
+  unsigned lane = backwards ? WARP - 1 - __builtin_clz(can) : __builtin_ctz(can);
+  to_come = backwards ? (1u << lane) - 1 : ~0u << lane << 1;
+  warps[w].ready &= ~(1u << lane);
+  current = w * WARP + lane;
+  threadIdx = {current, 0, 0};
+  if (!started[current]) { start(current); }
+  jump(fibres[current].resume);
+}
+
 [[gnu::noinline]] inline void wait(State state, int line) {
   Fibre& me = fibres[current];
   me.state = state;
   me.line = line;
-  if (__builtin_setjmp(me.resume) == 0) { jump(scheduler); }
+  if (__builtin_setjmp(me.resume) == 0) { next(current / WARP); }
 }
 
 // A fibre outlives its thread: it waits for the thread of the next block that has its number.
@@ -84,11 +112,13 @@ static void* arguments;
     body(arguments);
     Fibre& me = fibres[current];
     me.state = State::done;
-    if (__builtin_setjmp(me.resume) == 0) { jump(scheduler); }
+    warps[current / WARP].gone |= 1u << current % WARP;
+    if (__builtin_setjmp(me.resume) == 0) { next(current / WARP); }
   }
 }
 
-inline void start(unsigned thread) {
+[[gnu::noinline]] inline void start(unsigned thread) {
+  started[thread] = true;
   ucontext_t context;
   getcontext(&context);
   context.uc_stack.ss_sp = stacks[thread];
@@ -100,34 +130,41 @@ inline void start(unsigned thread) {
 
 inline void barrier(int line) { wait(State::at_barrier, line); }
 
-// Exchange values with the lanes of `mask`; the last one to come lets all go on.
-inline const uint64_t* exchange(unsigned mask, uint64_t value, int line) {
-  unsigned lane = current % WARP, first = current - lane;
-  Fibre& me = fibres[current];
-  if (!(mask >> lane & 1)) { fail("a lane calls a warp function whose mask leaves it out", line); }
-  me.value = value;
-  me.mask = mask;
-  me.line = line;
-  for (unsigned k = 0; k < WARP; k++) {
-    if (k == lane || !(mask >> k & 1)) { continue; }
-    if (first + k >= blockDim.x) { fail("a mask names a lane that the block does not have", line); }
-    const Fibre& other = fibres[first + k];
-    if (other.state == State::done) { fail("a mask names a lane that has exited", line); }
-    if (other.state != State::at_warp || other.line != line || other.mask != mask) {
-      wait(State::at_warp, line);
-      return me.seen;
-    }
+// The meeting of the lanes of `mask` at this line that are still to come together; a new one if there is none.
+inline Meeting& meeting(Warp& warp, unsigned mask, int line) {
+  for (unsigned held = warp.held; held; held &= held - 1) {
+    Meeting& found = warp.meetings[__builtin_ctz(held)];
+    if (found.mask == mask && found.line == line && found.came != mask) { return found; }
   }
-  uint64_t values[WARP] = {};
-  for (unsigned k = 0; k < WARP; k++) {
-    if (mask >> k & 1) { values[k] = fibres[first + k].value; }
+  unsigned free = __builtin_ctz(~warp.held);
+  warp.held |= 1u << free;
+  Meeting& made = warp.meetings[free];
+  made.mask = mask;
+  made.line = line;
+  made.came = made.votes = 0;
+  return made;
+}
+
+// Exchange values with the lanes of `mask`; the last one to come lets all go on. To be read at once.
+inline const Meeting& exchange(unsigned mask, uint64_t value, int line) {
+  unsigned lane = current % WARP, me = 1u << lane;
+  Warp& warp = warps[current / WARP];
+  if (!(mask & me)) { fail("a lane calls a warp function whose mask leaves it out", line); }
+  if (mask & ~warp.there) { fail("a mask names a lane that the block does not have", line); }
+  if (mask & warp.gone) { fail("a mask names a lane that has exited", line); }
+  Meeting& all = meeting(warp, mask, line);
+  all.values[lane] = value;
+  all.votes |= unsigned(value != 0) << lane;
+  all.came |= me;
+  if (all.came != mask) {
+    wait(State::at_warp, line);
+  } else {
+    all.unread = mask;
+    warp.ready |= mask & ~me;
   }
-  for (unsigned k = 0; k < WARP; k++) {
-    if (!(mask >> k & 1)) { continue; }
-    std::memcpy(fibres[first + k].seen, values, sizeof values);
-    fibres[first + k].state = State::ready;
-  }
-  return me.seen;
+  all.unread &= ~me;
+  if (!all.unread) { warp.held &= ~(1u << (&all - warp.meetings)); }
+  return all;
 }
 
 template <class T> uint64_t as_bits(T x) {
@@ -144,9 +181,9 @@ template <class T> T from_bits(uint64_t bits) {
 }
 
 template <class T> T shuffle(unsigned mask, T x, unsigned lane, int line) {
-  const uint64_t* seen = exchange(mask, as_bits(x), line);
+  const Meeting& all = exchange(mask, as_bits(x), line);
   if (!(mask >> lane & 1)) { fail("a shuffle reads a lane that its mask leaves out", line); }
-  return from_bits<T>(seen[lane]);
+  return from_bits<T>(all.values[lane]);
 }
 
 template <class T> T shuffle_up(unsigned mask, T x, unsigned delta, int line) {
@@ -160,10 +197,7 @@ template <class T> T shuffle_down(unsigned mask, T x, unsigned delta, int line) 
 }
 
 inline unsigned ballot(unsigned mask, bool vote, int line) {
-  const uint64_t* seen = exchange(mask, vote, line);
-  unsigned votes = 0;
-  for (unsigned k = 0; k < WARP; k++) { votes |= unsigned(seen[k]) << k; }
-  return votes;
+  return exchange(mask, vote, line).votes;
 }
 
 inline void sync_warp(int line, unsigned mask = ~0u) { exchange(mask, 0, line); }
@@ -172,8 +206,8 @@ inline void sync_warp(int line, unsigned mask = ~0u) { exchange(mask, 0, line); 
 inline bool release(unsigned threads) {
   unsigned done = 0;
   int line = -1;
-  for (unsigned i = 0; i < threads; i++) {
-    if (fibres[i].state == State::ready) { return true; }
+  for (unsigned w = 0; w * WARP < threads; w++) {
+    if (warps[w].ready) { return true; }
   }
   for (unsigned i = 0; i < threads; i++) {
     const Fibre& f = fibres[i];
@@ -185,31 +219,28 @@ inline bool release(unsigned threads) {
   }
   if (done == threads) { return false; }
   if (done) { fail("divergent barrier: some threads of the block have exited", line); }
-  for (unsigned i = 0; i < threads; i++) { fibres[i].state = State::ready; }
+  for (unsigned w = 0; w * WARP < threads; w++) { warps[w].ready = warps[w].there; }
   return true;
 }
 
-// Run a thread until it waits.
-[[gnu::noinline]] inline void run(unsigned thread) {
-  if (__builtin_setjmp(scheduler)) { return; }
-  current = thread;
-  threadIdx = {thread, 0, 0};
-  if (started[thread]) { jump(fibres[thread].resume); }
-  started[thread] = true;
-  start(thread);
+// Run each thread of a warp that can once, in turn; those that this lets go on have theirs if it is still to come.
+[[gnu::noinline]] inline bool run_warp(unsigned w) {
+  to_come = ~0u;
+  if (__builtin_setjmp(scheduler) == 0) { next(w); }
+  return !failed;
 }
 
-inline bool run_block(bool reverse) {
-  unsigned threads = blockDim.x;
+inline bool run_block() {
+  unsigned threads = blockDim.x, count = (threads + WARP - 1) / WARP;
   std::memset(dynamic_shared, 0xA5, shared_bytes + GUARD);
   if (__start_shared_memory) { std::memset(__start_shared_memory, 0xA5, __stop_shared_memory - __start_shared_memory); }
-  for (unsigned i = 0; i < threads; i++) { fibres[i].state = State::ready; }
+  for (unsigned w = 0; w < count; w++) {
+    warps[w].there = warps[w].ready = threads - w * WARP < WARP ? (1u << threads % WARP) - 1 : ~0u;
+    warps[w].gone = warps[w].held = 0;
+  }
   do {
-    for (unsigned turn = 0; turn < threads; turn++) {
-      unsigned i = reverse ? threads - 1 - turn : turn;
-      if (fibres[i].state != State::ready) { continue; }
-      run(i);
-      if (failed) { return false; }
+    for (unsigned turn = 0; turn < count; turn++) {
+      if (!run_warp(backwards ? count - 1 - turn : turn)) { return false; }
     }
     if (__builtin_setjmp(scheduler)) { return false; }
   } while (release(threads));
@@ -238,12 +269,13 @@ const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t s
   body = Call<P...>::run;
   arguments = &call;
   shared_bytes = shared;
+  backwards = reverse;
   gridDim = {grid, 1, 1};
   blockDim = {block, 1, 1};
   if (block == 0 || block > MOST_THREADS || shared > MOST_SHARED) { return "bad launch: block or shared memory too large"; }
   for (unsigned b = 0; b < grid; b++) {
     blockIdx = {reverse ? grid - 1 - b : b, 0, 0};
-    if (!run_block(reverse)) {
+    if (!run_block()) {
       failed = false;
       std::memset(started, 0, sizeof started);  // some are in the middle of a thread
       return error;

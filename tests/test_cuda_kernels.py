@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -80,11 +81,16 @@ def tasks(*arguments):
     return (replace(task, dealt=True) for task in ranges(*arguments))
 
 
+@lru_cache(maxsize=100)
+def known(edges):
+    """Triangles and wedges; many variants count the same graph."""
+    return triangles_of(edges), wedges_of(edges)
+
+
 def check(count, found, kernel, macros, edges, xp=np):
     """Count all tasks of a graph, and compare with sets and with arithmetic."""
     counts = [count(task, kernel, macros) for task in found]
-    assert sum(c[0] for c in counts) == triangles_of(edges)
-    assert sum(c[1] for c in counts) == wedges_of(edges)
+    assert tuple(sum(c[k] for c in counts) for k in (0, 1)) == known(tuple(edges))
     for task, c in zip(found, counts, strict=True):
         assert c[2] == launch.expected_probes(xp, task, kernel, macros)
         assert (c[3] > 0) <= (kernel in ("trust", "hindex"))

@@ -67,13 +67,14 @@ def wedges_of(edges):
 def check(edges, vertices, parts=1, splits=1, ordered=True, kernels=cpu.KERNELS):
     found = list(tasks(edges, vertices, parts, splits, ordered))
     found.sort(key=lambda task: id(task.stream))  # tasks that share a stream block meet each other's tables
+    triangles, wedges, each = triangles_of(edges), wedges_of(edges), [expected_wedges(task) for task in found]
     for kernel in kernels:
         counts = [cpu.count(task, kernel) for task in found]
-        assert sum(count.triangles for count in counts) == triangles_of(edges), kernel
-        assert sum(count.wedges for count in counts) == wedges_of(edges), kernel
-        for task, count in zip(found, counts, strict=True):
+        assert sum(count.triangles for count in counts) == triangles, kernel
+        assert sum(count.wedges for count in counts) == wedges, kernel
+        for task, count, wedges_here in zip(found, counts, each, strict=True):
             assert count.probes == expected_probes(task, kernel), kernel
-            assert count.wedges == expected_wedges(task), kernel
+            assert count.wedges == wedges_here, kernel
             assert all(type(number) is int for number in count[:4])
             assert (count.max_collision > 0) <= (kernel in ("trust", "hindex"))
             assert count.seconds >= 0

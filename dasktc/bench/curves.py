@@ -74,7 +74,7 @@ def figure_15(curve: Curve) -> Section:
             "time imbalance": ".3f",
             "count s": ".4f",
             "count speed-up": ".2f",
-            "real kernel s": ".4f",
+            "real kernel s": ".5f",
             "real speed-up": ".2f",
             "real imbalance": ".3f",
             "real count s": ".4f",
@@ -113,7 +113,7 @@ def table_6(curve: Curve) -> Section:
     smaller, larger = curve.partitioned
     table = Section(
         f"{curve.recipe} in n² blocks, simulated (TRUST, table 6)",
-        {"workers": "d", "n": "d", "m": "d", "kernel s": ".4f", "time imbalance": ".3f", "space imbalance": ".3f"},
+        {"workers": "d", "n": "d", "m": "d", "kernel s": ".5f", "time imbalance": ".3f", "space imbalance": ".3f"},
         notes=[f"speed-up from {smaller.priced.workers} to {larger.priced.workers} workers: "
                f"{smaller.ideal.kernel / larger.ideal.kernel:.2f}"],
     )  # fmt: skip

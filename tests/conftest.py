@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from emulation.host import SHARED
 from hypothesis import HealthCheck, settings
-from processes import light_workers
 
 settings.register_profile("dasktc", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("dasktc")
@@ -38,8 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare many tests what is the same for all: modules that stay are no garbage, and workers need not load them."""
-    light_workers()
+    """Spare what collects garbage, in many tests, the modules and tests that stay anyway."""
     gc.collect()
     gc.freeze()
 

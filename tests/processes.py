@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -20,27 +19,6 @@ PATIENCE = 60
 
 DASK = [sys.executable, "-m", "dask"]
 DASKTC = [sys.executable, "-m", "dasktc"]
-
-
-def light_workers():
-    """Have Dask's clusters that this process starts cost little; those that a command starts are as users have them.
-
-    Worker processes are forked from one that has imported everything and loaded all kernels: each would take seconds
-    for that. Nobody looks at profiles of workers, nor at how long a loop was busy, for which all of them wake up 150
-    times a second as long as they live.
-    """
-    import dask
-    from distributed.utils import get_mp_context
-
-    dask.config.set(
-        {
-            "distributed.worker.multiprocessing-method": "forkserver",
-            "distributed.worker.profile.enabled": False,
-            "distributed.admin.tick.interval": "1s",
-        }
-    )
-    get_mp_context()  # names modules of its own
-    multiprocessing.set_forkserver_preload([f"{Path(__file__).parent.name}.loaded"])
 
 
 def until(condition, patience=PATIENCE):

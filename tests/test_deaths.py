@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import random
@@ -222,24 +221,17 @@ def expected():
 @pytest.mark.timeout(4 * PATIENCE)
 def test_a_visit_that_kills_every_worker_is_named(mortal):
     mortal.client.wait_for_workers(1, timeout=PATIENCE)
-    job, *blocks = alone(mortal, "trust")
-    with pytest.raises(ClusterError, match=rf"\({re.escape(str(job))}\) ended its worker 4 times"):
-        OnCluster(mortal.client, retries=0).fold_each("support", deadly, [(job, *blocks)], lambda _: [0], SUM)
-
-
-def alone(mortal, kernel):
-    """A job and its blocks, and nothing else: Dask blames for a death whatever is made again on that worker, too."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
-    job = jobs(graph.plan, kernel, "cpu")[3]
-    blocks = [graph.blocks[place] for place in job.triple.places]
-    del graph
-    gc.collect()
-    until(lambda: mortal.client.futures.keys() == {block.key for block in blocks})
-    return job, *blocks
+    work = jobs(graph.plan, "trust", "cpu")
+    calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
+    with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3]))}\) ended its worker 4 times"):
+        OnCluster(mortal.client, retries=0).fold_each("support", visited_by_the_unlucky, calls, lambda _: [0], SUM)
 
 
-def deadly(job, *blocks):
-    os.kill(os.getpid(), signal.SIGKILL)
+def visited_by_the_unlucky(job, deadly, *blocks):
+    if deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [blocks[0].offsets * 0, job]
 
 
 @pytest.mark.timeout(4 * PATIENCE)
@@ -308,20 +300,16 @@ def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
 
 @pytest.mark.timeout(6 * PATIENCE)
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
+    """And one that goes on dying is named by its block triple."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)
     calls = [(job, lives if job == work[3][0] else None, *blocks) for job, *blocks in work]
     found = list(graph.tasks.each("count", counted_by_the_unlucky, calls))
     assert sum(record.count.triangles for record in found) == TRIANGLES
-
-
-@pytest.mark.timeout(6 * PATIENCE)
-def test_a_counting_task_that_goes_on_dying_is_named(mortal):
-    """By its block triple."""
-    job, *blocks = alone(mortal, "hub")
-    with pytest.raises(ClusterError, match=rf"\({re.escape(str(job))}\) ended its worker 5 times"):
-        list(OnCluster(mortal.client, retries=1).each("count", deadly, [(job, *blocks)]))
+    hopeless = [(job, Lives(tmp_path / "more", 100) if job == work[3][0] else None, *b) for job, *b in work]
+    with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3][0]))}\) ended its worker 5 times"):
+        list(OnCluster(mortal.client, retries=1).each("count", counted_by_the_unlucky, hopeless))
 
 
 def counted_by_the_unlucky(job, lives, *blocks):

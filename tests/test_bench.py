@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle import messy, multigraphs, triangles, wheel
-from processes import light_workers
 
 from dasktc.backend import hub_tables
-from dasktc.bench import cpu, others, pipeline, tables
+from dasktc.bench import cpu, others, tables
 from dasktc.bench.kernels import HAND, OURS, Inputs
 from dasktc.bench.measure import StageMeter, forget_peak, in_fresh_process, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import ClusterRun
@@ -65,17 +64,10 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(graphs: Path) -> Iterator[Report]:
     """Everything measured, one thing after another in a single process: starting one for each takes long."""
     files = {name: (f"{name}.csv.gz", 9, name == "far apart") for name in ("dense", "far apart", "absent")}
-    pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare)
-    with pytest.MonkeyPatch.context() as patch, pool:
+    with pytest.MonkeyPatch.context() as patch, ProcessPoolExecutor(1, get_context("spawn")) as pool:
         patch.setattr(cpu, "FILES", files)
         patch.setattr(cpu, "in_fresh_process", lambda *args, **kwargs: pool.submit(*args, **kwargs).result())
         yield cpu.run(quick=True, graphs=str(graphs))
-
-
-def _prepare() -> None:
-    """Dask's share is measured with 16 tasks, which is no figure to show, but all of the way to it."""
-    light_workers()
-    pipeline.PARTS, pipeline.SPLITS = 2, 2
 
 
 def rows(report: Report, title: str) -> list[dict[str, Any]]:
@@ -132,7 +124,7 @@ def test_files_are_read_packed_and_plain(report: Report):
 
 
 def test_overhead_is_given_by_workers(report: Report):
-    assert [row["worker processes"] for row in rows(report, "Dask's share: 16 counting tasks")] == [1, 2]
+    assert [row["worker processes"] for row in rows(report, "Dask's share: 256")] == [1, 2]
 
 
 def test_the_report_says_what_repeats_it(report: Report, graphs: Path):

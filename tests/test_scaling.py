@@ -9,9 +9,8 @@ from multiprocessing import get_context
 from typing import Any
 
 import pytest
-from processes import light_workers
 
-from dasktc.bench import overhead, plot, scaled, scaling
+from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
 from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
@@ -162,15 +161,9 @@ def test_pictures_are_drawn(name: str, tmp_path: Any) -> None:
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     """All in one fresh process: starting one for each takes long."""
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         monkeypatch.setattr(scaling, "in_fresh_process", lambda *args: pool.submit(*args).result())
         yield
-
-
-def _prepare() -> None:
-    """A scheduler's time a task is measured with 16 tasks, which is no figure to show, but all of the way to it."""
-    light_workers()
-    scaled.PARTS, scaled.SPLITS = 2, 2
 
 
 def test_the_command_from_end_to_end(one_process: None, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -208,7 +208,6 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
             "the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
         ) from error
     with cluster, Client(cluster, set_as_default=False) as client:
-        _prepare(client, "cuda")
         log.info("dashboard: %s", client.dashboard_link)
         yield client
 
@@ -246,19 +245,11 @@ def _local(workers: int | str, security: Any) -> Iterator[Any]:
                     loop=loop,
                 )
                 client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=False))
-            _prepare(client, "cpu")
             log.info("dashboard: %s", client.dashboard_link)
             yield client
         finally:
             with held():
                 opened.close()
-
-
-def _prepare(client: Any, backend: str) -> None:
-    """Have the workers import what tasks need: they are nobody else's."""
-    from dasktc.worker_plugin import Prepared
-
-    client.register_plugin(Prepared(backend))
 
 
 def _free_port(wanted: int) -> int:

@@ -1,8 +1,8 @@
 """Keeping Python's garbage collector from stopping everybody.
 
 A full collection looks at all that was ever imported, Numba's and pandas' objects above all: 0.1 to 0.3 s, again and
-again while tasks and their results come and go. In a worker a task waits that long; in the client's process, where a
-local scheduler lives too, all workers wait. What is there before the tasks is not garbage, so it is left out.
+again while tasks and their results come and go. In the client's process, where a local scheduler lives too, all workers
+wait that long. What is there before the tasks is not garbage, so it is left out.
 """
 
 from __future__ import annotations

@@ -95,11 +95,7 @@ def dask_cuda(monkeypatch):
 
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
-    made.plugins = []
-    found = SimpleNamespace(
-        dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1},
-        register_plugin=made.plugins.append,
-    )  # fmt: skip
+    found = SimpleNamespace(dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
     monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
     return made
 
@@ -115,7 +111,6 @@ def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
     assert options["rmm_allocator_external_lib_list"] == ["cupy"]
     assert options["rmm_pool_size"] == 0.5
-    assert [plugin.name for plugin in dask_cuda.plugins] == ["dasktc-prepared"]
 
 
 SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}

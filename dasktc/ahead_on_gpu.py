@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dasktc.ahead import Ahead
 
 if TYPE_CHECKING:
-    from dasktc.backend.cuda_copies import Copies
+    from dasktc.executors.device.copies import Copies
 
 __all__ = ["HORIZON", "AheadOnDevice", "Moves", "Place"]
 

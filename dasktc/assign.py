@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.keys import unpack
 from dasktc.layout import Shape

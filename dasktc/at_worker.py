@@ -117,7 +117,7 @@ class AtWorker(OnGpu):
 
     def _put_entry(self, value: Any) -> Any:
         """The handle of an entry of a list, in memory of its own: entries go one by one."""
-        from dasktc.backend.cuda_pack import detached, pack
+        from dasktc.executors.device.packing import detached, pack
 
         packed = pack(value)
         with suppress(MemoryError):

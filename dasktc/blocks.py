@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
-from dasktc.csr import OrientedCSR
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR
 from dasktc.dealing import NOWHERE, Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.disk import LEAST, OVERHEAD, OnDisk, usable
 from dasktc.errors import InputError
 from dasktc.on_gpu import OnGpu

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.edges import Canonical
 from dasktc.errors import InputError
 from dasktc.keys import pack, ranked, unpack

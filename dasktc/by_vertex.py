@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.csr import on_host
+from dasktc.backends.csr import on_host
 from dasktc.errors import CountError, InputError
 from dasktc.names import column, frames_of_vertices, shares_of
 from dasktc.shards import Sharded

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.backend import ON_DEVICE
-from dasktc.backend.splits import GROUP
+from dasktc.backends import ON_DEVICE
+from dasktc.backends.cpu.splits import GROUP
+from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
 from dasktc.count import Job, Record
-from dasktc.csr import OrientedCSR, TaskCount, on_host
 from dasktc.errors import DasktcError, InputError
 from dasktc.options import Options
 

@@ -64,10 +64,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend import get_backend
-from dasktc.backend.launch_hub import hub_count
-from dasktc.backend.launch_trust import SMALL_ROW, chunk_rows, teams_of
-from dasktc.csr import on_host
+from dasktc.backends import get_backend
+from dasktc.backends.csr import on_host
+from dasktc.backends.cuda.launch_hub import hub_count
+from dasktc.backends.cuda.launch_trust import SMALL_ROW, chunk_rows, teams_of
 from dasktc.options import Options
 from dasktc.orient import Oriented
 from dasktc.tasks import Tasks

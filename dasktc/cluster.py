@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.gpus import devices, least_free
 from dasktc.interrupts import held, loop_without_interrupts

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-from dasktc.backend import ON_DEVICE, get_backend
-from dasktc.backend.splits import halves
-from dasktc.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends.cpu.splits import halves
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
 from dasktc.plan import Plan, size
 from dasktc.planners import Block, Triple

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dasktc.backend import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
-from dasktc.backend.device_edges import RankedIds
+from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
+from dasktc.backends.cuda.edges import RankedIds
 from dasktc.keys import distinct, pack, shift_of
 from dasktc.shards import zipped
 from dasktc.shuffle import exchange, splitters

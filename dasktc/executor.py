@@ -245,6 +245,6 @@ def _added(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 
 def available(backend: str) -> int:
     """Bytes that this process could allocate now where a backend's blocks are."""
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     return get_backend(backend).memory()

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
 from dasktc.errors import InputError
-from dasktc.recipes import Grid3D, Kronecker, RandomGraph, Recipe, RMat
 from dasktc.sources import Source
 from dasktc.theory import Kind, StarProduct, theory_edges, theory_triangles, theory_vertices
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
 
 __all__ = ["GeneratedPart", "grid3d", "kronecker", "random_graph", "rmat", "theory"]
 

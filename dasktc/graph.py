@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dasktc import lists, measures
+from dasktc.backends.csr import TaskCount
 from dasktc.checkpoint import fingerprint, opened
 from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
-from dasktc.csr import TaskCount
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options
 from dasktc.plan import Plan

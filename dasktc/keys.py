@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 
 __all__ = ["cut", "distinct", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.by_vertex import refuse_unless
 from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
-from dasktc.csr import BlockTask, OrientedCSR, on_host
 from dasktc.errors import InputError
 from dasktc.names import column, list_frame
 from dasktc.tasks import Fold

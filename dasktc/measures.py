@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.by_vertex import (
     coefficients,
     frames_by_id,
@@ -24,7 +25,6 @@ from dasktc.by_vertex import (
     series_by_id,
     triangles_by_id,
 )
-from dasktc.csr import OrientedCSR, on_host
 from dasktc.errors import InputError
 from dasktc.keys import pack, unpack
 from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dasktc.backends.csr import on_host
 from dasktc.by_shard import localised
-from dasktc.csr import on_host
 from dasktc.keys import pack, unpack
 from dasktc.shards import Sharded, moved, taken, zipped
 from dasktc.tasks import Tasks

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.shards import Sharded, cut, zipped
 from dasktc.tasks import Tasks, tree
 

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dasktc.ahead_on_gpu import HORIZON, AheadOnDevice, Moves
-from dasktc.backend import kept
+from dasktc.backends.cuda import block_cache as kept
 from dasktc.disk import Later, OnDisk, once_each
 from dasktc.errors import InputError
 from dasktc.executor import Fold
@@ -28,8 +28,8 @@ from dasktc.spill import Flat, Stored, store
 from dasktc.workdir import WorkDir
 
 if TYPE_CHECKING:
-    from dasktc.backend.cuda_copies import Copied
-    from dasktc.backend.cuda_pack import Packed
+    from dasktc.executors.device.copies import Copied
+    from dasktc.executors.device.packing import Packed
 
 __all__ = ["OnGpu"]
 
@@ -58,7 +58,9 @@ class OnGpu(OnDisk):
     """
 
     def __init__(self, work: WorkDir, budget: int, host: int, small: int | None = None) -> None:
-        from dasktc.backend import cuda_copies, cuda_memory, get_backend
+        from dasktc.backends import get_backend
+        from dasktc.backends.cuda import memory as cuda_memory
+        from dasktc.executors.device import copies as cuda_copies
 
         get_backend("cuda")
         super().__init__(work, budget, small)
@@ -223,7 +225,7 @@ class OnGpu(OnDisk):
             return self._put(result)
 
     def _put(self, result: Any) -> Any:
-        from dasktc.backend.cuda_pack import detached, pack
+        from dasktc.executors.device.packing import detached, pack
 
         many = isinstance(result, list)
         values = result if many else [result]
@@ -239,7 +241,7 @@ class OnGpu(OnDisk):
 
     def _set_apart(self, row: Result) -> None:
         """Give each entry memory of its own."""
-        from dasktc.backend.cuda_pack import detached
+        from dasktc.executors.device.packing import detached
 
         if row.places is None:
             row.value = [detached(value) for value in row.value]
@@ -253,7 +255,7 @@ class OnGpu(OnDisk):
         return store(self._work.new_path(), values, many).owned()
 
     def _leave(self, result: Result) -> None:
-        from dasktc.backend.cuda_pack import pack
+        from dasktc.executors.device.packing import pack
 
         values: list[Any] = result.value if result.many else [result.value]
         result.leave(self._out([pack(value) for value in values], result.many))

@@ -23,7 +23,7 @@ class Options:
     ----------
     backend : {"auto", "cpu", "cuda"}
     kernel : str
-        "auto", or the name of any backend's kernel (`dasktc.backend.kernel_names`).
+        "auto", or the name of any backend's kernel (`dasktc.backends.kernel_names`).
     partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
     parts, splits : int or None
         n (accepted without effect by `whole` and `edges`) and m.
@@ -108,7 +108,7 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
 
 
 def _kernel_names() -> tuple[str, ...]:
-    from dasktc.backend import kernel_names
+    from dasktc.backends import kernel_names
 
     return kernel_names()
 

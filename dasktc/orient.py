@@ -13,8 +13,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from dasktc.backend import get_backend
-from dasktc.csr import aligned
+from dasktc.backends import get_backend
+from dasktc.backends.csr import aligned
 from dasktc.edges import Canonical
 from dasktc.keys import pack, transform, unpack
 from dasktc.shards import Sharded

@@ -128,7 +128,7 @@ class Result:
 
     def _sent(self, value: Any) -> list[Hosted]:
         """Copies of what is on the device."""
-        from dasktc.backend.cuda_pack import pack
+        from dasktc.executors.device.packing import pack
 
         packed = [pack(entry) for entry in (value if self.many else [value])]
         return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]

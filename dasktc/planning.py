@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import ON_DEVICE, tasks_a_worker, unusable
+from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.budget import within_memory
 from dasktc.choose import choose
 from dasktc.cluster import connect

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.assign import assigned
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR
 from dasktc.blocks import stacked
-from dasktc.csr import OrientedCSR
 from dasktc.dealing import Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack

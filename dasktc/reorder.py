@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dasktc.backend import get_backend
-from dasktc.csr import aligned
+from dasktc.backends import get_backend
+from dasktc.backends.csr import aligned
 from dasktc.keys import pack, transform, unpack
 from dasktc.orient import Oriented, inverse, order_by, total
 from dasktc.shards import Sharded

@@ -6,8 +6,8 @@ import html
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dasktc.backends.csr import TaskCount
 from dasktc.count import Record
-from dasktc.csr import TaskCount
 from dasktc.plan import Plan
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasktc.backend import LEAN, TaskSize, Whole, scratch_bytes
+from dasktc.backends import LEAN, TaskSize, Whole, scratch_bytes
 from dasktc.options import Options
 from dasktc.plan import Plan
 from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.tasks import Fold, Tasks
 
 __all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.keys import cut
 from dasktc.tasks import Tasks
 

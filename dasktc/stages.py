@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dasktc.backend import LEAN, kernels, tasks_a_worker, unusable
+from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
 from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.by_shard import orient_by_shard, reorder_by_shard
 from dasktc.choose import choose, look

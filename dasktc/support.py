@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dasktc.backend import get_backend, support_bytes
+from dasktc.backends import get_backend, support_bytes
+from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, in_halves, jobs, task_of
-from dasktc.csr import OrientedCSR, TaskCount
 from dasktc.errors import InputError
 from dasktc.orient import total
 from dasktc.plan import size
@@ -119,7 +119,7 @@ def refuse_beyond_memory(graph: Graph) -> int:
     InputError
         A task needs more memory than a worker has.
     """
-    from dasktc.backend.splits import sample_bytes
+    from dasktc.backends.cpu.splits import sample_bytes
 
     plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())

@@ -17,7 +17,7 @@ from math import prod
 from types import ModuleType
 from typing import Literal
 
-from dasktc.recipes import Ends, Recipe
+from dasktc.backends.edge_functions import Ends, Recipe
 
 __all__ = ["Kind", "StarProduct", "theory_edges", "theory_triangles", "theory_vertices"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dasktc.backend import get_backend
-from dasktc.csr import on_host
+from dasktc.backends import get_backend
+from dasktc.backends.csr import on_host
 from dasktc.sources import Ids
 
 __all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]

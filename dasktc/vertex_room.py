@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dasktc.backend import ON_DEVICE
+from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
 from dasktc.executor import Direct, Tasks
 from dasktc.options import Options, bytes_of

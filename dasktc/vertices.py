@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.keys import ranked
 from dasktc.numbering import Kind, integers, numbered, unite

@@ -178,7 +178,7 @@ def _write_parts(parts: list[Part | None], pieces: list[str], tasks: Tasks) -> i
 
 def _write_part(job: tuple[Part | None, str]) -> int:
     """Read one part, write it to its path and return its number of edges. Runs on a worker."""
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     part, path = job
     backend = get_backend("cpu")

@@ -1,4 +1,4 @@
-// generate: edges of generated graphs, a thread an edge; the recipes are those of dasktc/recipes.py, bit for bit.
+// generate: edges of generated graphs, a thread an edge; the recipes are those of dasktc/backends/edge_functions.py, bit for bit.
 //
 // Array arithmetic takes a pass over memory for every operation of every level, and a launch: some 250 of them for
 // four million edges. Here an edge never leaves its thread's registers until it is done.

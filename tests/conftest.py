@@ -61,7 +61,7 @@ def cluster() -> Iterator[Any]:
     """Two worker processes, shared by the tests that do not harm them."""
     from distributed import LocalCluster
 
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     get_backend("cpu")
     with LocalCluster(

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from oracle import Edge, clean
 
-from dasktc.backend import get_backend, kernels
-from dasktc.csr import OrientedCSR
+from dasktc.backends import get_backend, kernels
+from dasktc.backends.csr import OrientedCSR
 from dasktc.keys import unpack
 from dasktc.objects import from_object
 from dasktc.options import REORDERS, Options

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from oracle import messy, multigraphs, triangles, wheel
 
-from dasktc.backend import hub_tables
+from dasktc.backends.cpu import hub_tables
 from dasktc.bench import cpu, others, tables
 from dasktc.bench.kernels import HAND, OURS, Inputs
 from dasktc.bench.measure import StageMeter, forget_peak, in_fresh_process, peak_bytes, resident_bytes

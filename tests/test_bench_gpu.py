@@ -101,7 +101,8 @@ def test_several_gpus(monkeypatch):
 
 
 def test_out_of_core(capsys, monkeypatch):
-    from dasktc.backend import cuda_copies, cuda_pinned
+    from dasktc.executors.device import copies as cuda_copies
+    from dasktc.executors.device import pinned as cuda_pinned
     from dasktc.on_gpu import OnGpu
 
     for module in (cuda_copies, cuda_pinned):
@@ -140,7 +141,7 @@ def test_the_first_to_use_the_device_counts_what_is_allocated(monkeypatch):
 def test_clusters_come_before_this_process_uses_a_device(monkeypatch):
     used: list[str] = []
     monkeypatch.setattr(gpu, "several", lambda *_: used.append("several"))
-    monkeypatch.setattr("dasktc.backend.get_backend", lambda name: used.append(name) or [][0])
+    monkeypatch.setattr("dasktc.backends.get_backend", lambda name: used.append(name) or [][0])
     with pytest.raises(IndexError):
         gpu.run(quick=True, workers=2)
     assert used == ["several", "cuda"]

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.bench.papers import (
     fox,
     fox_memory,
@@ -37,7 +38,6 @@ from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli import main
-from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.options import Options
 from dasktc.tasks import Direct

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import dasktc
-from dasktc.backend import cpu
+from dasktc.backends.cpu import backend as cpu
 from dasktc.options import REORDERS
 
 LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5)), ("vertical", 3), ("proxy", 4)]

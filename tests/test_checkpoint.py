@@ -236,7 +236,8 @@ def test_the_whole_program_is_killed_again_and_again(tmp_path):
 
 IMPATIENT = """
 import sys
-from dasktc import cli, cluster
+from dasktc import cli
+from dasktc import cluster
 
 cluster.CONNECT_SECONDS = 2
 sys.exit(cli.main(sys.argv[1:]))

@@ -16,8 +16,8 @@ from oracle import complete, multigraphs, triangles
 from pipeline import orientation, prepared, random_edges, source_of
 
 import dasktc
-from dasktc.backend.cpu import KERNELS
-from dasktc.backend.launch_trust import ENTRIES, TURNS, chunk_rows
+from dasktc.backends.cpu.backend import KERNELS
+from dasktc.backends.cuda.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choices
 from dasktc.bench import choose as table
 from dasktc.choose import RULES, Facts, choose, look

@@ -19,8 +19,8 @@ from dasktc import blocks as building
 from dasktc import count as counting
 from dasktc import edges as edge_stage
 from dasktc import scratch
+from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, jobs, verify_records
-from dasktc.csr import OrientedCSR, TaskCount
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.plan import Triple
 from dasktc.tasks import Direct

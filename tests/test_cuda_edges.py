@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import choose, orient, triangles
 from dasktc import edges as edge_stage
-from dasktc.backend.device_edges import DeviceEdges
-from dasktc.backend.launch_hub import _bitmap_words, hub_count
+from dasktc.backends.cuda.edges import DeviceEdges
+from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
 from dasktc.generate import grid3d, kronecker, random_graph
 from dasktc.keys import shift_of
 from dasktc.options import Options
@@ -163,7 +163,7 @@ def emulated(monkeypatch):
 
 def raw_of(recipe):
     """The raw edges as a caller would have them on the device."""
-    parts = [part.read(dasktc.backend.get_backend("cuda")) for part in recipe.parts]
+    parts = [part.read(dasktc.backends.get_backend("cuda")) for part in recipe.parts]
     return tuple(cupy_strict.concatenate(ends) for ends in zip(*parts, strict=True))
 
 
@@ -280,7 +280,7 @@ def test_five_billion_edges_fit_an_h200():
 @pytest.mark.parametrize("size", [1, 1000, 300_001])
 def test_every_step_on_the_device(dtype, size):
     cp = pytest.importorskip("cupy")
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     edges, rng = DeviceEdges(cuda.device()), np.random.default_rng(size)
     src, dst = (rng.random((2, size)) ** 3 * 5000).astype(dtype) * 3 - 7
@@ -332,7 +332,7 @@ def test_every_step_on_the_device(dtype, size):
 )
 def test_at_most_24_bytes_an_edge_on_the_device(recipe):
     pytest.importorskip("cupy")
-    from dasktc.backend import cuda_memory
+    from dasktc.backends.cuda import memory as cuda_memory
     from dasktc.bench.gpu import _raw
 
     raw = _raw(recipe)

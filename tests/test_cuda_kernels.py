@@ -22,11 +22,15 @@ from hypothesis import strategies as st
 from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, triangles_of, turned, wedges_of
 from test_kernels import tasks as ranges
 
-from dasktc.backend import TaskSize, cpu, device_visit, kept, launch, launch_edges, launch_hub, launch_trust, nvrtc
-from dasktc.backend.splits import GROUP, rows_of, share_of
-from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.backends import TaskSize
+from dasktc.backends.cpu import backend as cpu
+from dasktc.backends.cpu.splits import GROUP, rows_of, share_of
+from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda import launch, launch_edges, launch_hub, launch_trust, nvrtc
+from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.edge_functions import Kronecker
 from dasktc.errors import InputError
-from dasktc.recipes import Kronecker
 
 emulated = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -149,7 +153,7 @@ def test_entry_points_are_extern_c():
 
 
 def test_missing_kernels_name_both_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "dasktc" / "backend" / "nvrtc.py"))
+    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "dasktc" / "backends" / "cuda" / "nvrtc.py"))
     (tmp_path / "kernels").mkdir()
     with pytest.raises(FileNotFoundError, match=r"dasktc/kernels.*kernels: the CUDA kernels are missing"):
         nvrtc.folder.__wrapped__()
@@ -158,7 +162,7 @@ def test_missing_kernels_name_both_places(tmp_path, monkeypatch):
 
 
 def test_nothing_imports_a_gpu_library():
-    code = "import sys, dasktc, dasktc.backend.launch; print({'cupy', 'cudf', 'dask_cuda'} & set(sys.modules))"
+    code = "import sys, dasktc, dasktc.backends.cuda.launch; print({'cupy', 'cudf', 'dask_cuda'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -166,7 +170,7 @@ def test_nothing_imports_a_gpu_library():
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
 def test_without_cupy_the_backend_says_how_to_get_it():
     with pytest.raises(InputError, match=r"CuPy cannot be imported .* install dasktc\[cuda13\]"):
-        import_module("dasktc.backend.cuda")
+        import_module("dasktc.backends.cuda.backend")
 
 
 # the emulation itself
@@ -631,7 +635,7 @@ def zeros_noted():
 
 
 def on_device(task, kernel, macros):
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     return cuda.count(moved(task), kernel, macros)
 
@@ -711,7 +715,7 @@ def kronecker_ends(xp, scale):
 def test_kronecker_on_the_device(scale, parts, triangles, kernel):
     cp = pytest.importorskip("cupy")
 
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     counts = [(task, cuda.count(task, kernel)) for task in kronecker(scale, parts)]
     assert sum(count.triangles for _, count in counts) == triangles
@@ -722,7 +726,7 @@ def test_kronecker_on_the_device(scale, parts, triangles, kernel):
 
 @pytest.mark.gpu
 def test_counts_repeat():
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     (task,) = kronecker(16, 1)
     for kernel in launch.KERNELS:
@@ -760,7 +764,7 @@ def test_under_compute_sanitizer(tool):
 def test_sort_is_in_place():
     cp = pytest.importorskip("cupy")
 
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     keys = cp.random.default_rng(1).integers(0, 1 << 40, 1 << 16)
     wanted = np.sort(cp.asnumpy(keys))

@@ -23,8 +23,11 @@ from test_kernels import tasks, turned
 
 import dasktc
 from dasktc import checkpoint, stages, triangles
-from dasktc.backend import TaskSize, device_visit, kernels, launch, scratch_bytes, support_bytes, unusable, visit
-from dasktc.csr import on_host
+from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
+from dasktc.backends.cpu import visit
+from dasktc.backends.csr import on_host
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import visit as device_visit
 from dasktc.errors import InputError
 from dasktc.formats import text
 from dasktc.formats.dialect import Dialect
@@ -318,7 +321,8 @@ def test_what_visits_take(emulated):
 def test_many_chunks_and_partitions(emulated, monkeypatch):
     """Every loop over chunks runs more than once."""
     from dasktc import edges as edge_stage
-    from dasktc.backend import cuda, cuda_frames
+    from dasktc.backends.cuda import backend as cuda
+    from dasktc.backends.cuda import frames as cuda_frames
 
     for module, name in ((cuda_frames, "CHUNK"), (cuda, "CHUNK"), (edge_stage, "PIECE_EDGES"), (device_visit, "ENDS")):
         monkeypatch.setattr(module, name, 7)
@@ -333,7 +337,7 @@ def test_many_chunks_and_partitions(emulated, monkeypatch):
 
 
 def test_ids_are_narrowed_where_they_fit(emulated):
-    from dasktc.backend import cuda_frames
+    from dasktc.backends.cuda import frames as cuda_frames
 
     narrow = cuda_frames.narrowed(np.array([1, 2**31 - 1]), np.array([-(2**31), 0]))
     wide = cuda_frames.narrowed(np.array([1, 2**31]), np.array([3, 4], np.int32))
@@ -500,7 +504,7 @@ def test_every_way_on_the_device(partition, kernel):
 @pytest.mark.gpu
 @pytest.mark.parametrize(("parts", "splits"), [(1, 1), (2, 2)])
 def test_visits_on_the_device(parts, splits):
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     for vertices, edges in ORIENTED.values():
         for task in tasks(edges, vertices, parts, splits):
@@ -533,7 +537,7 @@ def test_kronecker_from_end_to_end_on_the_device(scale, edges, count):
 @pytest.mark.gpu
 def test_arrays_of_the_device_stay_there():
     cupy = pytest.importorskip("cupy")
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     prepared = triangles.build(Direct(), kronecker(12), Options(backend="cuda"))
     (block,) = prepared.blocks.values()

@@ -12,9 +12,11 @@ from emulation.host import HostDevice, compiler
 from test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
 
 import dasktc
-from dasktc.backend import cpu, device_probes, launch
+from dasktc.backends.cpu import backend as cpu
+from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import probes as device_probes
 from dasktc.cli import main
-from dasktc.csr import BlockTask
 from dasktc.options import PARTITIONS, REORDERS
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -8,7 +8,7 @@ from emulation.host import HostDevice, compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc.backend.device_vertices import BOUND, DeviceVertices
+from dasktc.backends.cuda.vertices import BOUND, DeviceVertices
 
 
 def sort_in_place(keys, bound):
@@ -58,7 +58,7 @@ def test_elements_of_each_value(vertices, values):
 @pytest.mark.parametrize("size", [1, 1000, 3_000_001])
 def test_every_step_on_the_device(size):
     cp = pytest.importorskip("cupy")
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     vertices, rng = DeviceVertices(cuda.device(), cuda.sort), np.random.default_rng(size)
     values = (rng.random(size) ** 8 * 5000).astype("int32")

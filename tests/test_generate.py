@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from dasktc import generate
-from dasktc.backend.device_recipes import made
+from dasktc.backends.cuda.edge_functions import made
+from dasktc.backends.edge_functions import RMAT_CUTS
 from dasktc.errors import InputError
 from dasktc.generate import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
-from dasktc.recipes import RMAT_CUTS
 from dasktc.theory import theory_edges, theory_triangles, theory_vertices
 
 SMALL = {
@@ -316,7 +316,7 @@ def test_a_device_makes_the_same_edges(reverse):
 
 @pytest.mark.gpu
 def test_a_gpu_makes_the_same_edges():
-    cuda = import_module("dasktc.backend.cuda")
+    cuda = import_module("dasktc.backends.cuda.backend")
     check_device(cuda.device(), lambda array: array.get())
 
 

@@ -25,8 +25,9 @@ import dasktc
 from dasktc import count as counting
 from dasktc import lists
 from dasktc import support as supporting
-from dasktc.backend import hub_tables, launch
-from dasktc.backend.splits import halves, rows_of
+from dasktc.backends.cpu import hub_tables
+from dasktc.backends.cpu.splits import halves, rows_of
+from dasktc.backends.cuda import launch
 from dasktc.errors import CountError
 from dasktc.generate import kronecker
 
@@ -218,7 +219,7 @@ def room_for(size, error):
 )
 def test_less_and_less_device_memory(emulated, monkeypatch, caplog, kernel, partition, error):
     """Until even a row fails, every count is the same; some of them are of halves."""
-    from dasktc.backend import launch_edges, launch_trust
+    from dasktc.backends.cuda import launch_edges, launch_trust
 
     monkeypatch.setattr(launch_edges, "COUNTERS", 1 << 10)
     monkeypatch.setattr(launch_trust, "TRUST_BYTES", 1)

@@ -18,14 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.backend import TaskSize, Whole, cpu, get_backend, hub, hub_tables, intersect, visit
-from dasktc.backend import splits as splitting
-from dasktc.backend.cpu import expected_probes
-from dasktc.backend.jit import Kernel
-from dasktc.backend.probes import expected_wedges
-from dasktc.backend.radix import FEW, sort
+from dasktc.backends import TaskSize, Whole, get_backend
+from dasktc.backends.cpu import backend as cpu
+from dasktc.backends.cpu import hub, hub_tables, intersect, visit
+from dasktc.backends.cpu import splits as splitting
+from dasktc.backends.cpu.backend import expected_probes
+from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.probes import expected_wedges
+from dasktc.backends.cpu.radix import FEW, sort
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli import main
-from dasktc.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 
 
@@ -477,8 +479,8 @@ COUNT_ALONE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
-from dasktc.backend import get_backend
-from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.backends import get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR
 n = 60
 graph = OrientedCSR(
     np.cumsum([0, *range(n)]), np.concatenate([np.arange(u, dtype=np.int32) for u in range(n)]), ordered=True
@@ -520,7 +522,7 @@ def test_six_processes_start_on_an_empty_cache(tmp_path):
 
 
 def test_a_cache_made_from_other_sources_is_not_used(tmp_path):
-    from dasktc.backend import jit
+    from dasktc.backends.cpu import jit
 
     with jit._fresh(tmp_path):
         (tmp_path / "kernel.nbi").touch()
@@ -542,7 +544,7 @@ def test_without_a_place_for_a_cache_it_compiles_all_the_same():
 def test_a_cache_that_cannot_be_locked_is_left_alone(tmp_path, monkeypatch):
     from numba import types
 
-    from dasktc.backend import jit
+    from dasktc.backends.cpu import jit
 
     def refuse(directory):
         raise OSError("no locks available")

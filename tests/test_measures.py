@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import by_vertex, lists, measures
-from dasktc.backend import visit
-from dasktc.csr import BlockTask, OrientedCSR
+from dasktc.backends.cpu import visit
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.errors import CountError, InputError
 
 PLANS = [

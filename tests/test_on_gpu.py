@@ -27,7 +27,7 @@ from test_out_of_core import facts
 import dasktc
 from dasktc import budget as budgets
 from dasktc.ahead_on_gpu import HORIZON, AheadOnDevice, Moves
-from dasktc.backend import kept as kept_tables
+from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli import main
 from dasktc.disk import LEAST
 from dasktc.errors import InputError
@@ -57,7 +57,8 @@ def emulated():
 @pytest.fixture
 def small(emulated, monkeypatch):
     """Slabs of 64 bytes, so that every array is copied in pieces."""
-    from dasktc.backend import cuda_copies, cuda_pinned
+    from dasktc.executors.device import copies as cuda_copies
+    from dasktc.executors.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 64)
@@ -141,7 +142,8 @@ def needed(**options):
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
 def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tmp_path, options, host):
     """The allocator holds it to that; what it takes is measured besides."""
-    from dasktc.backend import cuda_copies, cuda_pinned
+    from dasktc.executors.device import copies as cuda_copies
+    from dasktc.executors.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
@@ -213,7 +215,7 @@ def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(small,
 
 
 def test_what_fits_never_leaves_the_device(emulated, tmp_path):
-    from dasktc.backend.cuda_copies import Copies
+    from dasktc.executors.device.copies import Copies
 
     with mock.patch.object(Copies, "to_host", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", work_dir=tmp_path)
@@ -298,9 +300,9 @@ def same(a, b):
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
 def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host):
-    from dasktc.backend import cuda_copies
-    from dasktc.backend.cuda_copies import Copies
-    from dasktc.backend.cuda_pack import pack
+    from dasktc.executors.device import copies as cuda_copies
+    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.packing import pack
     from dasktc.spill import Flat, store
 
     monkeypatch.setattr(cuda_copies, "ALONE", 10)
@@ -324,7 +326,7 @@ def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host
 
 
 def _stored(copies, folder, value):
-    from dasktc.backend.cuda_pack import pack
+    from dasktc.executors.device.packing import pack
     from dasktc.spill import Flat, store
 
     packed = pack(value)
@@ -333,8 +335,8 @@ def _stored(copies, folder, value):
 
 
 def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
-    from dasktc.backend.cuda_copies import Copies
-    from dasktc.backend.cuda_pack import pack
+    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.packing import pack
 
     copies = Copies(TO_HOST)
     place = copies.to_host([pack(cupy_strict.arange(100))])[0]
@@ -347,8 +349,8 @@ def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
 
 
 def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
-    from dasktc.backend.cuda_copies import Copies
-    from dasktc.backend.cuda_pack import pack
+    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.packing import pack
 
     for fenced in (True, False):
         copies = Copies(TO_HOST)
@@ -365,7 +367,7 @@ def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
 
 
 def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
-    from dasktc.backend.cuda_copies import Copies
+    from dasktc.executors.device.copies import Copies
 
     options = {"partition": "hash2d", "parts": 4, "kept": 0, "host": TO_HOST, "budget": 100_000}
     with mock.patch.object(Copies, "wait"), pytest.raises(RaceError):
@@ -375,7 +377,7 @@ def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
 @pytest.mark.parametrize("fenced", [True, False])
 def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
     """The host waits for nothing here."""
-    from dasktc.backend.cuda_copies import Copies
+    from dasktc.executors.device.copies import Copies
 
     with (
         on_gpu(tmp_path, 0, TO_HOST, 3_000) as tasks,

@@ -69,7 +69,8 @@ def client(workers):
 @pytest.fixture(autouse=True)
 def slabs(emulated, monkeypatch):
     """Of 4 KiB, so that arrays are copied in pieces."""
-    from dasktc.backend import cuda_copies, cuda_pinned
+    from dasktc.executors.device import copies as cuda_copies
+    from dasktc.executors.device import pinned as cuda_pinned
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
@@ -148,7 +149,7 @@ def zeros(size):
 
 
 def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
-    from dasktc.backend.cuda_pack import pack
+    from dasktc.executors.device.packing import pack
 
     for host in (TO_FILES, TO_HOST):
         store = at_worker.AtWorker(WorkDir(tmp_path), 1 << 20, host, 1)

@@ -248,7 +248,7 @@ def given(number, threads):
         yield client
 
 def rows(number):
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
     return kronecker(18, parts=40).parts[number].read(get_backend("cpu")).astype("int64")
 
 def frame(parts):

@@ -28,11 +28,11 @@ from pipeline import (
 import dasktc
 from dasktc import blocks as building
 from dasktc import plan as planners
-from dasktc.backend import TaskSize, Whole
-from dasktc.backend.splits import rows_of
+from dasktc.backends import TaskSize, Whole
+from dasktc.backends.cpu.splits import rows_of
+from dasktc.backends.csr import BlockTask
 from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
-from dasktc.csr import BlockTask
 from dasktc.errors import InputError
 from dasktc.layout import Axis
 from dasktc.options import Options, bytes_of

@@ -21,9 +21,9 @@ from oracle import complete
 from pipeline import cpu, source_of
 
 from dasktc import planning
+from dasktc.backends.csr import BlockTask
 from dasktc.cli import main
 from dasktc.count import jobs, task_of
-from dasktc.csr import BlockTask
 from dasktc.dealing import Shares
 from dasktc.errors import InputError
 from dasktc.generate import grid3d, kronecker, random_graph
@@ -106,9 +106,9 @@ def save_blocks(folder, options):
 
 
 def count_saved(folder, plan):
-    from dasktc.backend.hub_tables import forget
+    from dasktc.backends.cpu.hub_tables import forget
+    from dasktc.backends.csr import OrientedCSR
     from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
-    from dasktc.csr import OrientedCSR
 
     job = jobs(plan, "hub", "cpu")[0]
     small = build(Direct(), source_of(complete(9)), Options()).blocks[0, 0]

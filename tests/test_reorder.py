@@ -127,7 +127,7 @@ def test_wedges_do_not_overflow(degrees):
 
 
 def test_auto_is_collective_for_trust_and_degree_for_the_rest():
-    from dasktc.backend import kernel_names
+    from dasktc.backends import kernel_names
     from dasktc.options import Options
 
     chosen = {kernel: Options(kernel=kernel).chosen_reorder for kernel in ("auto", *kernel_names())}

@@ -18,8 +18,8 @@ from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
 from dasktc import edges as edge_stage
 from dasktc import keys as keys_module
 from dasktc import shuffle
-from dasktc.backend import get_backend
-from dasktc.csr import OrientedCSR
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR
 from dasktc.edges import canonical
 from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
 from dasktc.options import Options

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from dasktc import ahead, spill
 from dasktc.ahead import Ahead, with_next
-from dasktc.csr import OrientedCSR
+from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
 from dasktc.planners import Triple, hash2d
 from dasktc.spill import ALIGNMENT, flatten, load, store

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from dasktc import count as counting
 from dasktc import generate, window
+from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
 from dasktc.count import jobs
-from dasktc.csr import OrientedCSR
 from dasktc.dealing import Copies, homes, needed
 from dasktc.errors import CountError
 from dasktc.options import Options

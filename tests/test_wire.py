@@ -8,8 +8,8 @@ import pytest
 from distributed.protocol import deserialize, serialize
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 
-from dasktc import wire  # noqa: F401  (as in every worker)
-from dasktc.csr import OrientedCSR
+from dasktc.backends import wire  # noqa: F401  (as in every worker)
+from dasktc.backends.csr import OrientedCSR
 
 AS_UCX = ("cuda", "dask", "pickle", "error")
 AS_TCP = ("dask", "pickle", "error")
@@ -55,6 +55,6 @@ def test_a_block_comes_as_it_was(kind, serializers, members):
 
 @pytest.mark.parametrize("first", ["distributed", "json"])
 def test_workers_know_how_and_nobody_else_loads_it(first):
-    code = f"import sys, {first}; import dasktc.csr; print('dasktc.wire' in sys.modules, 'distributed' in sys.modules)"
+    code = f"import sys, {first}; import dasktc.backends.csr; print('dasktc.backends.wire' in sys.modules, 'distributed' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(first == "distributed")] * 2

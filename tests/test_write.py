@@ -34,7 +34,7 @@ def tasks(request):
 
 def wanted():
     (part,) = kronecker(6, parts=1).parts
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     return part.read(get_backend("cpu"))
 

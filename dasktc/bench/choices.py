@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from dasktc.backend import hub_tables, kept, kernels
+from dasktc.backends import kernels
+from dasktc.backends.cpu import hub_tables
+from dasktc.backends.cuda import block_cache as kept
 from dasktc.choose import Facts, look
 from dasktc.errors import CountError
 from dasktc.graph import Graph
@@ -177,7 +179,7 @@ class _Counter:
 def _now(backend: str) -> float:
     if backend == "cpu":
         return time.process_time()
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     cuda.synchronize()
     return time.perf_counter()

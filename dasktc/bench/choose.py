@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend, unusable
+from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.choose import Facts

@@ -97,7 +97,7 @@ def run(
     CountError
         A count is wrong.
     """
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
@@ -193,7 +193,7 @@ def _fits(case: Case) -> bool:
 
 def _raw(source: Source) -> Raw:
     """Read all parts to one pair of columns on the device."""
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     backend, columns = get_backend("cuda"), []
     for part in source.parts:
@@ -203,7 +203,7 @@ def _raw(source: Source) -> Raw:
 
 
 def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
-    from dasktc.backend import cuda_memory
+    from dasktc.backends.cuda import memory as cuda_memory
 
     raw, memory = _raw(case.source()), Direct().memory(None, "cuda")
     options = Options(backend="cuda", kernel=kernel, memory=memory)
@@ -229,7 +229,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
     """Ready blocks of the raw edges, and the seconds that they took."""
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     cuda.synchronize()
     began = time.perf_counter()

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc import gpus
-from dasktc.backend import kept
+from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import Section
 from dasktc.cluster import connect
@@ -115,7 +115,7 @@ def measure(tasks: Tasks, case: Case, kernel: str, runs: int) -> Counted:
 
 
 def _warm() -> None:
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     cuda.backend()
     cuda.warm()

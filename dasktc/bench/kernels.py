@@ -114,8 +114,8 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
 def _kernel(name: str, order: str, inputs: Inputs) -> Counted:
     import numpy as np
 
-    from dasktc.backend import get_backend
-    from dasktc.csr import BlockTask, OrientedCSR
+    from dasktc.backends import get_backend
+    from dasktc.backends.csr import BlockTask, OrientedCSR
 
     def count(offsets: Array, columns: Array) -> int:
         block = OrientedCSR(offsets, columns, ordered=order == "degree")

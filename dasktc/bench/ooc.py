@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc.ahead_on_gpu import Moves
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
 from dasktc.budget import within_memory
@@ -140,7 +140,8 @@ def _measured(scale: int, options: Options, runs: int, host: Any, place: Any) ->
 
 
 def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
-    from dasktc.backend import cuda, cuda_memory
+    from dasktc.backends.cuda import backend as cuda
+    from dasktc.backends.cuda import memory as cuda_memory
 
     cuda.synchronize()
     with within_memory(Direct(), options.memory, place, backend="cuda", host=host) as tasks, cuda_memory.peak() as peak:

@@ -138,7 +138,7 @@ def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str =
         m where the caller set it.
     backend : str
     """
-    from dasktc.backend import tasks_a_worker
+    from dasktc.backends import tasks_a_worker
     from dasktc.plan import splits_for
 
     triples = plan.tasks // plan.splits

@@ -178,7 +178,7 @@ def _devices(backend: str) -> int:
         import psutil
 
         return int(psutil.cpu_count() or 1)
-    from dasktc.backend import get_backend
+    from dasktc.backends import get_backend
 
     return int(get_backend(backend).array.cuda.runtime.getDeviceCount())
 

@@ -75,7 +75,7 @@ def _seconds(result: TriangleCount) -> list[float]:
 
 def _anew(graph: Graph) -> TriangleCount:
     """Count without what the workers' threads keep of the last count: one that is made once has no tables yet."""
-    from dasktc.backend import hub_tables
+    from dasktc.backends.cpu import hub_tables
 
     client = graph.tasks.client  # type: ignore[attr-defined]
     client.gather([client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.tasks.seats])

@@ -47,7 +47,7 @@ class KernelName(click.ParamType[str]):
     name = "kernel"
 
     def _choice(self) -> click.Choice[str]:
-        from dasktc.backend import kernel_names
+        from dasktc.backends import kernel_names
 
         return click.Choice(("auto", *kernel_names()))
 

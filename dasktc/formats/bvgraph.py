@@ -23,7 +23,7 @@ from dasktc.errors import InputError
 from dasktc.formats import files
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts", "properties_url"]

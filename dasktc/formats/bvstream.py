@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from numba import njit, types
 
-from dasktc.backend.jit import Kernel
+from dasktc.backends.cpu.jit import Kernel
 
 __all__ = ["decode"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from dasktc.errors import InputError
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
 
 __all__ = ["choose", "frame", "integers", "one_line"]
 

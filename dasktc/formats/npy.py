@@ -16,7 +16,7 @@ from dasktc.errors import InputError
 from dasktc.formats import columns, files
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
     from dasktc.sources import Part, ReadOptions
 
 __all__ = ["archive_parts", "array_parts"]

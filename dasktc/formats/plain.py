@@ -15,7 +15,7 @@ import numpy as np
 from dasktc.formats.dialect import Dialect
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
 
 __all__ = ["plain_rows"]
 

@@ -22,7 +22,7 @@ from dasktc.formats.rows import BadLine, count_rows, parse
 from dasktc.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
     from dasktc.sources import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts"]

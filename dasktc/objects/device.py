@@ -14,7 +14,7 @@ from dasktc.objects.kinds import kind, roots
 from dasktc.sources import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
 
 __all__ = ["ON_GPU", "from_device"]
 

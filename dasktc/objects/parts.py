@@ -13,7 +13,7 @@ from dasktc.objects.columns import Column, Place, agree, decode, ids_of, places_
 from dasktc.sources import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from dasktc.backend import Backend
+    from dasktc.backends import Backend
 
 __all__ = ["PartitionPart", "SlicePart", "slices"]
 

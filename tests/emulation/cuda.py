@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-import dasktc.backend
+import dasktc.backends
 from emulation import cudf_strict, cupy_strict, streams
 
 
@@ -18,7 +18,7 @@ def backend():
     _forget()
     sys.modules.update(stand_ins)
     try:
-        yield dasktc.backend.get_backend("cuda")
+        yield dasktc.backends.get_backend("cuda")
     finally:
         _forget()
         _put_back(before)
@@ -37,11 +37,11 @@ def _put_back(before):
 
 
 def _forget():
-    dasktc.backend.get_backend.cache_clear()
+    dasktc.backends.get_backend.cache_clear()
     for name in _own():
         del sys.modules[name]
-        vars(dasktc.backend).pop(name.rpartition(".")[2], None)
+        vars(dasktc.backends).pop(name.rpartition(".")[2], None)
 
 
 def _own():
-    return [name for name in sys.modules if name.startswith("dasktc.backend.cuda")]
+    return [name for name in sys.modules if name.startswith("dasktc.backends.cuda.backend")]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dasktc.backend.nvrtc import source
+from dasktc.backends.cuda.nvrtc import source
 
 HERE = Path(__file__).parent
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.bench.papers.graphs import Case, Sizes
-from dasktc.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.errors import CountError
 from dasktc.graph import Graph
 from dasktc.options import Options
@@ -134,7 +134,7 @@ class Bench:
     def _counted(self, task: BlockTask, kernel: str, macros: dict[str, int] | None) -> TaskCount:
         if macros is None:
             return get_backend(self.backend).count(task, kernel)
-        from dasktc.backend import cuda
+        from dasktc.backends.cuda import backend as cuda
 
         return cuda.count(task, kernel, macros)
 

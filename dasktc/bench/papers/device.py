@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dasktc.backend import launch
-from dasktc.backend.device import Launch, describe
-from dasktc.csr import BlockTask
+from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda.device import Launch, describe
 
 __all__ = ["Occupancy", "binning_seconds", "launch_of", "occupancy"]
 
@@ -27,8 +27,8 @@ def binning_seconds(task: BlockTask, kernel: str) -> float:
         On the device.
     kernel : {"search", "merge"}
     """
-    from dasktc.backend import cuda
-    from dasktc.backend.launch_edges import binned, slices
+    from dasktc.backends.cuda import backend as cuda
+    from dasktc.backends.cuda.launch_edges import binned, slices
 
     xp: Any = cuda.device().array
     begin, end = xp.cuda.Event(), xp.cuda.Event()
@@ -50,7 +50,7 @@ def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None
     kernel : str
     macros : dict, optional
     """
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     device, known = cuda.device(), launch.KERNELS[kernel]
     totals = device.array.zeros(4, dtype="uint64")
@@ -91,7 +91,7 @@ def occupancy(kernel: str, entry: str, macros: dict[str, int], block: int, share
     shared : int
         Bytes of its dynamic shared memory.
     """
-    from dasktc.backend import cuda
+    from dasktc.backends.cuda import backend as cuda
 
     device = cuda.device()
     registers, static = device.takes(launch.KERNELS[kernel].file, entry, launch.defines(kernel, macros))

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays, lengths
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.fox_memory import sectors_a_search
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import binning_seconds
-from dasktc.csr import OrientedCSR
 
 __all__ = ["binning_overhead", "log_tpi", "schedule"]
 

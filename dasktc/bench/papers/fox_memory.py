@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.papers.bench import host_arrays, lengths
-from dasktc.csr import OrientedCSR
 
 __all__ = ["sectors_a_search"]
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backend import get_backend
-from dasktc.backend.launch_trust import TRUST, shared_bytes
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.backends.cuda.launch_trust import TRUST, shared_bytes
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import level_reads
-from dasktc.csr import OrientedCSR, on_host
 
 __all__ = ["Lists", "at_most", "held", "hot_bytes", "idle_lanes", "lists_of", "reads_a_lookup", "sectors", "warp_steps"]
 

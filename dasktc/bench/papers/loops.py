@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from dasktc.backend.intersect import DEPTH, LARGE, SMALL, SMALL_ROW, TRIPLE, Triple, contains, insert, length
-from dasktc.backend.jit import Kernel
-from dasktc.backend.splits import triple
-from dasktc.csr import Array, BlockTask
+from dasktc.backends.cpu.intersect import DEPTH, LARGE, SMALL, SMALL_ROW, TRIPLE, Triple, contains, insert, length
+from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.splits import triple
+from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["BUILD", "LOOK_UP", "ONE_SIZE", "WALK", "Hashed", "binning_seconds", "collisions", "hashed", "level_reads"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends.csr import on_host
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
-from dasktc.csr import on_host
 from dasktc.options import ASSIGNMENTS, Options
 from dasktc.tasks import Direct
 from dasktc.triangles import build

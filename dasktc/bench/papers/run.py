@@ -8,7 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from dasktc.backend import get_backend, unusable
+from dasktc.backends import get_backend, unusable
 from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_chunks, trust_collisions, trust_hash
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure

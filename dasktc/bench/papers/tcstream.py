@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dasktc.backend import get_backend
+from dasktc.backends import get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
-from dasktc.csr import BlockTask, OrientedCSR, on_host
 from dasktc.planners import Block, Triple
 
 __all__ = ["overlap"]

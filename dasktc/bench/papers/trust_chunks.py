@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backend.launch_trust import chunk_rows, chunks
+from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.cuda.launch_trust import chunk_rows, chunks
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays
 from dasktc.bench.papers.device import launch_of
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
-from dasktc.csr import OrientedCSR
 
 __all__ = ["chunk_size", "makespan", "row_costs"]
 

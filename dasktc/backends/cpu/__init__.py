@@ -1,0 +1,1 @@
+"""Pandas, NumPy, and kernels compiled by Numba."""

@@ -1,0 +1,71 @@
+"""Binary search as LSTC and TC-Stream do it: whole lists, of which none is cut at v.
+
+`lstc` (Tamboli and Jatala, ICPE 2026, section 4.4, algorithm 3): vertex by vertex. The list of u is taken
+in tiles of TILE entries; for each tile every stream row of u is streamed, each entry searched in the tile.
+
+`tcstream` (Huang et al., TPDS 2022, section 4.2): edge by edge, every entry of the shorter list searched
+in the longer one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, wedges_of
+from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.csr import Array
+
+__all__ = ["TILE", "lstc", "tcstream"]
+
+TILE = 1024
+"""Entries of a tile: the threads of a block, in the paper."""
+
+U = np.uint64
+
+
+@inlined
+def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
+    """Count the entries of `short` that are in `long`."""
+    found = 0
+    for p in range(U(i), U(i_end)):
+        found += long[U(last_not_above(long, base, end, short[p]))] == short[p]
+    return found
+
+
+def _lstc(t: Triple) -> tuple[int, int, int, int]:
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
+    triangles = wedges = probes = 0
+    for u in range(begin, end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        for tile in range(table[u], table[u + 1], TILE):
+            tile_end = min(tile + TILE, table[u + 1])
+            for p in range(index[u], index[u + 1]):
+                v = index_columns[p]
+                triangles += _among(stream_columns, stream[v], stream[v + 1], table_columns, tile, tile_end)
+                probes += length(stream, v)
+    return triangles, wedges, probes, 0
+
+
+def _tcstream(t: Triple) -> tuple[int, int, int, int]:
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, _ = t
+    triangles = wedges = probes = 0
+    for u in range(begin, end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        first, last, size = table[u], table[u + 1], length(table, u)
+        for p in range(index[u], index[u + 1]):
+            v = index_columns[p]
+            row, row_end, entries = stream[v], stream[v + 1], length(stream, v)
+            if size == 0 or entries == 0:
+                continue
+            if size <= entries:
+                triangles += _among(table_columns, first, last, stream_columns, row, row_end)
+            else:
+                triangles += _among(stream_columns, row, row_end, table_columns, first, last)
+            probes += min(size, entries)
+    return triangles, wedges, probes, 0
+
+
+lstc = Kernel(_lstc, (TRIPLE,))
+tcstream = Kernel(_tcstream, (TRIPLE,))

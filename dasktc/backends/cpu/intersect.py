@@ -1,0 +1,246 @@
+"""CPU kernels that intersect sorted rows pair by pair: hashing, merging, searching.
+
+Each evaluates a block triple: the sum over index edges (u, v) of |table.row(u) ∩ stream.row(v)|.
+
+`trust`: TRUST's vertex-centric hashing (Pandey et al., TPDS 2021, sections 3.1 to 3.3). One table
+of table.row(u) serves every v of row u. 32 buckets for a row of at most 100 entries and 1024 for
+a longer one, x % buckets; level by level in memory, so that the first level of all buckets lies
+together. An element that finds its bucket full goes to the next one: nothing is dropped.
+
+`merge`: the two lists walked in step, as in Fox et al. (HPEC 2018), Intersect-Path.
+
+`search`: every element of the shorter list looked up in the longer by bisection (Fox et al.,
+Par-Search).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.csr import Array
+
+__all__ = [
+    "LARGE",
+    "SMALL",
+    "SMALL_ROW",
+    "TRIPLE",
+    "Triple",
+    "before",
+    "bucket_depth",
+    "contains",
+    "insert",
+    "last_not_above",
+    "length",
+    "merge",
+    "search",
+    "trust",
+    "wedges_of",
+]
+
+SMALL_ROW = 100
+"""Longest row that gets the small hash table (TRUST, section 4.2)."""
+SMALL, LARGE = 32, 1024
+"""Buckets of the small and of the large hash table."""
+DEPTH = 128
+"""Elements that a bucket holds (TRUST, section 3.2)."""
+
+U = np.uint64  # of an unsigned index Numba need not ask whether it is negative
+
+
+class Triple(NamedTuple):
+    """A block task as the kernels take it: offsets and columns of each block, and some of its rows.
+
+    The index rows from begin on and below end are counted. Table entries that stand before
+    v in row u are those below column v + shift. `same` says that index and table are one block.
+    """
+
+    index: Array
+    index_columns: Array
+    table: Array
+    table_columns: Array
+    stream: Array
+    stream_columns: Array
+    begin: int
+    end: int
+    same: bool
+    shift: int
+
+
+_offsets = types.Array(types.int64, 1, "C", readonly=True)
+_columns = types.Array(types.int32, 1, "C", readonly=True)
+_numbers = (types.int64, types.int64, types.boolean, types.int64)
+TRIPLE = types.NamedTuple((_offsets, _columns) * 3 + _numbers, Triple)
+"""Numba's type of a Triple."""
+
+
+# Arrays are taken out of the Triple once, at the top of a kernel: taken out in a loop, Numba counts
+# a reference each time.
+
+
+@inlined
+def length(offsets: Array, row: Any) -> Any:
+    """Count the entries of a row."""
+    return offsets[U(row) + U(1)] - offsets[U(row)]
+
+
+@inlined
+def wedges_of(columns: Array, first: Any, last: Any, offsets: Array) -> Any:
+    """Sum the lengths of the rows that a row's entries name."""
+    wedges = 0
+    for p in range(U(first), U(last)):
+        wedges += length(offsets, columns[p])
+    return wedges
+
+
+@inlined
+def before(columns: Array, at: Any, end: Any, bound: Any) -> Any:
+    """Find the first position from `at` on whose column is not below `bound`, or `end`."""
+    while at < end and columns[U(at)] < bound:
+        at += 1
+    return at
+
+
+# trust
+
+
+@inlined
+def insert(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
+    """Put x into its bucket, or into the next that has room; return the bucket's new length."""
+    bucket = U(x) & (buckets - U(1))
+    while fill[bucket] == depth:
+        bucket = (bucket + U(1)) & (buckets - U(1))
+    slots[U(fill[bucket]) * buckets + bucket] = x
+    fill[bucket] += 1
+    return fill[bucket]
+
+
+@inlined
+def contains(slots: Array, fill: Array, buckets: Any, depth: Any, x: Any) -> Any:
+    """Search x's bucket, and the following ones as long as the last was full."""
+    bucket = U(x) & (buckets - U(1))
+    while True:
+        for level in range(U(fill[bucket])):
+            if slots[level * buckets + bucket] == x:
+                return 1
+        if fill[bucket] < depth:
+            return 0
+        bucket = (bucket + U(1)) & (buckets - U(1))
+
+
+def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, _ = t
+    triangles = wedges = probes = collision = 0
+    slots = np.empty(depth * LARGE, np.int32)
+    fill = np.zeros(LARGE, np.int32)
+    for u in range(begin, end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        degree, size = length(index, u), length(table, u)
+        if degree == 0 or size == 0 or (same and degree < 2):
+            continue
+        buckets = U(SMALL) if size <= SMALL_ROW else U(LARGE)
+        for p in range(table[u], table[u + 1]):
+            collision = max(collision, insert(slots, fill, buckets, depth, table_columns[p]))
+        for p in range(index[u], index[u + 1]):
+            v = index_columns[p]
+            for q in range(U(stream[v]), U(stream[v + 1])):
+                triangles += contains(slots, fill, buckets, depth, stream_columns[q])
+            probes += length(stream, v)
+        fill[:buckets] = 0
+    return triangles, wedges, probes, collision
+
+
+# merge
+
+
+@inlined
+def _merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -> Any:
+    """Count common entries; without a branch on the data."""
+    found = 0
+    while i < i_end and j < j_end:
+        x, y = left[U(i)], right[U(j)]
+        found += x == y
+        i += x <= y
+        j += y <= x
+    return found
+
+
+def _merge(t: Triple) -> tuple[int, int, int, int]:
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
+    triangles = wedges = probes = 0
+    for u in range(begin, end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        first, last = table[u], table[u + 1]
+        cut = first
+        for p in range(index[u], index[u + 1]):
+            v = index_columns[p]
+            cut = before(table_columns, cut, last, v + shift)
+            row, row_end = stream[v], stream[v + 1]
+            if first < cut and row < row_end:
+                triangles += _merged(table_columns, first, cut, stream_columns, row, row_end)
+                probes += cut - first + row_end - row
+    return triangles, wedges, probes, 0
+
+
+# search
+
+
+@inlined
+def last_not_above(columns: Array, base: Any, end: Any, x: Any) -> Any:
+    """Find the last of the ascending columns from base to end that is not above x, or the first of all."""
+    span = end - base
+    while span > 1:
+        half = span >> 1
+        base = base + half if columns[U(base + half)] <= x else base
+        span -= half
+    return base
+
+
+@inlined
+def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: Any) -> Any:
+    """Count entries of `short` found in `long` by bisection, each from where the last one ended."""
+    found = 0
+    for p in range(U(i), U(i_end)):
+        base = last_not_above(long, base, j_end, short[p])
+        found += long[U(base)] == short[p]
+    return found
+
+
+def _search(t: Triple) -> tuple[int, int, int, int]:
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, _, shift = t
+    triangles = wedges = probes = 0
+    for u in range(begin, end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        first, last = table[u], table[u + 1]
+        cut = first
+        for p in range(index[u], index[u + 1]):
+            v = index_columns[p]
+            cut = before(table_columns, cut, last, v + shift)
+            row, row_end = stream[v], stream[v + 1]
+            if first == cut or row == row_end:
+                continue
+            if cut - first <= row_end - row:
+                triangles += _searched(table_columns, first, cut, stream_columns, row, row_end)
+            else:
+                triangles += _searched(stream_columns, row, row_end, table_columns, first, cut)
+            probes += min(cut - first, row_end - row)
+    return triangles, wedges, probes, 0
+
+
+trust = Kernel(_trust, (TRIPLE, types.int64))
+merge = Kernel(_merge, (TRIPLE,))
+search = Kernel(_search, (TRIPLE,))
+
+
+def bucket_depth(longest: int) -> int:
+    """Elements a bucket must hold so that the table of the longest row stays half empty.
+
+    Parameters
+    ----------
+    longest : int
+        Entries of the longest table row.
+    """
+    return max(DEPTH, -(-2 * longest // LARGE))

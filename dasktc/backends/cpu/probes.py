@@ -1,0 +1,150 @@
+"""What a counting task's kernel must report as probes, from row lengths and positions alone.
+
+A slow, separate computation: it reads no kernel and finds no triangle, and tests and `--verify`
+compare the kernels with it. For an index edge (u, v) let T = table.row(u), A its entries that
+stand before v (all of them if the blocks are unordered), and B = stream.row(v):
+
+    hub       0 if |A| = 0;  |B| if |B| <= SHORT;  min(|A|, |B|) otherwise
+    trust     |B|; 0 if T is empty, or if index and table are one block whose row u has one entry
+    hindex    max(|T|, |B|); 0 if either is empty
+    merge     |A| + |B|; 0 if either is empty
+    search    min(|A|, |B|)
+    lstc      |B| for each tile of T
+    tcstream  min(|T|, |B|)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from dasktc.backends.cpu.bisection import TILE
+from dasktc.backends.cpu.hub import SHORT
+from dasktc.backends.cpu.splits import rows_of
+from dasktc.backends.csr import BEHIND, Array, BlockTask, OrientedCSR
+
+__all__ = [
+    "Lengths",
+    "Rule",
+    "expected_probes",
+    "expected_wedges",
+    "hindex",
+    "hub",
+    "lstc",
+    "merge",
+    "search",
+    "tcstream",
+    "trust",
+]
+
+CHUNK = 1 << 22
+"""Index edges looked at in one go."""
+
+
+class Lengths(NamedTuple):
+    """Of some index edges: |A|, |B|, |T|, and whether TRUST hashes row u; `xp` is their array module."""
+
+    xp: ModuleType
+    a: Array
+    b: Array
+    t: Array
+    hashed: Array
+
+
+Rule = Callable[[Lengths], Array]
+"""Probes of index edges."""
+
+
+def hub(of: Lengths) -> Array:
+    """Probes of `hub`."""
+    return of.xp.where(of.a == 0, 0, of.xp.where(of.b <= SHORT, of.b, of.xp.minimum(of.a, of.b)))
+
+
+def trust(of: Lengths) -> Array:
+    """Probes of `trust`."""
+    return of.xp.where(of.hashed, of.b, 0)
+
+
+def hindex(of: Lengths) -> Array:
+    """Probes of `hindex`."""
+    return of.xp.where((of.t > 0) & (of.b > 0), of.xp.maximum(of.t, of.b), 0)
+
+
+def merge(of: Lengths) -> Array:
+    """Probes of `merge`."""
+    return of.xp.where((of.a > 0) & (of.b > 0), of.a + of.b, 0)
+
+
+def search(of: Lengths) -> Array:
+    """Probes of `search`."""
+    return of.xp.minimum(of.a, of.b)
+
+
+def lstc(of: Lengths) -> Array:
+    """Probes of `lstc`."""
+    return of.b * -(-of.t // TILE)
+
+
+def tcstream(of: Lengths) -> Array:
+    """Probes of `tcstream`."""
+    return of.xp.minimum(of.t, of.b)
+
+
+def expected_probes(task: BlockTask, rule: Rule) -> int:
+    """Add up the probes that a kernel must report for a task.
+
+    Parameters
+    ----------
+    task : BlockTask
+    rule : Rule
+        The kernel's, one of the above.
+    """
+    return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
+
+
+def expected_wedges(task: BlockTask) -> int:
+    """Add up the lengths of the stream rows that a task's index edges name.
+
+    Parameters
+    ----------
+    task : BlockTask
+    """
+    return sum(int(lengths.b.sum()) for lengths in _lengths(task, *rows_of(task)))
+
+
+def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:
+    """Yield those of the index edges of rows begin to end, some at a time."""
+    degree, size = np.diff(task.index.offsets), np.diff(task.table.offsets)
+    hashed = (size[: len(degree)] > 0) & ((degree > 1) | (task.index is not task.table))
+    for first, last in _row_ranges(task.index, begin, end):
+        rows = np.arange(first, last)
+        u = np.repeat(rows, degree[first:last])
+        v = task.index.columns[task.index.offsets[first] : task.index.offsets[last]]
+        v = v.astype(np.int64)
+        b = task.stream.offsets[v + 1] - task.stream.offsets[v]
+        yield Lengths(np, _entries_before(task, first, last, u, v), b, size[u], hashed[u])
+
+
+def _row_ranges(index: OrientedCSR, first: int, end: int) -> Iterator[tuple[int, int]]:
+    while first < end:
+        reach = np.searchsorted(index.offsets, index.offsets[first] + CHUNK, side="right") - 1
+        last = int(min(max(reach, first + 1), end))
+        yield first, last
+        first = last
+
+
+def _entries_before(task: BlockTask, first: int, last: int, u: Array, v: Array) -> Array:
+    """Count the table entries of row u whose vertex id is below that of v, for rows first to last."""
+    table, index = task.table, task.index
+    begin, end = table.offsets[first], table.offsets[last]
+    sizes = np.diff(table.offsets[first : last + 1])
+    if task.shift == BEHIND:
+        return sizes[u - first]
+    ids = table.columns[begin:end].astype(np.int64) * table.stride + table.column_first
+    bounds = v * index.stride + index.column_first
+    width = 1 + max(ids.max(initial=0), bounds.max(initial=0))
+    keys = np.repeat(np.arange(last - first), sizes) * width + ids
+    return np.searchsorted(keys, (u - first) * width + bounds) - (table.offsets[u] - begin)

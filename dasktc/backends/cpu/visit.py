@@ -1,0 +1,191 @@
+"""Visiting the triangles of a counting task on the CPU, to say more than how many there are.
+
+A triangle of a block triple is an edge (u, v) of `index` with a w that lies in both table.row(u)
+and stream.row(v). Each of its three edges stands in the columns of one of the blocks: `support`
+adds one there, `listing` writes the three ids down. Row u's table entries are marked, and every
+stream row is streamed against the marks (`trust` does as much work); what a column w adds up to
+goes to its table entry when row u is done.
+
+Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer
+than 2^31 vertices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.hub_tables import forget
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, length, wedges_of
+from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.splits import triple
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR
+
+__all__ = ["add_ends", "listing", "support", "support_bytes"]
+
+U = np.uint64
+
+
+def support(task: BlockTask) -> tuple[list[Array], int, int]:
+    """Count the triangles of a task for each of their edges.
+
+    Parameters
+    ----------
+    task : BlockTask
+
+    Returns
+    -------
+    supports : list of three arrays of int32
+        Aligned with the columns of index, table and stream: how many of the task's triangles have
+        that edge in that role. Roles played by one and the same block object share one array.
+    triangles, wedges : int
+        As in `TaskCount`.
+    """
+    forget()
+    cut = triple(task)  # first: the sample that cuts rows is gone before the supports come
+    blocks = task.index, task.table, task.stream
+    shared = {name: np.zeros(edges, np.int32) for name, edges in {id(b): b.edges for b in blocks}.items()}
+    supports, width = [shared[id(block)] for block in blocks], _width(task)
+    marks, hits = np.zeros(width, np.uint8), np.zeros(width, np.int32)
+    triangles, wedges = _support(cut, *supports, marks, hits)
+    return supports, int(triangles), int(wedges)
+
+
+def support_bytes(edges: int, columns: int) -> int:
+    """Bytes that `support` allocates next to a task's blocks.
+
+    Parameters
+    ----------
+    edges : int
+        Of all the task's blocks, each once.
+    columns : int
+        Of the table.
+    """
+    return 4 * edges + 5 * columns
+
+
+def listing(task: BlockTask, limit: int) -> Array:
+    """List triangles of a task.
+
+    Parameters
+    ----------
+    task : BlockTask
+    limit : int
+        The first so many are listed.
+
+    Returns
+    -------
+    array of int32, shape (triangles, 3)
+        Row u of the index, column v of the index, column w of the table, as the blocks number them.
+    """
+    forget()
+    found = np.empty((limit, 3), np.int32)
+    return found[: _listing(triple(task), found, np.zeros(_width(task), np.uint8))]
+
+
+def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
+    """Add the value of each edge to both of its ends.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+    values : array of int32, shape (edges,)
+    at_row, at_column : array of int64
+        By row and by column of the block; changed in place, and may be one and the same.
+    """
+    _ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
+
+
+def _width(task: BlockTask) -> int:
+    """Ids from 0 on among which the columns of the table and the stream are."""
+    return 1 + max((int(block.columns.max()) for block in (task.table, task.stream) if block.edges), default=0)
+
+
+@inlined
+def _mark(marks: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
+    for p in range(U(first), U(last)):
+        marks[U(columns[p])] = value
+
+
+@inlined
+def _collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
+    """Move what was hit to the row's entries."""
+    for p in range(U(first), U(last)):
+        w = U(columns[p])
+        values[p] += hits[w]
+        hits[w] = 0
+
+
+@inlined
+def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, values: Array) -> Any:
+    """Count the entries that are marked; without a branch on the data."""
+    found = 0
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        hit = marks[w]
+        hits[w] += hit
+        values[q] += hit
+        found += hit
+    return found
+
+
+def _visit_edges(
+    t: Triple, in_index: Array, in_table: Array, in_stream: Array, marks: Array, hits: Array
+) -> tuple[int, int]:
+    index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
+    stream, stream_columns = t.stream, t.stream_columns
+    triangles = wedges = 0
+    for u in range(t.begin, t.end):
+        wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
+        if length(index, u) == 0 or length(table, u) == 0:
+            continue
+        _mark(marks, 1, table_columns, table[u], table[u + 1])
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = index_columns[p]
+            found = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
+            in_index[p] += found
+            triangles += found
+        _mark(marks, 0, table_columns, table[u], table[u + 1])
+        _collect(hits, table_columns, table[u], table[u + 1], in_table)
+    return triangles, wedges
+
+
+def _visit_triangles(t: Triple, found: Array, marks: Array) -> int:
+    """Write down as many triangles as `found` has room for, and return how many."""
+    index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
+    stream, stream_columns = t.stream, t.stream_columns
+    listed = 0
+    for u in range(t.begin, t.end):
+        if length(index, u) == 0 or length(table, u) == 0:
+            continue
+        _mark(marks, 1, table_columns, table[u], table[u + 1])
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = index_columns[p]
+            for q in range(U(stream[v]), U(stream[v + 1])):
+                w = stream_columns[q]
+                if marks[U(w)]:
+                    if listed == len(found):
+                        return listed
+                    found[listed, 0], found[listed, 1], found[listed, 2] = u, v, w
+                    listed += 1
+        _mark(marks, 0, table_columns, table[u], table[u + 1])
+    return listed
+
+
+def _add_ends(t: Triple, values: Array, at_row: Array, at_column: Array) -> None:
+    offsets, columns = t.index, t.index_columns
+    for u in range(t.begin, t.end):
+        for p in range(U(offsets[u]), U(offsets[u + 1])):
+            at_row[u] += values[p]
+            at_column[U(columns[p])] += values[p]
+
+
+_bytes = types.Array(types.uint8, 1, "C")
+_counts = types.Array(types.int32, 1, "C")
+_sums = types.Array(types.int64, 1, "C")
+_ids = types.Array(types.int32, 2, "C")
+_support = Kernel(_visit_edges, (TRIPLE, _counts, _counts, _counts, _bytes, _counts))
+_listing = Kernel(_visit_triangles, (TRIPLE, _ids, _bytes))
+_ends = Kernel(_add_ends, (TRIPLE, _counts, _sums, _sums))

@@ -1,0 +1,197 @@
+"""The oriented CSR block and the counting task: the one shape that every planner and kernel shares.
+
+A counting task is a block triple,
+
+    count(index, table, stream) = sum over edges (u, v) in index of |table.row(u) ∩ stream.row(v)|
+
+where index rows = table rows, index columns = stream rows, and table and stream columns share
+one id range. TRUST's 2D partition (Pandey et al., TPDS 2021, section 5.2) names the three
+"1-hop neighbours used as sources", "hash table" and "2-hop neighbours".
+
+                u ────────► v          index  (u, v)
+                 ╲         ╱
+           table  ╲       ╱  stream
+                   ▼     ▼
+                      w
+
+In `degree` order every edge points to a smaller id: u > v > w, and each triangle is met once.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+__all__ = ["BEHIND", "BlockTask", "OrientedCSR", "TaskCount", "aligned", "on_host"]
+
+BEHIND = 1 << 40
+"""`BlockTask.shift` of unordered blocks: every column stands before v."""
+
+Array = Any
+"""A one-dimensional array of the backend's array module: numpy.ndarray or cupy.ndarray."""
+
+
+def aligned(array: Array) -> Array:
+    """The array, or a copy where its elements do not lie on their own boundaries.
+
+    What comes over the network may start at any byte, and NumPy and Numba copy such an array anew
+    at every use.
+    """
+    return array if getattr(array.flags, "aligned", True) else array.copy()
+
+
+def on_host(array: Array) -> Any:
+    """The array as a NumPy array: itself, or a copy of one on a device."""
+    return array.get() if hasattr(array, "get") else array
+
+
+@dataclass(frozen=True)
+class OrientedCSR:
+    """One block of an oriented graph: its edges from some vertices to some others.
+
+    Rows and columns are numbered inside the block, in the order of their vertex ids: `row * stride + row_first`
+    and `column * stride + column_first` are the ids again, or with `members` the numbers' entries there. A
+    whole graph is the one block of stride 1 and firsts 0.
+
+    Attributes
+    ----------
+    offsets : array of int64, shape (rows + 1,)
+        Row r is `columns[offsets[r]:offsets[r + 1]]`.
+    columns : array of int32, shape (edges,)
+        Ascending and without repeats inside each row.
+    stride, row_first, column_first : int
+        n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges.
+    ordered : bool
+        Every column's vertex id is below its row's (`degree` order): whatever closes a triangle
+        over edge (u, v) stands before v in row u. In any other order nothing may be cut at v.
+    place : (int, int)
+        The block's place in its planner's grid.
+    members : array of int32 or None
+        The vertex ids of a block whose rows and columns are the same vertices, in no arithmetic series.
+    """
+
+    offsets: Array
+    columns: Array
+    stride: int = 1
+    row_first: int = 0
+    column_first: int = 0
+    ordered: bool = False
+    place: tuple[int, int] = (0, 0)
+    members: Array | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.stride, self.row_first, self.column_first, self.ordered, self.place, self.members)
+        return _received, (self.offsets, self.columns, *state)
+
+    def row_ids(self, rows: Array) -> Array:
+        """Vertex ids, int64, of rows."""
+        return self._ids(rows, self.row_first)
+
+    def column_ids(self, columns: Array) -> Array:
+        """Vertex ids, int64, of columns."""
+        return self._ids(columns, self.column_first)
+
+    def _ids(self, numbers: Array, first: int) -> Array:
+        found = numbers.astype("int64")
+        return found * self.stride + first if self.members is None else self.members.take(found).astype("int64")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.offsets) - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of oriented edges in the block."""
+        return len(self.columns)
+
+    def edge_range(self, begin: int, end: int) -> OrientedCSR:
+        """The block of the edges begin to end - 1 alone, with rows of its own: all rows, most of them empty.
+
+        Parameters
+        ----------
+        begin, end : int
+            Positions in `columns`, 0 <= begin <= end <= edges.
+        """
+        offsets = self.offsets.clip(begin, end)
+        offsets -= begin
+        return replace(self, offsets=offsets, columns=self.columns[begin:end])
+
+    @property
+    def lower(self) -> bool:
+        """Whether no column is above its row, as the block numbers them: a lower triangle, as in `degree` order."""
+        return self.ordered and self.row_first - self.column_first <= self.stride
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its arrays hold."""
+        members = 0 if self.members is None else self.members.nbytes
+        return int(self.offsets.nbytes + self.columns.nbytes + members)
+
+    def __sizeof__(self) -> int:
+        """What Dask goes by when it moves, keeps or spills a block."""
+        return object.__sizeof__(self) + self.nbytes
+
+
+def _received(offsets: Array, columns: Array, *state: Any) -> OrientedCSR:
+    """Rebuild a pickled block, on a worker that it was sent to."""
+    block = OrientedCSR(aligned(offsets), aligned(columns), *state)
+    return block if block.members is None else replace(block, members=aligned(block.members))
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """A counting task: a block triple, and which of the index block's rows it takes.
+
+    Attributes
+    ----------
+    index, table, stream : OrientedCSR
+        The triple. They may be one and the same object.
+    split, splits : int
+        Which share of the index rows is counted. They are cut by the blocks alone: every row
+        is in one split, and in the same one wherever and however often a task runs.
+    cut_for : str
+        The kernel whose work the splits share evenly, whichever counts.
+    rows : (int, int) or None
+        First index row and the one behind the last, where they are given and not cut.
+    dealt : bool
+        Rows are dealt out to the splits, not cut into ranges.
+    """
+
+    index: OrientedCSR
+    table: OrientedCSR
+    stream: OrientedCSR
+    split: int = 0
+    splits: int = 1
+    cut_for: str = "hub"
+    rows: tuple[int, int] | None = None
+    dealt: bool = False
+
+    @property
+    def shift(self) -> int:
+        """Table entries that stand before v in row u are those below column v + shift; BEHIND where nothing is cut."""
+        if not (self.index.ordered and self.table.ordered and self.stream.ordered):
+            return BEHIND
+        return -((self.table.column_first - self.index.column_first) // self.index.stride)
+
+
+class TaskCount(NamedTuple):
+    """What a counting task returns.
+
+    triangles, wedges and probes are exact 64-bit counts. wedges is the sum of |stream.row(v)| over
+    every index edge (u, v) of the task, rows that the kernel skipped included; probes is the
+    number of streamed elements that were really tested, one each whatever the comparisons
+    (merge: |a| + |b| of the two lists that it walked). max_collision is the longest hash bucket
+    met (0 where no hash table is used); seconds is CPU time of the counting itself.
+    """
+
+    triangles: int
+    wedges: int
+    probes: int
+    max_collision: int = 0
+    seconds: float = 0.0
+
+
+if "distributed.protocol" in sys.modules:  # always so in a worker, before anything of ours
+    from dasktc.backends import wire as _  # noqa: F401

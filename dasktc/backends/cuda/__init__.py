@@ -1,0 +1,1 @@
+"""cuDF, CuPy, and kernels compiled by NVRTC."""

@@ -1,0 +1,284 @@
+"""The CUDA backend: cuDF, CuPy, and kernels compiled by NVRTC.
+
+Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, CuPy and cuDF.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+from types import ModuleType
+from typing import Any
+
+from dasktc.backends import Backend, TextIds
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.cuda import edge_functions as device_recipes
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda.edges import DeviceEdges
+from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
+from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.errors import InputError
+
+HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with --backend cpu"
+
+try:
+    import cupy as cp
+except ImportError as missing:
+    raise InputError(f"CuPy cannot be imported ({missing}): the cuda backend is not installed; {HOW}") from missing
+
+__all__ = [
+    "KERNELS",
+    "CudaDevice",
+    "backend",
+    "count",
+    "device",
+    "expected_probes",
+    "scratch_bytes",
+    "sort",
+    "synchronize",
+    "warm",
+]
+
+CHUNK = 1 << 22
+"""Elements at a time of elementwise arithmetic: 32 MB, which still take longer to move than a launch to make."""
+
+
+class CudaDevice:
+    """The current GPU, as `launch` sees it."""
+
+    array: ModuleType = cp
+
+    def __init__(self) -> None:
+        self.processors = int(cp.cuda.Device().attributes["MultiProcessorCount"])
+
+    def pointer(self, array: Array) -> int:
+        """Address of an array's first element."""
+        return int(array.data.ptr)
+
+    def launch(
+        self,
+        kernel: str,
+        entry: str,
+        defines: Defines,
+        grid: int,
+        block: int,
+        values: tuple[Any, ...],
+        shared: int = 0,
+    ) -> None:
+        """Run an entry point on the current stream; CuPy raises when the launch fails."""
+        _function(kernel, entry, defines, shared)((grid,), (block,), values, shared_mem=shared)
+
+    def takes(self, kernel: str, entry: str, defines: Defines) -> tuple[int, int]:
+        """Registers a thread, and bytes of static shared memory a block, of a compiled entry point."""
+        function = _function(kernel, entry, defines, 0)
+        return int(function.num_regs), int(function.shared_size_bytes)
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def device() -> CudaDevice:
+    """Describe the current GPU, once for each."""
+    return CudaDevice()
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _module(kernel: str, defines: Defines) -> Any:
+    module = cp.RawModule(code=source(kernel, defines), options=OPTIONS)
+    module.compile()
+    return module
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
+    function = _module(kernel, defines).get_function(entry)
+    if shared > 48 << 10:
+        function.max_dynamic_shared_size_bytes = shared
+    return function
+
+
+def count(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> TaskCount:
+    """Evaluate one block triple on the current GPU.
+
+    Parameters
+    ----------
+    task : BlockTask
+        Its blocks are CuPy arrays on the current GPU.
+    kernel : str
+        One of KERNELS.
+    macros : dict of str to int, optional
+        Compile-time settings of the kernel, such as {"VC": 0} of `trust`.
+
+    Returns
+    -------
+    TaskCount
+        Exact; `seconds` is between two events around the launches, without compiling.
+
+    Raises
+    ------
+    InputError
+        No kernel has that name.
+    """
+    if kernel not in KERNELS:
+        raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
+    _compile(kernel, macros)
+    task = _typed(task)
+    begin, end, ready = cp.cuda.Event(), cp.cuda.Event(), launch.ready(device(), task, kernel, macros)
+    begin.record()
+    launch.start(ready, kernel)
+    end.record()
+    counts = launch.counts(ready)
+    end.synchronize()
+    return TaskCount(*counts, seconds=float(cp.cuda.get_elapsed_time(begin, end)) / 1e3)
+
+
+def _compile(kernel: str, macros: dict[str, int] | None) -> None:
+    _module(KERNELS[kernel].file, launch.defines(kernel, macros))
+
+
+def _typed(task: BlockTask) -> BlockTask:
+    """The task with arrays of the kernels' types; blocks that are one stay one."""
+    if all(map(_fits, (task.index, task.table, task.stream))):
+        return task
+    blocks = {id(block): _block(block) for block in (task.index, task.table, task.stream)}
+    index, table, stream = (blocks[id(block)] for block in (task.index, task.table, task.stream))
+    return replace(task, index=index, table=table, stream=stream)
+
+
+def _fits(block: OrientedCSR) -> bool:
+    """Whether a block's arrays have the kernels' types."""
+    return bool(block.offsets.dtype == "int64" and block.columns.dtype == "int32")
+
+
+def _block(block: OrientedCSR) -> OrientedCSR:
+    if _fits(block):
+        return block
+    offsets = cp.ascontiguousarray(block.offsets, dtype="int64")
+    columns = cp.ascontiguousarray(block.columns, dtype="int32")
+    return replace(block, offsets=offsets, columns=columns)
+
+
+def expected_probes(task: BlockTask, kernel: str) -> int:
+    """Add up the probes that a kernel must report, from row lengths and positions alone.
+
+    Parameters
+    ----------
+    task : BlockTask
+        Its blocks are CuPy arrays.
+    kernel : str
+        One of KERNELS.
+    """
+    return launch.expected_probes(cp, task, kernel)
+
+
+def sort(keys: Array, bound: int) -> Array:
+    """Sort non-negative int64 keys in place.
+
+    Parameters
+    ----------
+    keys : cupy.ndarray of int64
+        0 <= key < bound. Overwritten.
+    bound : int
+
+    Returns
+    -------
+    cupy.ndarray of int64
+        `keys`, ascending.
+    """
+    keys.sort()
+    return keys
+
+
+def synchronize() -> None:
+    """Wait until the current device is done."""
+    cp.cuda.Device().synchronize()
+
+
+def warm() -> None:
+    """Compile, or load from CuPy's cache, every kernel."""
+    for kernel in KERNELS:
+        _compile(kernel, None)
+    for file in ("edges", "generate"):
+        _module(file, (("WIDE", 0),))
+    _module("vertices", ())
+
+
+def _distinct(values: Array) -> Array:
+    """Sorted distinct integers; some at a time, since sorting takes twice their memory."""
+    found = [cp.unique(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
+    return cp.unique(cp.concatenate(found)) if len(found) > 1 else cp.unique(values)
+
+
+def _lookup(ids: Array, values: Array) -> Array:
+    return ids.searchsorted(values)
+
+
+def _support(task: BlockTask) -> tuple[list[Array], int, int]:
+    return device_visit.support(device(), _typed(task))
+
+
+def _listing(task: BlockTask, limit: int) -> Any:
+    return device_visit.listing(device(), _typed(task), limit)
+
+
+def _frames() -> ModuleType:
+    try:
+        import cudf
+        import rmm  # noqa: F401  (what comes with it)
+    except ImportError as missing:
+        raise InputError(f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; {HOW}") from missing
+    found: ModuleType = cudf
+    return found
+
+
+def _refuse_without_gpu() -> None:
+    try:
+        found = cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError as failed:
+        raise InputError(
+            f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with --backend cpu"
+        ) from failed
+    if found == 0:
+        raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
+
+
+@cache
+def backend() -> Backend:
+    """Build the backend, once a process; needs cuDF and a GPU.
+
+    Raises
+    ------
+    InputError
+        cuDF, the driver or a GPU is missing.
+    """
+    _refuse_without_gpu()
+    frames = _frames()
+    from dasktc.backends.cuda import frames as cuda_frames
+    from dasktc.backends.cuda import memory as cuda_memory
+
+    cuda_memory.share_pool()
+    made = Backend(
+        name="cuda",
+        frame=frames,
+        array=cp,
+        read=lambda part, upstream: cuda_frames.read(made, part, upstream),
+        text=TextIds(cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of),
+        distinct=_distinct,
+        lookup=_lookup,
+        sort=sort,
+        count=count,
+        scratch_bytes=scratch_bytes,
+        expected_probes=expected_probes,
+        support=_support,
+        listing=_listing,
+        add_ends=partial(device_visit.add_ends, cp),
+        memory=cuda_memory.available,
+        chunk=CHUNK,
+        edges=DeviceEdges(device()),
+        vertices=DeviceVertices(device(), sort),
+        make=partial(device_recipes.made, device()),
+        numbers="int32",
+        references=("plain", "merge"),
+        processors=lambda: device().processors,
+    )
+    return made

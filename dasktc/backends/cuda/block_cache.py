@@ -1,0 +1,79 @@
+"""What a kernel makes of blocks alone, kept on the device for the next task on the same blocks.
+
+A triple's splits follow each other on a worker: hubs' bitmaps, records of rows and narrow copies of columns would
+be made again for each of them, though only the rows to count differ. They are kept until one of the blocks goes, a
+task on others comes, or `forget` is called: never more than what one task was announced to need.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from dasktc.backends.csr import BlockTask
+
+__all__ = ["forget", "once"]
+
+
+class _Shelf:
+    """The tables of a process. Threads that count other blocks at the same time replace each other's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a block may go, and call `clear`, wherever memory is collected
+        self._blocks: tuple[Any, ...] = ()
+        self._tables: dict[str, tuple[object, Any]] = {}
+
+    def clear(self, *_: Any) -> None:
+        with self._lock:
+            self._blocks = ()
+            self._tables.clear()
+
+    def find(self, task: BlockTask, name: str, how: object) -> Any:
+        """The table, or None; what stands in its place, or belongs to other blocks, goes."""
+        with self._lock:
+            if not self._are(task):
+                self.clear()
+            kept = self._tables.get(name)
+            if kept and kept[0] != how:
+                del self._tables[name]
+            return kept[1] if kept and kept[0] == how else None
+
+    def keep(self, task: BlockTask, name: str, how: object, made: Any) -> None:
+        with self._lock:
+            if not self._are(task):
+                self.clear()
+                self._blocks = tuple(weakref.ref(block, self.clear) for block in (task.table, task.stream))
+            self._tables[name] = how, made
+
+    def _are(self, task: BlockTask) -> bool:
+        there = [block() for block in self._blocks]
+        return len(there) == 2 and there[0] is task.table and there[1] is task.stream
+
+
+_shelf = _Shelf()
+
+
+def once(task: BlockTask, name: str, how: object, make: Callable[[], Any]) -> Any:
+    """Make a table of a task's table and stream blocks, or take the one that is kept.
+
+    Parameters
+    ----------
+    task : BlockTask
+    name : str
+    how : object
+        Whatever else the table depends on.
+    make : callable () -> object, not None
+        Nobody may change what it returns.
+    """
+    kept = _shelf.find(task, name, how)
+    if kept is None:
+        kept = make()
+        _shelf.keep(task, name, how, kept)
+    return kept
+
+
+def forget() -> None:
+    """Free what is kept, before memory is needed for other work."""
+    _shelf.clear()

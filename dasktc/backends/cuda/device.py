@@ -1,0 +1,115 @@
+"""What launching a CUDA kernel needs: a device, and a block task as the kernels take it.
+
+Written against a `Device`, so that the tests run the same launches on the host.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dasktc.backends.cpu.splits import share_of
+from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.cuda.nvrtc import Defines
+
+__all__ = ["BLOCK", "Counts", "Device", "Launch", "describe", "grid_of", "spread"]
+
+Counts = tuple[int, int, int, int]
+"""Triangles, wedges, probes and the longest bucket."""
+
+BLOCK = 256
+"""Threads in a block of the kernels that take a thread an edge or a row, unless a macro says otherwise."""
+THREADS = 2048
+"""Threads that a multiprocessor holds."""
+
+_POINTERS = tuple(f"{block}_{part}" for block in ("index", "table", "stream") for part in ("offsets", "columns"))
+TASK = np.dtype(
+    [*((name, np.uint64) for name in _POINTERS)]
+    + [(name, np.int64) for name in ("begin", "step", "skip", "rows", "shift", "same", "hubs", "near", "tables")]
+)
+"""`struct Task` of the kernels' prelude."""
+
+
+class Device(Protocol):
+    """What a launch needs: an array module, the size of the machine, and a way to run a kernel."""
+
+    array: ModuleType
+    processors: int
+
+    def pointer(self, array: Array) -> int:
+        """Address of an array's first element."""
+
+    def launch(
+        self,
+        kernel: str,
+        entry: str,
+        defines: Defines,
+        grid: int,
+        block: int,
+        values: tuple[Any, ...],
+        shared: int = 0,
+    ) -> None:
+        """Run entry point `entry` of a kernel file; `shared` is bytes of dynamic shared memory."""
+
+
+def describe(device: Device, task: BlockTask) -> Any:
+    """Fill in `struct Task`, its `hubs` excepted."""
+    given = np.zeros(1, TASK)
+    for name in _POINTERS:
+        block, part = name.split("_")
+        given[name] = device.pointer(getattr(getattr(task, block), part))
+    given["begin"], given["step"], given["rows"] = share_of(task, device.array)
+    given["shift"] = task.shift
+    given["same"] = task.index is task.table
+    return given
+
+
+def spread(device: Device, kernel: str, entry: str, found: Defines, threads: int, *values: Any) -> None:
+    """Launch about so many threads, and no more than the machine is filled with."""
+    grid, block = grid_of(device, found, threads)
+    device.launch(kernel, entry, found, grid, block, values)
+
+
+def grid_of(device: Device, found: Defines, threads: int) -> tuple[int, int]:
+    """Blocks, and threads of each, for about so many threads, and no more than the machine is filled with."""
+    block = dict(found).get("BLOCK", BLOCK)
+    return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
+
+
+class Launch(NamedTuple):
+    """What the launches of one task share.
+
+    Attributes
+    ----------
+    device : Device
+    task : BlockTask
+    given : numpy.ndarray of one `struct Task`
+    totals : array of uint64, shape (4,)
+        `struct Totals`.
+    found : Defines
+        The kernel's macros.
+    file : str
+        Its file, as `nvrtc.source` takes it.
+    """
+
+    device: Device
+    task: BlockTask
+    given: Any
+    totals: Array
+    found: Defines
+    file: str
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The macros by name."""
+        return dict(self.found)
+
+    def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
+        """Launch so many blocks of so many threads; the entry point's first parameter is the task."""
+        self.device.launch(self.file, entry, self.found, grid, block, (self.given, *values), shared)
+
+    def spread(self, entry: str, threads: int, *values: Any) -> None:
+        """Launch about so many threads."""
+        spread(self.device, self.file, entry, self.found, threads, self.given, *values)

@@ -1,0 +1,222 @@
+"""Edges on a device, from raw ids to oriented keys: the launches of kernels/edges.cu.
+
+Each step writes its result and nothing else, so that preparing a graph takes little more than two arrays of
+its edges. Written against a `Device`, as all launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends.csr import Array, on_host
+from dasktc.backends.cuda.device import Device, grid_of, spread
+
+__all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
+
+RANGES = 256
+"""Most ranges that keys are dealt to."""
+SCAN = 1024
+"""Threads of the block that adds up what shares hold."""
+LEAST = -(2**63)
+
+
+class Facts(NamedTuple):
+    """Of raw edges: the ids of those that are no loops lie from low to high (none: low > high)."""
+
+    loops: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class RankedIds:
+    """Integer ids in a narrow range: a bit each, and for every 32 how many are set before.
+
+    A quarter of a byte an id of the range, so that looking up stays in the second level cache.
+
+    Attributes
+    ----------
+    low : int
+        The smallest id.
+    size : int
+        Number of vertices.
+    table : array of uint32, shape (2 words,), or None
+        Words of bits, each followed by the number of bits before; None where every id of the range occurs.
+    edges : DeviceEdges
+    """
+
+    low: int
+    size: int
+    table: Array | None
+    edges: DeviceEdges
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.low, self.size, self.table)
+
+    def dense(self, ids: Any) -> Array:
+        """Dense ids, int32, by lookup."""
+        return self.edges.dense(getattr(ids, "values", ids), self)
+
+    def external(self, dense: Any) -> Any:
+        """The caller's ids, int64."""
+        if self.table is None:
+            return np.asarray(dense, dtype="int64") + self.low
+        bits = np.ascontiguousarray(on_host(self.table)[::2]).astype("<u4").view("u1")
+        return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + self.low).take(dense)
+
+
+def _received(low: int, size: int, table: Array | None) -> RankedIds:
+    from dasktc.backends import get_backend
+
+    edges = get_backend("cuda").edges
+    assert edges is not None
+    return RankedIds(low, size, table, edges)
+
+
+@dataclass(frozen=True)
+class DeviceEdges:
+    """What a device does with edges.
+
+    Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
+    degrees and ranks arrays of int32 over the vertices. Results are new arrays, inputs stay as they are, but for
+    `mark`, `add_degrees` and `add_sources`, which fill in what they are given first.
+
+    Attributes
+    ----------
+    device : Device
+    ranges : int
+        `split` takes fewer borders than so many.
+    """
+
+    device: Device
+    ranges: int = RANGES
+
+    # raw edges
+
+    def facts(self, src: Array, dst: Array) -> Facts:
+        """Loops and ids of raw edges."""
+        found = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
+        self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), found)
+        low, high, loops = (int(number) for number in found.tolist())
+        return Facts(loops, ~low, high)
+
+    def marks(self, width: int) -> Array:
+        """A table of so many ids with no bit set."""
+        return self.device.array.zeros(2 * (-(-width // 32)), dtype="uint32")
+
+    def mark(self, table: Array, src: Array, dst: Array, low: int) -> None:
+        """Set the bits of the ids, counted from `low`, of all edges but loops."""
+        self._run("edges_mark", len(src), *_wide(src, dst), np.int64(len(src)), np.int64(low), table)
+
+    def ranked(self, table: Array, low: int, width: int) -> RankedIds:
+        """Count the bits of a table as `marks` and `mark` make it."""
+        words, found = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
+        given = (table, np.int64(words), self._share(words))
+        starts, size = self._starts("edges_counts", words, *given)
+        if size == width:
+            return RankedIds(low, size, None, self)
+        self._run("edges_ranks", words, *given, starts, found)
+        return RankedIds(low, size, found, self)
+
+    def dense(self, ids: Array, of: RankedIds) -> Array:
+        """Dense ids, int32."""
+        found, (ids,) = self.device.array.empty(len(ids), dtype="int32"), _wide(ids)
+        self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), found)
+        return found
+
+    def keys(self, src: Array, dst: Array, of: RankedIds, shift: int) -> Array:
+        """Canonical keys in the order of the edges; those of loops are 0, which no edge has."""
+        keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
+        values = (size, np.int64(of.low), _or_null(of.table), np.uint32(shift), keys)
+        self._run("edges_keys", len(src), *_wide(src, dst), *values)
+        return keys
+
+    # keys
+
+    def split(self, keys: Array, starts: list[int]) -> list[Array]:
+        """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order.
+
+        They are arrays of their own, so that each can be freed by itself.
+        """
+        xp, size, borders = self.device.array, np.int64(len(keys)), np.uint32(len(starts))
+        counts = xp.zeros(len(starts) + 1, dtype="uint64")
+        first = xp.asarray(np.array(starts, dtype="int64"))
+        self._run("keys_counts", len(keys), keys, size, first, borders, counts)
+        found = [xp.empty(count, dtype="int64") for count in counts.tolist()]
+        arrays = xp.asarray(np.array([self.device.pointer(array) for array in found], dtype="uint64"))
+        self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(found), dtype="uint64"))
+        return found
+
+    def distinct(self, keys: Array, shift: int) -> Array:
+        """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
+        if not len(keys):
+            return keys
+        given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
+        starts, count = self._starts("keys_distinct", len(keys), *given)
+        if count == len(keys):
+            return keys
+        kept = self.device.array.empty(count, dtype="int64")
+        self._run("keys_compact", len(keys), *given, starts, kept)
+        return kept
+
+    def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
+        """Count both ends of keys whose high ends ascend."""
+        self._run("keys_degrees", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
+
+    def add_sources(self, degrees: Array, keys: Array, shift: int) -> None:
+        """Count the high ends."""
+        self._run("keys_sources", len(keys), keys, np.int64(len(keys)), np.uint32(shift), degrees)
+
+    def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
+        """Keys of the ends' ranks, the higher one first."""
+        found = self.device.array.empty(len(keys), dtype="int64")
+        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, found)
+        return found
+
+    def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
+        """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
+        offsets = self.device.array.empty(rows + 1, dtype="int64")
+        found = self.device.array.empty(len(keys), dtype="int32")
+        given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
+        self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
+        self._run("keys_columns", len(keys), *given, found)
+        return offsets, found
+
+    def _warps(self, size: int) -> int:
+        """Of the grid for so many elements."""
+        grid, block = grid_of(self.device, (), size)
+        return grid * block // 32
+
+    def _share(self, size: int) -> Any:
+        """Elements that a warp of the grid takes: a multiple of 32."""
+        return np.int64(-(-size // (32 * self._warps(size))) * 32)
+
+    def _starts(self, entry: str, size: int, *given: Any) -> tuple[Array, int]:
+        """Running sums of what each warp's share holds, and the total behind them."""
+        starts = self.device.array.empty(self._warps(size) + 1, dtype="uint64")
+        self._run(entry, max(1, size), *given, starts)
+        self.device.launch("edges", "share_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        return starts, int(starts[-1])
+
+    def _run(self, entry: str, threads: int, *values: Any) -> None:
+        """Launch about so many threads, if any."""
+        if threads:
+            wide = entry.startswith("edges") and values[0].dtype == "int64"
+            spread(self.device, "edges", entry, (("WIDE", int(wide)),), threads, *values)
+
+
+def _wide(*columns: Array) -> list[Array]:
+    """Contiguous columns of one type, int32 or int64."""
+    narrow = all(column.dtype == "int32" for column in columns)
+    return [_contiguous(column.astype("int32" if narrow else "int64", copy=False)) for column in columns]
+
+
+def _contiguous(column: Array) -> Array:
+    return column if column.flags.c_contiguous else column.copy()
+
+
+def _or_null(table: Array | None) -> Any:
+    return np.uint64(0) if table is None else table

@@ -1,0 +1,108 @@
+"""Edge frames on the device: how parts of a source become cuDF frames, and columns of text ids.
+
+A part that can be read on the device is (`read_on_device`); any other is read on the host and copied
+once. Integer ids are 32 bits wide where they fit, narrowed some at a time; a caller's own 64-bit arrays, which
+would stay beside their narrow copy, are taken as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cudf
+import cupy as cp
+import numpy as np
+
+from dasktc.backends import Backend, get_backend
+from dasktc.backends.cpu.text import arrow
+from dasktc.backends.csr import Array
+
+__all__ = ["arrow_of", "ascending", "dense", "narrowed", "read", "unite"]
+
+CHUNK = 1 << 22
+"""Ids narrowed at a time."""
+
+
+def read(backend: Backend, part: Any, upstream: Any) -> Any:
+    """Read a part of a source.
+
+    Parameters
+    ----------
+    backend : Backend
+        This one.
+    part : Part
+    upstream : object
+
+    Returns
+    -------
+    cudf.DataFrame or pair of cupy.ndarray
+        Columns "src" and "dst": both int32, both int64, or both text. Arrays of the caller's stay arrays: making a
+        frame of them takes a millisecond.
+    """
+    on_device = getattr(part, "read_on_device", None)
+    found = None if on_device is None else on_device(backend, upstream)
+    if isinstance(found, tuple):
+        return tuple(_unless_borrowed(part, *found))
+    frame = part.read(get_backend("cpu"), upstream) if found is None else found
+    columns = [frame[name] for name in ("src", "dst")]
+    if not all(column.dtype.kind in "iu" for column in columns):
+        return (
+            frame if found is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
+        )
+    source, target = _unless_borrowed(part, *(column.values for column in columns))
+    return cudf.DataFrame({"src": source, "dst": target})
+
+
+def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:
+    """Narrowed columns; 64-bit ones that the caller holds as they are."""
+    wide = all(column.dtype == "int64" and column.flags.c_contiguous for column in columns)
+    return list(columns) if wide and getattr(part, "borrowed", False) else narrowed(*columns)
+
+
+def _text(column: Any) -> Any:
+    return cudf.Series(arrow(column))
+
+
+def narrowed(*columns: Array) -> list[Array]:
+    """Columns of integers, of NumPy or CuPy, as CuPy arrays of one type: int32 where all of them fit."""
+    dtype = "int32" if all(map(_fits, columns)) else "int64"
+    return [_as_type(column, dtype) for column in columns]
+
+
+def _fits(column: Array) -> bool:
+    bounds = np.iinfo(np.int32)
+    if np.can_cast(column.dtype, np.int32) or not len(column):
+        return True
+    return bounds.min <= int(column.min()) and int(column.max()) <= bounds.max
+
+
+def _as_type(column: Array, dtype: str) -> Array:
+    if isinstance(column, cp.ndarray) and column.flags.c_contiguous:
+        if column.dtype == dtype:
+            return column
+        if (column.dtype, dtype) == ("uint32", "int32"):
+            return column.view(dtype)
+    found = cp.empty(len(column), dtype=dtype)
+    for start in range(0, len(column), CHUNK):
+        found[start : start + CHUNK] = cp.asarray(column[start : start + CHUNK])
+    return found
+
+
+def unite(columns: list[Any]) -> Any:
+    """The distinct ids of all columns, in no order."""
+    return cudf.concat(columns, ignore_index=True).unique()
+
+
+def ascending(ids: Any) -> Any:
+    """The ids, sorted by their UTF-8 bytes."""
+    return ids.sort_values(ignore_index=True)
+
+
+def dense(ids: Any, column: Any) -> Array:
+    """The place of each of a column's ids among `ids`, int64."""
+    return ids.searchsorted(column)
+
+
+def arrow_of(ids: Any) -> Any:
+    """The ids as an Arrow array on the host."""
+    return ids.to_arrow()

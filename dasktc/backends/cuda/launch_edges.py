@@ -1,0 +1,227 @@
+"""The launches of the edge-centric kernels: `search`, `merge`, `hindex` and `tcstream`; see kernels/lrb.cuh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends.cpu.splits import GROUP, Share, groups
+from dasktc.backends.csr import Array
+from dasktc.backends.cuda.device import THREADS, Launch, grid_of
+
+__all__ = [
+    "HINDEX",
+    "MERGE",
+    "SEARCH",
+    "TCSTREAM",
+    "hindex",
+    "hindex_bytes",
+    "list_bytes",
+    "merge",
+    "search",
+    "slices",
+    "tcstream",
+]
+
+LRB = {"BLOCK": 256, "LRB": 1, "STARTS": 1024}
+SEARCH = LRB | {"SUB": 8, "TPI": 0}
+"""Macros of the `search` kernel: what they mean stands in its source and preludes; so for the others."""
+MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
+HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
+TCSTREAM = LRB | {"TOP": 5, "FEW": 8}
+
+BINS = 32
+"""Bins of work."""
+SLICE = 1 << 26
+"""Edges that are listed at a time, and one row's more."""
+CUT_BYTES = 2
+"""A row that its group takes while slices are cut: six numbers."""
+COUNTERS = 1 << 20
+"""Bytes of the counters: BINS a block, of which a GPU holds no more than some thousands."""
+BUCKETS = 1024
+"""Buckets of a thread block's hash table."""
+DEPTH = 128
+"""Entries that a bucket of a thread block's table holds, at least."""
+HINDEX_BYTES = 512 << 20
+"""Scratch of the `hindex` kernel's tables, unless one table alone is larger."""
+
+EDGE_LIST = np.dtype([("at", np.uint64), ("size", np.int64)])
+"""`struct EdgeList` of the prelude."""
+
+
+class Binned(NamedTuple):
+    """A task's edges in bins: the list as kernels take it, where each bin starts, and what holds the list."""
+
+    given: Any
+    starts: list[int]
+    held: Array
+
+
+def binned(launch: Launch) -> Binned:
+    """List the edges with work by bins: histogram, prefix sums, scatter.
+
+    Parameters
+    ----------
+    launch : Launch
+        Its wedges are counted. Fewer than 2^32 edges, as a slice has.
+    """
+    device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
+    grid, _ = grid_of(device, launch.found, rows)
+    counts = xp.zeros(BINS * grid + 1, dtype="uint32")
+    launch.spread("lrb_histogram", rows, counts, launch.totals)
+    launch.run("lrb_starts", 1, launch.shape["STARTS"], counts, np.uint32(len(counts)))
+    starts = [int(start) for start in counts[::grid].tolist()]
+    held = xp.empty(3 * starts[-1], dtype="uint32")
+    given = np.zeros(1, EDGE_LIST)
+    given["at"], given["size"] = device.pointer(held), starts[-1]
+    if starts[-1]:
+        launch.spread("lrb_scatter", rows, counts, given)
+    return Binned(given, starts, held)
+
+
+def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
+    """Cut a task's rows, so that a slice has about so many edges at most; one longer row is not cut.
+
+    Parameters
+    ----------
+    launch : Launch
+    most : int
+    """
+    given = launch.given
+    begin, step, rows = (int(given[name][0]) for name in ("begin", "step", "rows"))
+    for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
+        if first < last:
+            part = given.copy()
+            part["begin"], part["skip"], part["rows"] = begin + first // GROUP * step, first % GROUP, last - first
+            yield launch._replace(given=part)
+
+
+def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[int]:
+    """After how many rows of a share it is cut: the rows that hold its edges `most`, twice `most`, ..."""
+    xp, offsets = launch.device.array, launch.task.index.offsets
+    if launch.task.index.edges <= most:
+        return []
+    at, ends = groups(Share(begin, step, rows), offsets, xp)
+    edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
+    group = ends.searchsorted(edges, side="right")
+    before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
+    found = offsets.searchsorted(offsets[at[group]] + edges - before, side="right") - 1
+    cuts: list[int] = (GROUP * group + found - at[group]).tolist()
+    return cuts
+
+
+def search(launch: Launch) -> None:
+    """Search in parts, a launch for every bin with edges.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    for part in slices(launch):
+        _by_bins(part, "search_bin", THREADS * launch.device.processors)
+
+
+def merge(launch: Launch) -> None:
+    """Merge in parts, a launch for every bin with edges.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    for part in slices(launch):
+        _by_bins(part, "merge_bin", launch.shape["MOST_TPI"])
+
+
+def _by_bins(launch: Launch, entry: str, most: int) -> None:
+    """2^split threads an edge: for the work 2^k of bin k, SUB a thread, and at most `most`."""
+    shape = launch.shape
+    edges = binned(launch)
+    for k, (begin, end) in enumerate(pairwise(edges.starts)):
+        grown = min(max((1 << k) // shape["SUB"], 1), most)
+        split = (shape["TPI"] or grown).bit_length() - 1
+        if begin < end:
+            numbers = (np.uint32(begin), np.uint32(end), np.uint32(split))
+            launch.spread(entry, (end - begin) << split, edges.given, *numbers, launch.totals)
+
+
+def hindex(launch: Launch) -> None:
+    """Hash short lists by warps and long ones by blocks.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    for part in slices(launch):
+        edges = binned(part)
+        short = edges.starts[launch.shape["SHORT"].bit_length()]  # bins 0 to log2 SHORT
+        _by_warps(part, edges, short)
+        _by_blocks(part, edges, short)
+
+
+def _by_warps(launch: Launch, edges: Binned, short: int) -> None:
+    threads = launch.shape["THREADS"]
+    grid = min(THREADS // threads * launch.device.processors, -(-32 * short // threads))
+    if grid:
+        launch.run("hindex_warp", grid, threads, edges.given, np.uint32(0), np.uint32(short), launch.totals)
+
+
+def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
+    threads, end = launch.shape["THREADS"], edges.starts[-1]
+    if short == end:
+        return
+    longest = 1 << max(k for k, (first, last) in enumerate(pairwise(edges.starts)) if first < last)
+    depth = _depth(longest)
+    resident = min(THREADS // threads * launch.device.processors, max(1, HINDEX_BYTES // _table_bytes(depth)))
+    grid = min(resident, end - short)
+    scratch = launch.device.array.empty(grid * _table_bytes(depth) // 4, dtype="int32")
+    values = (np.uint32(short), np.uint32(end), scratch, np.uint32(depth), launch.totals)
+    launch.run("hindex_block", grid, threads, edges.given, *values)
+
+
+def _depth(longest: int) -> int:
+    """Entries a bucket must hold so that a block's table of so many stays half empty."""
+    return max(DEPTH, -(-2 * longest // BUCKETS))
+
+
+def _table_bytes(depth: int) -> int:
+    """Scratch of one thread block, the levels in shared memory counted in."""
+    return 4 * BUCKETS * depth
+
+
+def tcstream(launch: Launch) -> None:
+    """Search by warps.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    for part in slices(launch):
+        edges = binned(part)
+        if edges.starts[-1]:
+            part.spread("tcstream_edges", edges.starts[-1], edges.given, launch.totals)
+
+
+def list_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of a slice's list, and of the counters of its passes, at most.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    return 12 * min(max(index_edges, block_edges), SLICE + columns) + CUT_BYTES * columns + COUNTERS
+
+
+def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `hindex` beside a task's blocks, at most: the list, and its blocks' tables.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    deepest = _depth(2 * columns)  # a bin's lists are up to half as long as its bound
+    return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))

@@ -1,0 +1,240 @@
+"""The launches of `hub` and of `bitmap`, its plain form: see kernels/hub.cu."""
+
+from __future__ import annotations
+
+from math import isqrt
+from types import ModuleType
+
+import numpy as np
+
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR
+from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda.device import Launch
+from dasktc.backends.cuda.launch_edges import slices
+from dasktc.errors import InputError
+
+__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count", "longest_row"]
+
+HUB = {
+    "SMALL": 16,
+    "LONG": 8,
+    "ITEM_EDGES": 1024,
+    "ITEM_LISTS": 1024,
+    "PLAIN_WARPS": 8,
+    "NEAR_WARPS": 2,
+    "TABLE_WARPS": 2,
+    "AHEAD": 4,
+    "BITMAP": 1 << 16,
+    "FILTER": 1 << 13,
+    "NEAR": 1 << 14,
+    "SHORT": 64,
+    "WORDS4": 11,
+    "WORDS8": 22,
+    "EDGES": 2,
+    "ROOM": 12,
+}
+"""Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
+HUB_BYTES = 4
+"""Bytes an index edge that the hubs' bitmaps may take."""
+NARROW = 1 << 16
+"""Rows of a lower triangle whose columns are their own fingerprints."""
+ROUNDS = 2
+"""Slices of rows whose lists are streamed one after another where those of all rows are more than the edges: an edge
+has two at the most."""
+MOST_COLUMNS = 1 << 34
+"""Columns of a block that a list's record can point into."""
+
+
+def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = HUB["BITMAP"]) -> int:
+    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
+
+    Parameters
+    ----------
+    index_edges, stream_rows : int
+    lower : bool
+        Blocks that are no lower triangles have no hubs.
+    most : int
+    """
+    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
+
+
+def longest_row(xp: ModuleType, task: BlockTask) -> int:
+    """Entries of the longest row of a task's table and stream.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    task : BlockTask
+    """
+    return max(int(xp.diff(block.offsets).max()) if block.rows else 0 for block in _distinct(task))
+
+
+def _distinct(task: BlockTask) -> list[OrientedCSR]:
+    return [task.table] if task.table is task.stream else [task.table, task.stream]
+
+
+def _longest(hub: Launch) -> int:
+    """The same by a kernel, which needs no memory."""
+
+    def find() -> int:
+        found = hub.device.array.zeros(1, dtype="uint32")
+        for block in _distinct(hub.task):
+            hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), found)
+        return int(found[0])
+
+    return int(kept.once(hub.task, "longest row", None, find))
+
+
+def _bitmap_words(hubs: int) -> int:
+    group = hubs >> 5
+    return (group + 1) * ((group << 4) + (hubs & 31))
+
+
+def hub(launch: Launch) -> None:
+    """Count short rows by edges, near hubs by bitmaps and the rest by tables; with PLAIN no tables.
+
+    Parameters
+    ----------
+    launch : Launch
+        `hubs`, `near` and `tables` of its `struct Task` are filled in.
+
+    Raises
+    ------
+    InputError
+        A block has more columns than a list's record can point into.
+    """
+    task, given, shape = launch.task, launch.given, launch.shape
+    plain = "PLAIN" in shape
+    if not plain and max(task.table.edges, task.stream.edges) >= MOST_COLUMNS:
+        raise InputError(
+            f"a block holds {max(task.table.edges, task.stream.edges):,} edges, kernel hub takes fewer than "
+            f"{MOST_COLUMNS:,}: its lists' places are 34-bit numbers; take more parts, or --kernel bitmap"
+        )
+    if not plain and (longest := _longest(launch)) <= shape["SHORT"]:
+        _by_records(launch, _record_words(launch, longest))
+        return
+    lower = task.table.lower and task.stream.lower
+    hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
+    apart = task.table is not task.stream
+    given["hubs"], given["near"] = hubs, hubs if plain else min(hubs, shape["NEAR"])
+    given["tables"] = task.stream.rows if apart else 0
+    long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
+    keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
+    lists = launch.device.array.zeros(keys + 1, dtype="uint64")
+    records = _by_rows(launch, hubs, long_rows, lists, plain)
+    if records > max(1, task.index.edges):
+        _by_rounds(launch, lists, keys)
+    elif records:
+        _by_tables(launch, lists, keys, records)
+
+
+def _record_words(hub: Launch, longest: int) -> int:
+    """Words of a record: as many as serve the longest row, 4 where more take above ROOM bytes an edge with offsets."""
+    stream, shape = hub.task.stream, hub.shape
+    wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
+    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["ROOM"] * stream.edges)
+    return next((words for words in fitting if words <= wanted), 4)
+
+
+def _by_records(hub: Launch, words: int) -> None:
+    """Count a task of short rows alone, with records of so many words."""
+    stream = hub.task.stream
+    narrow = np.uint32(stream.lower and stream.rows <= NARROW)
+
+    def make() -> Array:
+        records = hub.device.array.empty((stream.rows, words), dtype="uint32")
+        hub.spread(f"hub_records{words}", stream.rows, np.int64(stream.rows), records, narrow)
+        return records
+
+    records = kept.once(hub.task, "records", words, make)
+    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, narrow, hub.totals)
+
+
+def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
+    """Count short rows and near hubs; count the lists of each table, and all of them."""
+    device, xp, shape = hub.device, hub.device.array, hub.shape
+    bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
+    items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
+    state, found = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
+    values = (bitmaps, items, state[:1], lists, found, np.uint32(plain), hub.totals)
+    hub.spread("hub_edges", int(hub.given["rows"][0]), *values)
+    if long_rows and (hubs or plain):
+        entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
+        grid = min(32 * device.processors, len(items))
+        hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals)
+    return int(found[0]) if long_rows else 0
+
+
+def _bitmaps(hub: Launch, hubs: int) -> Array:
+    bitmaps = hub.device.array.zeros(_bitmap_words(hubs) + 1, dtype="uint32")
+    if hubs:
+        hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
+    return bitmaps
+
+
+def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
+    """Stream the lists of some rows after those of others."""
+    for part in slices(hub, -(-hub.task.index.edges // ROUNDS)):
+        found = hub.device.array.zeros(1, dtype="uint64")
+        lists.fill(0)
+        part.spread("hub_counts", int(part.given["rows"][0]), lists, found)
+        if records := int(found[0]):
+            _by_tables(part, lists, keys, records)
+
+
+def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
+    """Group the lists by the table that they are streamed against, and stream them."""
+    device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
+    ends = xp.cumsum(lists, dtype="uint64")
+    records = xp.empty(total, dtype="uint64")
+    hub.spread("hub_lists", int(hub.given["rows"][0]), ends, records)
+    items = xp.empty((min(keys, total) + total // shape["ITEM_LISTS"] + 1, 2), dtype="uint32")
+    state = xp.zeros(2, dtype="uint32")
+    hub.spread("hub_items", keys, ends, np.int64(keys), items, state[:1])
+    table, stream = kept.once(task, "narrow columns", None, lambda: _narrows(hub))
+    grid = min(32 * device.processors, len(items))
+    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals)
+    hub.run("hub_tables", grid, 32 * shape["TABLE_WARPS"], *values)
+
+
+def _narrows(hub: Launch) -> tuple[Array, Array]:
+    """Of the table block and of the stream block."""
+    task = hub.task
+    table = _narrow(hub, task.table.columns)
+    return table, table if task.table is task.stream else _narrow(hub, task.stream.columns)
+
+
+def _narrow(hub: Launch, columns: Array) -> Array:
+    """The low halves of columns, four by four."""
+    halves = hub.device.array.empty(-(-len(columns) // 4) + 1, dtype="uint64")
+    hub.spread("hub_narrow", len(halves), columns, np.int64(len(columns)), halves)
+    return halves
+
+
+def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `hub` beside a task's blocks, at most: a record and two times two bytes an edge, and its tables.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    edges = max(index_edges, block_edges)
+    return bitmap_bytes(index_edges, block_edges, columns) + 12 * edges + 2 * _item_bytes(edges, columns) + 64 * columns
+
+
+def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `bitmap` beside a task's blocks, at most: the hubs' bitmaps and work items.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    edges = max(index_edges, block_edges)
+    return 4 * _bitmap_words(hub_count(edges, columns)) + _item_bytes(edges, columns) + (1 << 12)
+
+
+def _item_bytes(edges: int, columns: int) -> int:
+    return 8 * (min(edges // (HUB["SMALL"] + 1), columns) + edges // HUB["ITEM_EDGES"])

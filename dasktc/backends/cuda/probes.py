@@ -1,0 +1,129 @@
+"""What a CUDA kernel must report as probes, from row lengths and positions alone.
+
+A separate computation, on the arrays of any array module: it reads no kernel and finds no
+triangle. The formulas stand in the kernels' sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import NamedTuple
+
+from dasktc.backends.cpu import probes
+from dasktc.backends.cpu.splits import GROUP, share_of
+from dasktc.backends.csr import BEHIND, Array, BlockTask
+from dasktc.backends.cuda.launch_hub import hub_count, longest_row
+
+__all__ = ["Edges", "Rule", "bitmap", "expected_probes", "hindex", "hub", "lstc", "same"]
+
+PROBE_ROWS, PROBE_EDGES = 1 << 22, 1 << 24
+"""Index rows, and edges of them, looked at in one go."""
+
+
+class Edges(NamedTuple):
+    """Some index edges (u, v) of a task: |A|, |B|, |T| as in `probes`."""
+
+    task: BlockTask
+    v: Array
+    lengths: probes.Lengths
+
+
+Macros = Mapping[str, int]
+Rule = Callable[[Edges, Macros], Array]
+"""Probes of index edges, by the macros that the kernel was compiled with."""
+
+
+def same(rule: probes.Rule) -> Rule:
+    """The rule of a CPU kernel: the lists are the same, and so is the method.
+
+    Parameters
+    ----------
+    rule : callable
+        One of those in `probes`.
+    """
+    return lambda edges, _: rule(edges.lengths)
+
+
+def hindex(edges: Edges, macros: Macros) -> Array:
+    """`hindex`, which can be made to hash the longer list here; the same as the CPU's otherwise."""
+    xp, _, b, size, _ = edges.lengths
+    streamed = xp.minimum(size, b) if macros["LONGER"] else xp.maximum(size, b)
+    return xp.where((size > 0) & (b > 0), streamed, 0)
+
+
+def lstc(edges: Edges, macros: Macros) -> Array:
+    """`lstc`, whose tile width is a macro here; the same as the CPU's at its default."""
+    return edges.lengths.b * -(-edges.lengths.t // macros["TILE"])
+
+
+def hub(edges: Edges, macros: Macros) -> Array:
+    """`hub`, whose tables on the GPU are other ones than the CPU's: other edges stream their first list."""
+    xp, a, b, size, _ = edges.lengths
+    near = edges.v < min(_hubs(edges, macros), macros["NEAR"])
+    short = longest_row(xp, edges.task) <= macros["SHORT"]
+    tested = xp.where(near | (size <= macros["SMALL"]) | short, a, xp.minimum(a, b))
+    return xp.where((a > 0) & (b > 0), tested, 0)
+
+
+def bitmap(edges: Edges, macros: Macros) -> Array:
+    """`bitmap`, which the CPU has not."""
+    xp, a, b, size, _ = edges.lengths
+    by_a = (edges.v < _hubs(edges, macros)) | (size <= macros["SMALL"]) | (b > macros["LONG"] * a)
+    return xp.where((a > 0) & (b > 0), xp.where(by_a, a, b), 0)
+
+
+def _hubs(edges: Edges, macros: Macros) -> int:
+    task = edges.task
+    lower = task.table.lower and task.stream.lower
+    return hub_count(task.index.edges, task.stream.rows, lower, macros["BITMAP"])
+
+
+def expected_probes(xp: ModuleType, task: BlockTask, rule: Rule, macros: Macros) -> int:
+    """Add up the probes of a kernel from row lengths and positions alone.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy, whose arrays the task's blocks are.
+    task : BlockTask
+    rule : Rule
+        The formula in the kernel's source.
+    macros : mapping of str to int
+        All of the kernel's.
+    """
+    return sum(int(rule(Edges(task, v, _lengths(xp, task, u, v)), macros).sum()) for u, v in _edges(xp, task))
+
+
+def _lengths(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> probes.Lengths:
+    index, table, stream = task.index.offsets, task.table.offsets, task.stream.offsets
+    size, b = table[u + 1] - table[u], stream[v + 1] - stream[v]
+    hashed = (size > 0) & ((index[u + 1] - index[u] > 1) | (task.index is not task.table))
+    return probes.Lengths(xp, _before(xp, task, u, v) if task.shift != BEHIND else size, b, size, hashed)
+
+
+def _edges(xp: ModuleType, task: BlockTask) -> Iterator[tuple[Array, Array]]:
+    """Yield the task's index edges (u, v), some at a time."""
+    begin, step, rows = share_of(task, xp)
+    offsets = task.index.offsets
+    for first in range(0, rows, PROBE_ROWS):
+        k = xp.arange(first, min(first + PROBE_ROWS, rows), dtype="int64")
+        row = begin + k // GROUP * step + k % GROUP
+        ends = xp.cumsum(offsets[row + 1] - offsets[row])
+        for some in range(0, int(ends[-1]), PROBE_EDGES):
+            edge = xp.arange(some, min(some + PROBE_EDGES, int(ends[-1])), dtype="int64")
+            at = ends.searchsorted(edge, side="right")
+            u = row[at]
+            yield u, task.index.columns[offsets[u + 1] - ends[at] + edge].astype("int64")
+
+
+def _before(xp: ModuleType, task: BlockTask, u: Array, v: Array) -> Array:
+    """Count the entries of table row u whose vertex id is below v's: all edges bisect at once."""
+    table, bound = task.table, v * task.index.stride + task.index.column_first
+    first = table.offsets[u]
+    low, high = first.copy(), table.offsets[u + 1]
+    while bool((low < high).any()):
+        middle = xp.minimum((low + high) >> 1, max(table.edges - 1, 0))
+        below = (low < high) & (table.columns[middle].astype("int64") * table.stride + table.column_first < bound)
+        low, high = xp.where(below, middle + 1, low), xp.where(below, high, xp.minimum(middle, high))
+    return low - first

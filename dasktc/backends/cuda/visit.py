@@ -1,0 +1,104 @@
+"""Visiting the triangles of a counting task on a device: what `visit` does on the CPU, see kernels/visit.cu."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.cpu.splits import groups, share_of
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR, on_host
+from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda.device import Device, describe, spread
+
+__all__ = ["add_ends", "listing", "support", "support_bytes"]
+
+ENDS = 1 << 22
+"""Edges whose ends are added to at a time."""
+ENDS_BYTES = 40
+"""What each of these takes meanwhile."""
+
+
+def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
+    """Count the triangles of a task for each of their edges; as `visit.support`.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    """
+    kept.forget()
+    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
+    for block in blocks:
+        if id(block) not in shared:
+            shared[id(block)] = device.array.zeros(block.edges, dtype="int32")
+    supports = [shared[id(block)] for block in blocks]
+    triangles, wedges = _visit(device, task, "visit_support", *supports)
+    return supports, triangles, wedges
+
+
+def support_bytes(edges: int) -> int:
+    """Bytes that `support` and `add_ends` allocate next to a task's blocks.
+
+    Parameters
+    ----------
+    edges : int
+        Of all the task's blocks, each once.
+    """
+    return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)
+
+
+def listing(device: Device, task: BlockTask, limit: int) -> Any:
+    """List triangles of a task, row by row; as `visit.listing`, and the same ones of the same rows.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    limit : int
+    """
+    kept.forget()
+    xp, share = device.array, share_of(task, device.array)
+    if share.rows == 0:
+        return np.zeros((0, 3), np.int32)
+    _, groups_ends = groups(share, task.index.offsets, xp)
+    counts = xp.zeros(int(groups_ends[-1]), dtype="uint32")
+    found = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
+    listed = xp.empty(3 * found, dtype="int32")
+    if found:
+        ends = xp.cumsum(counts, dtype="int64")
+        _visit(device, task, "visit_list", groups_ends, ends, np.int64(found), listed)
+    return on_host(listed).reshape(found, 3)
+
+
+def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:
+    """Run an entry point; the triangles and wedges that it met."""
+    given, totals = describe(device, task), device.array.zeros(4, dtype="uint64")
+    rows = int(given["rows"][0])
+    if rows and task.index.edges:
+        spread(device, "visit", entry, (), rows, given, *values, totals)
+    triangles, wedges, _, _ = totals.tolist()
+    return int(triangles), int(wedges)
+
+
+def add_ends(xp: ModuleType, block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
+    """Add the value of each edge to both of its ends; as `visit.add_ends`.
+
+    Parameters
+    ----------
+    xp : module
+        numpy or cupy.
+    block : OrientedCSR
+    values : array of int32, shape (edges,), not negative
+    at_row, at_column : array of int64
+        Changed in place; may be one and the same.
+    """
+    for start in range(0, block.edges, ENDS):
+        stop = min(start + ENDS, block.edges)
+        rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
+        more = values[start:stop].astype("uint64")  # CuPy adds by place to unsigned numbers only
+        xp.add.at(at_row.view("uint64"), rows, more)
+        xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)

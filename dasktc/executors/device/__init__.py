@@ -1,0 +1,1 @@
+"""Results in device memory, pinned host memory and files."""

@@ -1,0 +1,231 @@
+"""Copies between the device, pinned host memory and files, and the form that values have outside of the device.
+
+A value is pickled with its device arrays left out; these go to slabs of pinned memory, or slab by slab to a file.
+What comes back in a stage is copied on the current stream, in order with everything else there. Blocks of
+counting tasks are copied ahead of their use on a stream of its own: an event says when they are there, and the
+current stream waits for it. What RMM gave on a stream it may hand out again on that stream as soon as it is
+freed; `fence` has the copy stream wait for what the current one was given until now.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cupy as cp
+import numpy as np
+
+from dasktc.backends.csr import Array
+from dasktc.executors.device.packing import Packed, unpack
+from dasktc.executors.device.pinned import SLAB, Pinned, Slab, Slabs
+from dasktc.placed import Hosted
+from dasktc.spill import Stored, contents
+
+__all__ = ["Arrival", "Copied", "Copies"]
+
+READERS, ALONE = 4, 1 << 20
+"""Threads that fill a slab of pinned memory with what lies in a file, and bytes below which one does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """A value in pinned memory.
+
+    Attributes
+    ----------
+    head : bytes
+    starts : list of int
+        Where each array begins.
+    slabs : Slabs
+    nbytes : int
+    """
+
+    head: bytes
+    starts: list[int]
+    slabs: Slabs
+    nbytes: int
+
+    def buffers(self) -> list[Any]:
+        """Copies of the arrays' bytes, in other memory."""
+        ends = [*self.starts[1:], self.starts[0] + self.nbytes] if self.starts else []
+        return [self.slabs.copied(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
+
+
+class _Streamed:
+    """An array as a file takes it: piece by piece."""
+
+    def __init__(self, copies: Copies, array: Array) -> None:
+        self._copies, self._array, self.nbytes = copies, array, int(array.nbytes)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        return self._copies.to_staging(self._array)
+
+
+class Arrival(NamedTuple):
+    """A value that is on its way to the device.
+
+    Attributes
+    ----------
+    value : object
+    began, ended : cupy.cuda.Event
+        Before and after its copies, on the copy stream.
+    nbytes : int
+        Copied.
+    """
+
+    value: Any
+    began: Any
+    ended: Any
+    nbytes: int
+
+
+class Copies:
+    """What moves values off the device and back.
+
+    Parameters
+    ----------
+    host : int
+        Bytes of pinned memory for values.
+    """
+
+    def __init__(self, host: int) -> None:
+        self.pinned = Pinned(host)
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self._device = cp.cuda.Device()
+        self._readers = ThreadPoolExecutor(READERS, "dasktc-fill")
+
+    # off the device, on the current stream
+
+    def to_host(self, values: list[Packed]) -> list[Copied] | None:
+        """Copy values to pinned memory, one behind the other; None where they do not fit there."""
+        sizes = [[int(array.nbytes) for array in value.arrays] for value in values]
+        heads = sum(len(value.head) for value in values)
+        slabs = self.pinned.take(sum(map(sum, sizes)) + (heads if heads > SLAB >> 8 else 0))
+        if slabs is None:
+            return None
+        slabs.wait()
+        copied, start = [], 0
+        for value, of in zip(values, sizes, strict=True):
+            starts = list(itertools.accumulate(of, initial=start))
+            for array, place in zip(value.arrays, starts, strict=False):
+                self._to_slabs(array, slabs, place)
+            copied.append(Copied(value.head, starts[:-1], slabs, sum(of)))
+            start = starts[-1]
+        cp.cuda.get_current_stream().synchronize()
+        return copied
+
+    def _to_slabs(self, array: Array, slabs: Slabs, start: int) -> None:
+        place, found = 0, _bytes(array)
+        for slab, first, last in slabs.pieces(start, len(found)):
+            self._download(found[place : place + last - first], slab, slab.memory[first:last])
+            place += last - first
+
+    def streamed(self, packed: Packed) -> list[Any]:
+        """The arrays as a file takes them."""
+        return [_Streamed(self, array) for array in packed.arrays]
+
+    def to_staging(self, array: Array) -> Iterator[memoryview]:
+        """Copy an array to the host piece by piece: the next one is on its way while one is used."""
+        found, waiting = _bytes(array), list[tuple[Slab, int]]()
+        for place in range(0, len(found), SLAB):
+            part, slab = found[place : place + SLAB], next(self.pinned.staging)
+            self._download(part, slab, slab.wait()[: len(part)])
+            waiting.append((slab, len(part)))
+            if len(waiting) > 1:
+                yield _ready(*waiting.pop(0))
+        for slab, size in waiting:
+            yield _ready(slab, size)
+
+    def _download(self, part: Array, slab: Slab, memory: Any) -> None:
+        stream = cp.cuda.get_current_stream()
+        part.get(stream=stream, out=memory, blocking=False)
+        slab.used.record(stream)
+
+    # to the device
+
+    def load(self, place: Copied | Stored | Hosted) -> Any:
+        """Copy a value back, on the current stream."""
+        return self._load(place, cp.cuda.get_current_stream())
+
+    def bring(self, place: Copied | Stored | Hosted) -> Arrival:
+        """Begin to copy a value on the copy stream."""
+        with self._device, self.stream:
+            began, ended = cp.cuda.Event(), cp.cuda.Event()
+            began.record(self.stream)
+            value = self._load(place, self.stream)
+            ended.record(self.stream)
+        return Arrival(value, began, ended, place.nbytes)
+
+    def wait(self, arrivals: Iterable[Arrival]) -> None:
+        """Have all that the current stream does next come after these copies."""
+        for arrival in arrivals:
+            cp.cuda.get_current_stream().wait_event(arrival.ended)
+
+    def moment(self) -> Any:
+        """Now, on the current stream."""
+        return cp.cuda.get_current_stream().record(cp.cuda.Event())
+
+    def seconds(self, began: Any, ended: Any) -> float:
+        """Time between two moments, the second of which is waited for."""
+        ended.synchronize()
+        return float(cp.cuda.get_elapsed_time(began, ended)) / 1e3
+
+    def fence(self) -> None:
+        """Have all that the copy stream does next come after what the current stream was given until now."""
+        self.stream.wait_event(cp.cuda.get_current_stream().record(cp.cuda.Event(disable_timing=True)))
+
+    def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
+        if isinstance(place, Stored):
+            found = [self._from_file(head, arrays, stream) for head, arrays in contents(place)]
+            return found if place.many else found[0]
+
+        if isinstance(place, Hosted):
+            return self._from_file(place.head, place.buffers, stream)
+
+        def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+            made, at = _empty(dtype, shape), 0
+            for slab, first, last in place.slabs.pieces(place.starts[number], len(made)):
+                made[at : at + last - first].set(slab.memory[first:last], stream=stream)
+                slab.used.record(stream)
+                at += last - first
+            return made.view(dtype).reshape(shape)
+
+        return unpack(place.head, array)
+
+    def _fill(self, memory: Any, part: Any) -> None:
+        """Copy on the host: one thread would be slower than the device's link."""
+        if len(part) < ALONE:
+            np.copyto(memory, part)
+            return
+        pieces = zip(np.array_split(memory, READERS), np.array_split(part, READERS), strict=True)
+        list(self._readers.map(lambda pair: np.copyto(*pair), pieces))
+
+    def _from_file(self, head: Any, arrays: list[Any], stream: Any) -> Any:
+        staging = self.pinned.staging_ahead if stream is self.stream else self.pinned.staging
+
+        def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+            made, bytes_ = _empty(dtype, shape), np.frombuffer(arrays[number], np.uint8)
+            for at in range(0, len(made), SLAB):
+                part, slab = bytes_[at : at + SLAB], next(staging)
+                memory = slab.wait()[: len(part)]
+                self._fill(memory, part)
+                made[at : at + len(part)].set(memory, stream=stream)
+                slab.used.record(stream)
+            return made.view(dtype).reshape(shape)
+
+        return unpack(bytes(head), array)
+
+
+def _ready(slab: Slab, size: int) -> memoryview:
+    return memoryview(slab.wait()[:size])
+
+
+def _bytes(array: Array) -> Array:
+    return cp.ascontiguousarray(array).ravel().view("uint8")
+
+
+def _empty(dtype: Any, shape: tuple[int, ...]) -> Array:
+    return cp.empty(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, dtype="uint8")

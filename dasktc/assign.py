@@ -9,8 +9,8 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.keys import unpack
-from dasktc.layout import Shape
-from dasktc.plan import size
+from dasktc.planning.grid import Shape
+from dasktc.planning.plan import size
 from dasktc.tasks import Tasks
 
 __all__ = ["assigned"]

@@ -15,13 +15,13 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.dealing import NOWHERE, Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, transform, unpack
-from dasktc.layout import Axis, Layout, Shape
 from dasktc.orient import Oriented
-from dasktc.plan_bytes import Sizes
-from dasktc.planners import Block
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.memory_model import Sizes
+from dasktc.planning.placement import NOWHERE, Where
+from dasktc.planning.schemes import Block
 from dasktc.shards import Sharded
 from dasktc.shuffle import exchange
 from dasktc.tasks import Tasks

@@ -21,8 +21,8 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
-from dasktc.plan import Plan, size
-from dasktc.planners import Block, Triple
+from dasktc.planning.plan import Plan, size
+from dasktc.planning.schemes import Block, Triple
 from dasktc.tasks import Tasks
 
 __all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]

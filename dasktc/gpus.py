@@ -121,7 +121,7 @@ def _state(found: list[dict[str, Any]], lacking: list[str]) -> str:
 
 def describe(found: dict[str, Any]) -> list[str]:
     """Lines of the same for people."""
-    from dasktc.plan import size
+    from dasktc.planning.plan import size
 
     lines = []
     for number, device in enumerate(found["devices"]):

@@ -41,7 +41,7 @@ def collect() -> dict[str, Any]:
 
 def describe(found: dict[str, Any]) -> str:
     """The same for people."""
-    from dasktc.plan import size
+    from dasktc.planning.plan import size
 
     machine = found["machine"]
     lines = [f"{name:<20}{number or 'missing'}" for name, number in (found["versions"] | found["optional"]).items()]

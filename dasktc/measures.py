@@ -28,7 +28,7 @@ from dasktc.by_vertex import (
 from dasktc.errors import InputError
 from dasktc.keys import pack, unpack
 from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges
-from dasktc.plan import size
+from dasktc.planning.plan import size
 from dasktc.shuffle import splitters
 from dasktc.support import edge_supports
 from dasktc.tasks import Tasks

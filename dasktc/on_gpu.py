@@ -23,7 +23,7 @@ from dasktc.disk import Later, OnDisk, once_each
 from dasktc.errors import InputError
 from dasktc.executor import Fold
 from dasktc.placed import Part, Result, Used, place_of, places_of
-from dasktc.plan import size
+from dasktc.planning.plan import size
 from dasktc.spill import Flat, Stored, store
 from dasktc.workdir import WorkDir
 

@@ -20,14 +20,14 @@ from dasktc.assign import assigned
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.blocks import stacked
-from dasktc.dealing import Where
 from dasktc.edges import partition_count
 from dasktc.keys import merge, unpack
-from dasktc.layout import Shape
 from dasktc.orient import Oriented, total, wedges_of
-from dasktc.plan import Proxies
-from dasktc.plan_bytes import Sizes
-from dasktc.planners import Block
+from dasktc.planning.grid import Shape
+from dasktc.planning.memory_model import Sizes
+from dasktc.planning.placement import Where
+from dasktc.planning.plan import Proxies
+from dasktc.planning.schemes import Block
 from dasktc.shuffle import exchange, splitters
 from dasktc.tasks import Tasks, tree
 

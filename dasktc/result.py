@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.csr import TaskCount
 from dasktc.count import Record
-from dasktc.plan import Plan
+from dasktc.planning.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,18 +12,18 @@ from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.by_shard import orient_by_shard, reorder_by_shard
 from dasktc.choose import choose, look
 from dasktc.count import Blocks
-from dasktc.dealing import builders
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.keys import shift_of
-from dasktc.layout import Layout, Shape
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
-from dasktc.plan import Limits, Plan, make_plan
-from dasktc.plan_bytes import Sizes
+from dasktc.planning.grid import Layout, Shape
+from dasktc.planning.memory_model import Sizes
+from dasktc.planning.placement import builders
+from dasktc.planning.plan import Limits, Plan, make_plan
+from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
-from dasktc.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.sources import Source
 from dasktc.tasks import Tasks
 from dasktc.vertex_room import room_on

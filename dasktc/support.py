@@ -19,8 +19,8 @@ from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError
 from dasktc.orient import total
-from dasktc.plan import size
-from dasktc.planners import Block, Triple
+from dasktc.planning.plan import size
+from dasktc.planning.schemes import Block, Triple
 from dasktc.tasks import Fold
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
 from dasktc.executor import Direct, Tasks
 from dasktc.options import Options, bytes_of
-from dasktc.plan import size
+from dasktc.planning.plan import size
 from dasktc.sources import Ids
 
 __all__ = ["VertexRoom", "room_on"]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from dasktc.dealing import Copies, Shares, shares
+from dasktc.planning.placement import Copies, Shares, shares
 from dasktc.scheduler import drop_copies, keep_copies
 from dasktc.waiting import LOOK_SECONDS, Waiting
 

@@ -27,11 +27,11 @@ from pipeline import random_edges, skewed_edges, source_of
 import dasktc
 from dasktc import cluster as places
 from dasktc import generate
+from dasktc.api.plan import plan_source
 from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.objects import from_object
 from dasktc.options import Options
-from dasktc.planning import plan_source
 from dasktc.sources import ReadOptions, Source
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import as_source, build

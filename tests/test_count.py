@@ -18,11 +18,11 @@ import dasktc
 from dasktc import blocks as building
 from dasktc import count as counting
 from dasktc import edges as edge_stage
-from dasktc import scratch
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.plan import Triple
+from dasktc.planning import scratch
+from dasktc.planning.plan import Triple
 from dasktc.tasks import Direct
 
 EDGES = skewed_edges(120, 900, 1)

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc import choose, orient, triangles
 from dasktc import edges as edge_stage
+from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
 from dasktc.generate import grid3d, kronecker, random_graph
 from dasktc.keys import shift_of
 from dasktc.options import Options
-from dasktc.planning import plan_size
 from dasktc.sources import Source
 from dasktc.tasks import Direct
 

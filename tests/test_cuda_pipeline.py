@@ -428,7 +428,7 @@ def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
     """What the client itself asks of a backend imports no GPU library."""
     assert kernels("cuda") == tuple(launch.KERNELS)
     assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in kernels("cuda"))
-    from dasktc.planning import plan_size
+    from dasktc.api.plan import plan_size
 
     assert plan_size(10**6, 10**7, backend="cuda", memory="8GB").fits
 

@@ -27,6 +27,7 @@ from test_out_of_core import facts
 import dasktc
 from dasktc import budget as budgets
 from dasktc.ahead_on_gpu import HORIZON, AheadOnDevice, Moves
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli import main
 from dasktc.disk import LEAST
@@ -34,7 +35,6 @@ from dasktc.errors import InputError
 from dasktc.generate import kronecker
 from dasktc.on_gpu import OnGpu
 from dasktc.options import Options, bytes_of
-from dasktc.planning import plan_size, plan_source
 from dasktc.tasks import Direct
 from dasktc.triangles import build
 from dasktc.workdir import WorkDir

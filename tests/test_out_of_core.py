@@ -26,11 +26,11 @@ from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges,
 
 import dasktc
 from dasktc import generate, spill
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.checkpoint import FILE
 from dasktc.disk import OnDisk
 from dasktc.errors import InputError
 from dasktc.options import Options
-from dasktc.planning import plan_size, plan_source
 from dasktc.shared_disk import OnSharedDisk
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import as_source, build

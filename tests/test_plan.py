@@ -27,19 +27,19 @@ from pipeline import (
 
 import dasktc
 from dasktc import blocks as building
-from dasktc import plan as planners
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends import TaskSize, Whole
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.errors import InputError
-from dasktc.layout import Axis
 from dasktc.options import Options, bytes_of
-from dasktc.plan import Limits, make_plan, size
-from dasktc.plan_bytes import Sizes
-from dasktc.planners import _on_hilbert_curve
-from dasktc.planning import plan_size, plan_source
+from dasktc.planning import plan as planners
+from dasktc.planning.grid import Axis
+from dasktc.planning.memory_model import Sizes
+from dasktc.planning.plan import Limits, make_plan, size
+from dasktc.planning.schemes import _on_hilbert_curve
 from dasktc.stages import prepare_edges
 from dasktc.tasks import Direct
 from dasktc.vertices import MAX_VERTICES

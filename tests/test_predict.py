@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from oracle import complete
 from pipeline import cpu, source_of
 
-from dasktc import planning
+from dasktc.api import plan as planning
+from dasktc.api.plan import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
 from dasktc.backends.csr import BlockTask
 from dasktc.cli import main
 from dasktc.count import jobs, task_of
-from dasktc.dealing import Shares
 from dasktc.errors import InputError
 from dasktc.generate import grid3d, kronecker, random_graph
 from dasktc.options import Options
-from dasktc.planning import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
-from dasktc.predict import RATES, network, predict
+from dasktc.planning.cost_model import RATES, network, predict
+from dasktc.planning.placement import Shares
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
 from dasktc.vertices import MAX_VERTICES

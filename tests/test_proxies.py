@@ -14,10 +14,10 @@ from pipeline import orientation, random_edges, skewed_edges, source_of
 
 import dasktc
 from dasktc import assign
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.cli import main
 from dasktc.errors import InputError
-from dasktc.plan import MAX_PARTS, Proxies
-from dasktc.planning import plan_size, plan_source
+from dasktc.planning.plan import MAX_PARTS, Proxies
 
 
 def transformed(out, local):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dasktc.api.plan import plan_source
 from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
@@ -18,7 +19,6 @@ from dasktc.cli import main
 from dasktc.count import jobs
 from dasktc.errors import CountError
 from dasktc.options import Options
-from dasktc.planning import plan_source
 from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
 

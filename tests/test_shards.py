@@ -20,13 +20,13 @@ from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, sou
 
 import dasktc
 from dasktc import by_shard, edges, generate, numbering, vertex_room, vertices
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.disk import OnDisk, room_within
 from dasktc.errors import InputError
 from dasktc.executor import Fold
 from dasktc.numbering import integers, numbered, places
 from dasktc.options import Options
 from dasktc.outputs import Outputs
-from dasktc.planning import plan_size, plan_source
 from dasktc.shards import Sharded, added, even, moved, taken
 from dasktc.shared_disk import OnSharedDisk
 from dasktc.stages import prepare_blocks, prepare_edges

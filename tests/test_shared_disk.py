@@ -19,8 +19,8 @@ from processes import PATIENCE, cluster_of, dasktc
 
 import dasktc as library
 from dasktc import budget, cli
+from dasktc.api.plan import plan_source
 from dasktc.errors import InputError
-from dasktc.planning import plan_source
 from dasktc.shared_disk import OnSharedDisk
 from dasktc.tasks import OnCluster
 from dasktc.workdir import WorkDir, hidden_here

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasktc.bench.simulate import Fetches, simulate
-from dasktc.dealing import shares
+from dasktc.planning.placement import shares
 
 
 def tick_by_tick(costs, workers, overhead, needs, sizes, homes, room):

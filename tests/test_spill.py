@@ -20,7 +20,7 @@ from dasktc import ahead, spill
 from dasktc.ahead import Ahead, with_next
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
-from dasktc.planners import Triple, hash2d
+from dasktc.planning.schemes import Triple, hash2d
 from dasktc.spill import ALIGNMENT, flatten, load, store
 from dasktc.vertices import TableMap, TextMap
 from dasktc.workdir import WorkDir, check_place

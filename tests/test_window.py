@@ -23,11 +23,11 @@ from dasktc import generate, window
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
 from dasktc.count import jobs
-from dasktc.dealing import Copies, homes, needed
 from dasktc.errors import CountError
 from dasktc.options import Options
-from dasktc.plan_bytes import block_bytes
-from dasktc.planners import PLANNERS
+from dasktc.planning.memory_model import block_bytes
+from dasktc.planning.placement import Copies, homes, needed
+from dasktc.planning.schemes import PLANNERS
 from dasktc.support import SUM
 from dasktc.tasks import OnCluster
 from dasktc.triangles import build

@@ -22,7 +22,7 @@ from dasktc.errors import CountError, InputError
 from dasktc.generate import kronecker
 from dasktc.on_gpu import OnGpu
 from dasktc.options import Options
-from dasktc.plan import size
+from dasktc.planning.plan import size
 from dasktc.result import TriangleCount
 from dasktc.tasks import Direct
 from dasktc.triangles import build

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.bench.simulate import Fetches
-from dasktc.dealing import homes, needed, shares
 from dasktc.errors import CountError
+from dasktc.planning.placement import homes, needed, shares
 
 if TYPE_CHECKING:
     from dasktc.count import Job, Record
     from dasktc.graph import Graph
     from dasktc.options import Options
-    from dasktc.plan import Plan
+    from dasktc.planning.plan import Plan
     from dasktc.sources import Source
 
 __all__ = ["Priced", "Real", "Recipe", "price", "real_run"]
@@ -139,7 +139,7 @@ def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str =
     backend : str
     """
     from dasktc.backends import tasks_a_worker
-    from dasktc.plan import splits_for
+    from dasktc.planning.plan import splits_for
 
     triples = plan.tasks // plan.splits
     m = splits or splits_for(workers, triples, tasks_a_worker(backend))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from dasktc.dealing import Copies, Shares, shares
+from dasktc.planning.placement import Copies, Shares, shares
 
 __all__ = ["Fetches", "Simulation", "simulate"]
 

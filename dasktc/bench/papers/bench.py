@@ -15,7 +15,7 @@ from dasktc.bench.papers.graphs import Case, Sizes
 from dasktc.errors import CountError
 from dasktc.graph import Graph
 from dasktc.options import Options
-from dasktc.plan import Proxies
+from dasktc.planning.plan import Proxies
 from dasktc.tasks import Direct
 from dasktc.triangles import build
 

@@ -21,7 +21,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
-from dasktc.planners import Block, Triple
+from dasktc.planning.schemes import Block, Triple
 
 __all__ = ["overlap"]
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.plan_bytes import Sizes, block_bytes
+from dasktc.planning.memory_model import Sizes, block_bytes
 
 if TYPE_CHECKING:
-    from dasktc.plan import Plan
-    from dasktc.planners import Block
+    from dasktc.planning.plan import Plan
+    from dasktc.planning.schemes import Block
 
 __all__ = ["NOWHERE", "Copies", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
 

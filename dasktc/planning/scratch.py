@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from dasktc.backends import LEAN, TaskSize, Whole, scratch_bytes
 from dasktc.options import Options
-from dasktc.plan import Plan
-from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch
+from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch
+from dasktc.planning.plan import Plan
 
 __all__ = ["lean_scratch", "scratch_of", "with_choice"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import TaskSize
-from dasktc.planners import PLANNERS, Numbers
+from dasktc.planning.schemes import PLANNERS, Numbers
 
 __all__ = ["BYTES_PER_EDGE", "BYTES_PER_ROW", "Scratch", "Sizes", "block_bytes", "task_bytes", "triple_bytes"]
 

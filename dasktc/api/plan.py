@@ -17,11 +17,11 @@ from dasktc.cluster import connect
 from dasktc.disk import room_within, usable
 from dasktc.errors import InputError
 from dasktc.options import Options, bytes_of
-from dasktc.plan import MAX_PARTS, Limits, Plan, make_plan
-from dasktc.plan_bytes import Sizes, block_bytes
-from dasktc.planners import PLANNERS, Block
-from dasktc.predict import RATES, Prediction, predict
-from dasktc.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.planning.cost_model import RATES, Prediction, predict
+from dasktc.planning.memory_model import Sizes, block_bytes
+from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
+from dasktc.planning.schemes import PLANNERS, Block
+from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source

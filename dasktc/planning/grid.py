@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.planners import Block
+from dasktc.planning.schemes import Block
 
 __all__ = ["Axis", "Layout", "Shape"]
 

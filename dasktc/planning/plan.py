@@ -11,8 +11,8 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.plan_bytes import BYTES_PER_EDGE, BYTES_PER_ROW, Scratch, Sizes, block_bytes, task_bytes
-from dasktc.planners import PLANNERS, Block, Planner, Triple
+from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_ROW, Scratch, Sizes, block_bytes, task_bytes
+from dasktc.planning.schemes import PLANNERS, Block, Planner, Triple
 
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "size", "splits_for"]
 

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.dealing import Copies, homes, needed, numbered
 from dasktc.errors import InputError
-from dasktc.plan import Plan, size
-from dasktc.plan_bytes import triple_bytes
-from dasktc.planners import Block
+from dasktc.planning.memory_model import triple_bytes
+from dasktc.planning.placement import Copies, homes, needed, numbered
+from dasktc.planning.plan import Plan, size
+from dasktc.planning.schemes import Block
 
 __all__ = ["RATES", "Network", "Prediction", "Rates", "network", "predict"]
 

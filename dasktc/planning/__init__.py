@@ -1,0 +1,1 @@
+"""Arithmetic only: schemes, grids, bytes and seconds before anything runs."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.planning.plan import size
-from dasktc.tasks import Tasks
 
 __all__ = ["assigned"]
 

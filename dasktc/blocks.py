@@ -16,6 +16,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.edges import partition_count
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import merge, transform, unpack
 from dasktc.orient import Oriented
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -24,7 +25,6 @@ from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block
 from dasktc.shards import Sharded
 from dasktc.shuffle import exchange
-from dasktc.tasks import Tasks
 
 __all__ = ["build_blocks", "lay_out", "measure", "stacked"]
 

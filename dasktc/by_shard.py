@@ -14,12 +14,12 @@ from typing import Any
 from dasktc.backends import get_backend
 from dasktc.edges import Canonical
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import pack, ranked, unpack
 from dasktc.numbering import places
 from dasktc.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
 from dasktc.reorder import band_of, collective_degree, first_visit, relabel
 from dasktc.shards import Sharded, added, even, moved, taken, zipped
-from dasktc.tasks import Tasks
 
 __all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
 

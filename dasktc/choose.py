@@ -68,9 +68,9 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.launch_hub import hub_count
 from dasktc.backends.cuda.launch_trust import SMALL_ROW, chunk_rows, teams_of
+from dasktc.executors.dask.executor import Tasks
 from dasktc.options import Options
 from dasktc.orient import Oriented
-from dasktc.tasks import Tasks
 
 __all__ = ["RULES", "Facts", "Rule", "choose", "look"]
 

@@ -20,7 +20,7 @@ from dasktc.commands.bench import bench
 from dasktc.commands.generate import generate
 from dasktc.commands.options import counting, printing, reading, running, secured, spilling
 from dasktc.errors import DasktcError
-from dasktc.interrupts import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
+from dasktc.executors.signals import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
 
 __all__ = ["cli", "main"]
 
@@ -175,7 +175,7 @@ def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **opt
 @click.option("--debug", is_flag=True, hidden=True)
 def info(as_json: bool, debug: bool) -> None:
     """Show versions and devices, what is missing, and how to get it."""
-    from dasktc.info import collect, describe
+    from dasktc.executors.environment import collect, describe
 
     found = collect()
     click.echo(json.dumps(found) if as_json else describe(found))

@@ -20,10 +20,10 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
-from dasktc.gpus import devices, least_free
-from dasktc.interrupts import held, loop_without_interrupts
-from dasktc.security import checked, greet, with_scheme
-from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, OnCluster, Tasks
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, OnCluster, Tasks
+from dasktc.executors.gpu_discovery import devices, least_free
+from dasktc.executors.signals import held, loop_without_interrupts
+from dasktc.executors.tls import checked, greet, with_scheme
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 

@@ -21,9 +21,9 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
+from dasktc.executors.dask.executor import Tasks
 from dasktc.planning.plan import Plan, size
 from dasktc.planning.schemes import Block, Triple
-from dasktc.tasks import Tasks
 
 __all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
 

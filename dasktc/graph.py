@@ -13,11 +13,11 @@ from dasktc.backends.csr import TaskCount
 from dasktc.checkpoint import fingerprint, opened
 from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.errors import CountError, InputError
+from dasktc.executors.dask.executor import Tasks
 from dasktc.options import Options
 from dasktc.planning.plan import Plan
 from dasktc.result import TriangleCount
 from dasktc.stages import Prepared, Progress, plan_again, silent
-from dasktc.tasks import Tasks
 
 if TYPE_CHECKING:
     import pandas as pd

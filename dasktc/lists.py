@@ -11,8 +11,8 @@ from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.by_vertex import refuse_unless
 from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Fold
 from dasktc.names import column, list_frame
-from dasktc.tasks import Fold
 from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from dasktc.by_vertex import (
     triangles_by_id,
 )
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import pack, unpack
 from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges
 from dasktc.planning.plan import size
 from dasktc.shuffle import splitters
 from dasktc.support import edge_supports
-from dasktc.tasks import Tasks
 from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:

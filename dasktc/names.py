@@ -14,9 +14,9 @@ import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.by_shard import localised
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import pack, unpack
 from dasktc.shards import Sharded, moved, taken, zipped
-from dasktc.tasks import Tasks
 
 if TYPE_CHECKING:
     import pandas as pd

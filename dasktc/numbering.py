@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
+from dasktc.executors.dask.executor import Tasks, tree
 from dasktc.shards import Sharded, cut, zipped
-from dasktc.tasks import Tasks, tree
 
 __all__ = ["Kind", "integers", "mixed", "numbered", "places", "unite"]
 

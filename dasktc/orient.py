@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
 from dasktc.edges import Canonical
+from dasktc.executors.dask.executor import Fold, Tasks
 from dasktc.keys import pack, transform, unpack
 from dasktc.shards import Sharded
-from dasktc.tasks import Fold, Tasks
 
 __all__ = [
     "Oriented",

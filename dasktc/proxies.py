@@ -21,6 +21,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.blocks import stacked
 from dasktc.edges import partition_count
+from dasktc.executors.dask.executor import Tasks, tree
 from dasktc.keys import merge, unpack
 from dasktc.orient import Oriented, total, wedges_of
 from dasktc.planning.grid import Shape
@@ -29,7 +30,6 @@ from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block
 from dasktc.shuffle import exchange, splitters
-from dasktc.tasks import Tasks, tree
 
 __all__ = ["Parted", "build_parts", "part_vertices"]
 

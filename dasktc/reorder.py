@@ -19,10 +19,10 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
+from dasktc.executors.dask.executor import Tasks, tree
 from dasktc.keys import pack, transform, unpack
 from dasktc.orient import Oriented, inverse, order_by, total
 from dasktc.shards import Sharded
-from dasktc.tasks import Tasks, tree
 
 __all__ = ["REORDERS", "band_of", "collective_degree", "first_visit", "relabel", "reorder"]
 

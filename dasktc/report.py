@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from dasktc.info import collect
+from dasktc.executors.environment import collect
 
 if TYPE_CHECKING:
     from dasktc.result import TriangleCount

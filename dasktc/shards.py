@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.tasks import Fold, Tasks
+from dasktc.executors.dask.executor import Fold, Tasks
 
 __all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import get_backend
+from dasktc.executors.dask.executor import Tasks
 from dasktc.keys import cut
-from dasktc.tasks import Tasks
 
 __all__ = ["exchange", "splitters"]
 

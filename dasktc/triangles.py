@@ -8,19 +8,19 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from dasktc.budget import limited, within_memory
 from dasktc.checkpoint import as_begun, check_folder
 from dasktc.cluster import connect
-from dasktc.disk import blocksize_within
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Tasks
+from dasktc.executors.memory_budget import limited, within_memory
+from dasktc.executors.spill.file_store import blocksize_within
+from dasktc.executors.spill.work_dir import check_place
 from dasktc.graph import Graph
 from dasktc.options import Options, read_ids
 from dasktc.outputs import Outputs
 from dasktc.result import TriangleCount
 from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
-from dasktc.tasks import RETRIES, WORKER_SECONDS, Tasks
-from dasktc.workdir import check_place
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
-from dasktc.executor import Direct, Tasks
+from dasktc.executors.base import Direct, Tasks
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import size
 from dasktc.sources import Ids

@@ -18,8 +18,8 @@ from uuid import uuid4
 from dasktc.errors import DasktcError, InputError
 
 if TYPE_CHECKING:
+    from dasktc.executors.dask.executor import Tasks
     from dasktc.sources import Part, Source
-    from dasktc.tasks import Tasks
 
 __all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]
 

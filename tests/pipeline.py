@@ -11,12 +11,12 @@ from oracle import Edge, clean
 
 from dasktc.backends import get_backend, kernels
 from dasktc.backends.csr import OrientedCSR
+from dasktc.executors.dask.executor import Direct
 from dasktc.keys import unpack
 from dasktc.objects import from_object
 from dasktc.options import REORDERS, Options
 from dasktc.sources import Ids, ReadOptions, Source
 from dasktc.stages import Prepared, prepare_edges
-from dasktc.tasks import Direct
 
 EVERY_KERNEL = list(kernels("cpu"))
 EVERY_REORDER = [name for name in REORDERS if name != "auto"]

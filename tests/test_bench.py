@@ -25,10 +25,10 @@ from dasktc.bench.report import Report, Section
 from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
+from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.generate import kronecker
 from dasktc.graph import Graph
 from dasktc.options import Options
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import as_source, build
 
 FAKE_TC = f"""#!{sys.executable}

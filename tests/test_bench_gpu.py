@@ -16,7 +16,7 @@ from emulation.host import compiler
 from dasktc.bench import gpu, gpu_scaling, ooc
 from dasktc.cli import main
 from dasktc.errors import CountError, InputError
-from dasktc.tasks import Direct
+from dasktc.executors.dask.executor import Direct
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -103,7 +103,7 @@ def test_several_gpus(monkeypatch):
 def test_out_of_core(capsys, monkeypatch):
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device import pinned as cuda_pinned
-    from dasktc.on_gpu import OnGpu
+    from dasktc.executors.device.store import OnGpu
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 10)

@@ -39,8 +39,8 @@ from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli import main
 from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options
-from dasktc.tasks import Direct
 from dasktc.triangles import as_source, build
 
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))

@@ -20,7 +20,7 @@ from dasktc import checkpoint, generate
 from dasktc import graph as graphs
 from dasktc.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
-from dasktc.tasks import Direct
+from dasktc.executors.dask.executor import Direct
 from dasktc.write import write_edges
 
 EDGES = skewed_edges(80, 600, 3)

@@ -23,11 +23,11 @@ from dasktc.bench import choose as table
 from dasktc.choose import RULES, Facts, choose, look
 from dasktc.cli import main
 from dasktc.errors import CountError
+from dasktc.executors.dask.executor import Direct
 from dasktc.generate import grid3d, kronecker
 from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.stages import prepare_edges
-from dasktc.tasks import Direct
 
 
 @given(multigraphs(max_vertices=30))

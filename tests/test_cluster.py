@@ -30,10 +30,10 @@ from dasktc import generate
 from dasktc.api.plan import plan_source
 from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.objects import from_object
 from dasktc.options import Options
 from dasktc.sources import ReadOptions, Source
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import as_source, build
 
 KRONECKER_14 = 2_843_668

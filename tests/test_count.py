@@ -21,9 +21,9 @@ from dasktc import edges as edge_stage
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.dask.executor import Direct
 from dasktc.planning import scratch
 from dasktc.planning.plan import Triple
-from dasktc.tasks import Direct
 
 EDGES = skewed_edges(120, 900, 1)
 

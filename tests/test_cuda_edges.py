@@ -22,11 +22,11 @@ from dasktc import edges as edge_stage
 from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
+from dasktc.executors.dask.executor import Direct
 from dasktc.generate import grid3d, kronecker, random_graph
 from dasktc.keys import shift_of
 from dasktc.options import Options
 from dasktc.sources import Source
-from dasktc.tasks import Direct
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 

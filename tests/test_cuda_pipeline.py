@@ -29,13 +29,13 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Direct
 from dasktc.formats import text
 from dasktc.formats.dialect import Dialect
 from dasktc.formats.plain import plain_rows
 from dasktc.formats.rows import parse
 from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.options import Options
-from dasktc.tasks import Direct
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)

@@ -25,10 +25,10 @@ from dasktc import count as counting
 from dasktc import generate
 from dasktc.count import jobs
 from dasktc.errors import ClusterError
+from dasktc.executors.dask.executor import OnCluster
 from dasktc.options import Options
 from dasktc.sources import Source
 from dasktc.support import SUM
-from dasktc.tasks import OnCluster
 from dasktc.triangles import build
 
 PATIENCE = 30

@@ -9,7 +9,7 @@ import pytest
 
 import dasktc
 from dasktc.cluster import connect
-from dasktc.garbage import left_out
+from dasktc.executors.dask.gc_freeze import left_out
 from dasktc.generate import kronecker
 
 

@@ -9,9 +9,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dasktc import cluster, gpus
+from dasktc import cluster
 from dasktc.cluster import connect
 from dasktc.errors import InputError
+from dasktc.executors import gpu_discovery as gpus
 
 SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"
 

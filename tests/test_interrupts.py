@@ -15,11 +15,12 @@ import pytest
 from distributed import Client
 from processes import DASKTC, PATIENCE, cluster_of, until
 
-from dasktc import cli, generate, interrupts
+from dasktc import cli, generate
 from dasktc.__main__ import main as start
 from dasktc.checkpoint import FILE
-from dasktc.interrupts import INTERRUPTED
-from dasktc.tasks import Direct
+from dasktc.executors import signals as interrupts
+from dasktc.executors.dask.executor import Direct
+from dasktc.executors.signals import INTERRUPTED
 from dasktc.write import write_edges
 
 LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept\n"
@@ -162,7 +163,7 @@ def test_what_starts_or_ends_workers_is_not_broken_off():
 
 LOST = """
 import signal, sys, time
-from dasktc.interrupts import one_at_a_time
+from dasktc.executors.signals import one_at_a_time
 
 class Deaf:
     def __del__(self):
@@ -194,7 +195,7 @@ def test_an_error_that_came_of_it_is_not_reported(monkeypatch, capsys):
         except KeyboardInterrupt:
             raise ImportError("half of it was loaded") from None
 
-    monkeypatch.setattr("dasktc.info.collect", collect)
+    monkeypatch.setattr("dasktc.executors.environment.collect", collect)
     try:
         assert cli.main(["info"]) == INTERRUPTED
     finally:

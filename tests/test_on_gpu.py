@@ -25,19 +25,19 @@ from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, random_edge
 from test_out_of_core import facts
 
 import dasktc
-from dasktc import budget as budgets
-from dasktc.ahead_on_gpu import HORIZON, AheadOnDevice, Moves
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli import main
-from dasktc.disk import LEAST
 from dasktc.errors import InputError
+from dasktc.executors import memory_budget as budgets
+from dasktc.executors.dask.executor import Direct
+from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, Moves
+from dasktc.executors.device.store import OnGpu
+from dasktc.executors.spill.file_store import LEAST
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.generate import kronecker
-from dasktc.on_gpu import OnGpu
 from dasktc.options import Options, bytes_of
-from dasktc.tasks import Direct
 from dasktc.triangles import build
-from dasktc.workdir import WorkDir
 
 EDGES = skewed_edges(60, 700, 7)
 TO_FILES, TO_BOTH, TO_HOST = 1, 20_000, 10**7
@@ -303,7 +303,7 @@ def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device.copies import Copies
     from dasktc.executors.device.packing import pack
-    from dasktc.spill import Flat, store
+    from dasktc.executors.spill.value_files import Flat, store
 
     monkeypatch.setattr(cuda_copies, "ALONE", 10)
     copies = Copies(host)
@@ -327,7 +327,7 @@ def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host
 
 def _stored(copies, folder, value):
     from dasktc.executors.device.packing import pack
-    from dasktc.spill import Flat, store
+    from dasktc.executors.spill.value_files import Flat, store
 
     packed = pack(value)
     assert len(packed.arrays) == 1

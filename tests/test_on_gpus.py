@@ -23,17 +23,17 @@ from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
 from test_out_of_core import facts
 
 import dasktc
-from dasktc import at_worker
-from dasktc import budget as budgets
 from dasktc.edges import EDGE_BYTES
 from dasktc.errors import InputError
+from dasktc.executors import memory_budget as budgets
+from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.device import worker_store as at_worker
+from dasktc.executors.device.cluster_store import OnGpus
+from dasktc.executors.device.handles import Result
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.generate import kronecker
-from dasktc.on_gpus import OnGpus
 from dasktc.options import Options
-from dasktc.placed import Result
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
-from dasktc.workdir import WorkDir
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
 

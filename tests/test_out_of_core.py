@@ -25,16 +25,17 @@ from oracle import complete, messy, multigraphs, support, text_multigraphs, tria
 from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import generate, spill
+from dasktc import generate
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.checkpoint import FILE
-from dasktc.disk import OnDisk
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.spill import value_files as spill
+from dasktc.executors.spill.file_store import OnDisk
+from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import Options
-from dasktc.shared_disk import OnSharedDisk
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import as_source, build
-from dasktc.workdir import WorkDir
 from dasktc.write import write_edges
 
 KRONECKER_18 = 82_704_862

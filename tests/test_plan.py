@@ -34,6 +34,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options, bytes_of
 from dasktc.planning import plan as planners
 from dasktc.planning.grid import Axis
@@ -41,7 +42,6 @@ from dasktc.planning.memory_model import Sizes
 from dasktc.planning.plan import Limits, make_plan, size
 from dasktc.planning.schemes import _on_hilbert_curve
 from dasktc.stages import prepare_edges
-from dasktc.tasks import Direct
 from dasktc.vertices import MAX_VERTICES
 
 AMPLE = 1 << 60

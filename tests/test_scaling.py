@@ -18,8 +18,8 @@ from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
 from dasktc.cli import main
 from dasktc.count import jobs
 from dasktc.errors import CountError
+from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.options import Options
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
 
 SMALL = Recipe("kronecker", (9,))

@@ -21,20 +21,20 @@ from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, sou
 import dasktc
 from dasktc import by_shard, edges, generate, numbering, vertex_room, vertices
 from dasktc.api.plan import plan_size, plan_source
-from dasktc.disk import OnDisk, room_within
 from dasktc.errors import InputError
-from dasktc.executor import Fold
+from dasktc.executors.base import Fold
+from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.spill.file_store import OnDisk, room_within
+from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.numbering import integers, numbered, places
 from dasktc.options import Options
 from dasktc.outputs import Outputs
 from dasktc.shards import Sharded, added, even, moved, taken
-from dasktc.shared_disk import OnSharedDisk
 from dasktc.stages import prepare_blocks, prepare_edges
-from dasktc.tasks import Direct, OnCluster
 from dasktc.triangles import build
 from dasktc.vertex_room import VertexRoom, room_on
 from dasktc.vertices import texts
-from dasktc.workdir import WorkDir
 from dasktc.write import write_edges
 
 PATIENCE = 60

@@ -18,12 +18,13 @@ from pipeline import skewed_edges, source_of
 from processes import PATIENCE, cluster_of, dasktc
 
 import dasktc as library
-from dasktc import budget, cli
+from dasktc import cli
 from dasktc.api.plan import plan_source
 from dasktc.errors import InputError
-from dasktc.shared_disk import OnSharedDisk
-from dasktc.tasks import OnCluster
-from dasktc.workdir import WorkDir, hidden_here
+from dasktc.executors import memory_budget as budget
+from dasktc.executors.dask.executor import OnCluster
+from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.work_dir import WorkDir, hidden_here
 
 EDGES = skewed_edges(60, 700, 7)
 TRIANGLES = triangles(EDGES)

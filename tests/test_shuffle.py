@@ -21,11 +21,11 @@ from dasktc import shuffle
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.edges import canonical
+from dasktc.executors.dask.executor import Direct, Fold, OnCluster, tree
 from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
 from dasktc.options import Options
 from dasktc.orient import total
 from dasktc.stages import silent
-from dasktc.tasks import Direct, Fold, OnCluster, tree
 from dasktc.triangles import build
 from dasktc.vertices import MAX_VERTICES, vertex_map
 

@@ -16,14 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dasktc import ahead, spill
-from dasktc.ahead import Ahead, with_next
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.spill import prefetch as ahead
+from dasktc.executors.spill import value_files as spill
+from dasktc.executors.spill.prefetch import Ahead, with_next
+from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
+from dasktc.executors.spill.work_dir import WorkDir, check_place
 from dasktc.planning.schemes import Triple, hash2d
-from dasktc.spill import ALIGNMENT, flatten, load, store
 from dasktc.vertices import TableMap, TextMap
-from dasktc.workdir import WorkDir, check_place
 
 NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))
 

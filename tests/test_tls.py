@@ -16,7 +16,7 @@ from processes import PATIENCE, Authority, cluster_of, dasktc
 from dasktc import triangle_count
 from dasktc.cluster import connect
 from dasktc.errors import ClusterError, InputError
-from dasktc.security import security_of
+from dasktc.executors.tls import security_of
 
 TRIANGLE = ([0, 1, 2], [1, 2, 0])
 GRAPH = str(Path(__file__).parent / "data" / "email-Eu-core.csv.gz")

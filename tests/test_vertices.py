@@ -18,10 +18,10 @@ from pipeline import by_dense_id, orientation, random_edges, source_of
 import dasktc
 from dasktc import vertices
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options
 from dasktc.sources import Source
 from dasktc.stages import prepare_edges
-from dasktc.tasks import Direct
 from dasktc.vertices import SortedMap, TableMap, TextMap
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -19,20 +19,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasktc import count as counting
-from dasktc import generate, window
+from dasktc import generate
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
 from dasktc.count import jobs
 from dasktc.errors import CountError
+from dasktc.executors.dask import flow_control as window
+from dasktc.executors.dask.executor import OnCluster
+from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, Held, Window
+from dasktc.executors.dask.futures import Waiting
 from dasktc.options import Options
 from dasktc.planning.memory_model import block_bytes
 from dasktc.planning.placement import Copies, homes, needed
 from dasktc.planning.schemes import PLANNERS
 from dasktc.support import SUM
-from dasktc.tasks import OnCluster
 from dasktc.triangles import build
-from dasktc.waiting import Waiting
-from dasktc.window import DEPTH, FIRST_DEPTH, Held, Window
 
 PATIENCE = 20
 """Seconds after which something that should have happened did not."""

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.generate import kronecker
 from dasktc.sources import Source
-from dasktc.tasks import Direct, OnCluster
 from dasktc.write import write_edges
 
 EDGES = 16 * 2**6

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
-from dasktc.budget import within_memory
 from dasktc.choose import choose
 from dasktc.cluster import connect
-from dasktc.disk import room_within, usable
 from dasktc.errors import InputError
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, Tasks
+from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.spill.file_store import room_within, usable
 from dasktc.options import Options, bytes_of
 from dasktc.planning.cost_model import RATES, Prediction, predict
 from dasktc.planning.memory_model import Sizes, block_bytes
@@ -23,7 +24,6 @@ from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.planning.schemes import PLANNERS, Block
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.stages import Progress, choose_backend, prepare_edges, silent
-from dasktc.tasks import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.triangles import as_source
 from dasktc.vertex_room import VertexRoom
 from dasktc.vertices import MAX_VERTICES

@@ -17,10 +17,10 @@ from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.choose import Facts, look
 from dasktc.errors import CountError
+from dasktc.executors.dask.executor import Direct
 from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.sources import Source
-from dasktc.tasks import Direct
 from dasktc.triangles import build
 
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]

@@ -16,15 +16,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from dasktc import gpus
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
 from dasktc.bench.gpu_scaling import several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
+from dasktc.executors import gpu_discovery as gpus
+from dasktc.executors.dask.executor import Direct
 from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.sources import Source
-from dasktc.tasks import Direct
 from dasktc.triangles import as_source, build, triangle_count
 
 __all__ = ["facts", "run"]

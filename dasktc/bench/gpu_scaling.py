@@ -7,16 +7,16 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
-from dasktc import gpus
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import Section
 from dasktc.cluster import connect
 from dasktc.errors import CountError
+from dasktc.executors import gpu_discovery as gpus
+from dasktc.executors.dask.executor import Tasks
 from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.result import TriangleCount
-from dasktc.tasks import Tasks
 from dasktc.triangles import build
 
 __all__ = ["Counted", "measure", "several"]

@@ -91,10 +91,10 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     import numpy as np
 
     from dasktc.edges import canonical, read
+    from dasktc.executors.dask.executor import Direct
     from dasktc.generate import kronecker
     from dasktc.keys import shift_of, unpack
     from dasktc.options import Options
-    from dasktc.tasks import Direct
     from dasktc.triangles import build
     from dasktc.vertices import vertex_map
 

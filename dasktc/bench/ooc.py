@@ -13,18 +13,18 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
-from dasktc.ahead_on_gpu import Moves
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
-from dasktc.budget import within_memory
 from dasktc.errors import CountError, InputError
+from dasktc.executors.dask.executor import Direct
+from dasktc.executors.device.prefetch import Moves
+from dasktc.executors.device.store import OnGpu
+from dasktc.executors.memory_budget import within_memory
 from dasktc.generate import kronecker
-from dasktc.on_gpu import OnGpu
 from dasktc.options import Options
 from dasktc.planning.plan import size
 from dasktc.result import TriangleCount
-from dasktc.tasks import Direct
 from dasktc.triangles import build
 
 __all__ = ["KNOWN", "Run", "run"]

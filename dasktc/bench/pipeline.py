@@ -109,7 +109,7 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
 
 def write_kronecker(scale: int, out: str) -> None:
     """Write a Kronecker graph's edges as Parquet."""
-    from dasktc.tasks import Direct
+    from dasktc.executors.dask.executor import Direct
     from dasktc.write import write_edges
 
     write_edges(_open(scale), out, Direct())
@@ -138,8 +138,8 @@ def _small(source: int | str, folder: str) -> Any:
 
 def _warm(source: Any) -> None:
     """Import and compile on a worker: count a small graph there, without the cluster."""
+    from dasktc.executors.dask.executor import Direct
     from dasktc.options import Options
-    from dasktc.tasks import Direct
     from dasktc.triangles import build
 
     build(Direct(), source, Options()).triangle_count()

@@ -118,7 +118,7 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
     runs : int
         Times that each is counted; the least time is its price.
     """
-    from dasktc.tasks import Direct
+    from dasktc.executors.dask.executor import Direct
     from dasktc.triangles import build
 
     graph = build(Direct(), recipe.source(), options)

@@ -21,7 +21,7 @@ from dask.distributed import Client
 from dask_jobqueue.slurm import SLURMCluster
 
 import dasktc
-from dasktc.security import security_of
+from dasktc.executors.tls import security_of
 
 JOBS = int(os.environ.get("JOBS", "4"))
 CORES = 8  # of a job: a worker process of one thread each

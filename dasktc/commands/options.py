@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS
 from dasktc.options import ASSIGNMENTS, BACKENDS, PARTITIONS, REORDERS
-from dasktc.tasks import RETRIES, WORKER_SECONDS
 
 __all__ = [
     "RUNNING",
@@ -106,7 +106,7 @@ printing = options_of(
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:
     """The options with `security` instead of three names of files."""
-    from dasktc.security import security_of
+    from dasktc.executors.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]
     return options | {"security": security_of(*files)}

@@ -16,8 +16,8 @@ from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
+from dasktc.executors.dask.executor import Direct
 from dasktc.options import ASSIGNMENTS, Options
-from dasktc.tasks import Direct
 from dasktc.triangles import build
 
 __all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]

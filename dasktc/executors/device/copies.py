@@ -19,10 +19,10 @@ import cupy as cp
 import numpy as np
 
 from dasktc.backends.csr import Array
+from dasktc.executors.device.handles import Hosted
 from dasktc.executors.device.packing import Packed, unpack
 from dasktc.executors.device.pinned import SLAB, Pinned, Slab, Slabs
-from dasktc.placed import Hosted
-from dasktc.spill import Stored, contents
+from dasktc.executors.spill.value_files import Stored, contents
 
 __all__ = ["Arrival", "Copied", "Copies"]
 

@@ -13,15 +13,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from dasktc.ahead import with_next
-from dasktc.ahead_on_gpu import Moves
-from dasktc.at_worker import Counted, Within, end, forget, peak
-from dasktc.disk import LEAST
 from dasktc.errors import ClusterError
-from dasktc.executor import Fold
-from dasktc.placed import Result
-from dasktc.tasks import OnCluster
-from dasktc.workdir import WorkDir
+from dasktc.executors.base import Fold
+from dasktc.executors.dask.executor import OnCluster
+from dasktc.executors.device.handles import Result
+from dasktc.executors.device.prefetch import Moves
+from dasktc.executors.device.worker_store import Counted, Within, end, forget, peak
+from dasktc.executors.spill.file_store import LEAST
+from dasktc.executors.spill.prefetch import with_next
+from dasktc.executors.spill.work_dir import WorkDir
 
 __all__ = ["OnGpus"]
 

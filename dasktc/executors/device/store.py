@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dasktc.ahead_on_gpu import HORIZON, AheadOnDevice, Moves
 from dasktc.backends.cuda import block_cache as kept
-from dasktc.disk import Later, OnDisk, once_each
 from dasktc.errors import InputError
-from dasktc.executor import Fold
-from dasktc.placed import Part, Result, Used, place_of, places_of
+from dasktc.executors.base import Fold
+from dasktc.executors.device.handles import Part, Result, Used, place_of, places_of
+from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, Moves
+from dasktc.executors.spill.file_store import Later, OnDisk, once_each
+from dasktc.executors.spill.value_files import Flat, Stored, store
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.planning.plan import size
-from dasktc.spill import Flat, Stored, store
-from dasktc.workdir import WorkDir
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copied

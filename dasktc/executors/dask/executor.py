@@ -16,9 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 from dasktc.errors import ClusterError
-from dasktc.executor import Direct, Fold, Tasks, available
-from dasktc.waiting import Given, Waiting
-from dasktc.window import Calls
+from dasktc.executors.base import Direct, Fold, Tasks, available
+from dasktc.executors.dask.flow_control import Calls
+from dasktc.executors.dask.futures import Given, Waiting
 
 __all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "Fold", "OnCluster", "Tasks", "available", "tree"]
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-from dasktc.spill import Stored, load
+from dasktc.executors.spill.value_files import Stored, load
 
 __all__ = ["Ahead", "with_next"]
 

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from dasktc.executors.dask.futures import LOOK_SECONDS, Waiting
+from dasktc.executors.dask.scheduler_ops import drop_copies, keep_copies
 from dasktc.planning.placement import Copies, Shares, shares
-from dasktc.scheduler import drop_copies, keep_copies
-from dasktc.waiting import LOOK_SECONDS, Waiting
 
 __all__ = ["DEPTH", "Calls", "Held", "Window"]
 

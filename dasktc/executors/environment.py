@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dasktc import gpus
+from dasktc.executors import gpu_discovery as gpus
 
 __all__ = ["collect", "describe"]
 

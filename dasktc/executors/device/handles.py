@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.ahead_on_gpu import Place
-from dasktc.spill import Stored, contents
+from dasktc.executors.device.prefetch import Place
+from dasktc.executors.spill.value_files import Stored, contents
 
 if TYPE_CHECKING:
     pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dasktc.ahead import Ahead
+from dasktc.executors.spill.prefetch import Ahead
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copies

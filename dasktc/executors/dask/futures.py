@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from dasktc.errors import ClusterError
-from dasktc.garbage import left_out
-from dasktc.scheduler import free_stranded, retry_erred
+from dasktc.executors.dask.gc_freeze import left_out
+from dasktc.executors.dask.scheduler_ops import free_stranded, retry_erred
 
 __all__ = ["Feed", "Given", "Waiting"]
 

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from dasktc.ahead import Ahead, with_next
+from dasktc.executors.dask.executor import Direct, Fold
+from dasktc.executors.spill.prefetch import Ahead, with_next
+from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import bytes_of
-from dasktc.spill import Flat, Stored, flatten, load, store
-from dasktc.tasks import Direct, Fold
-from dasktc.workdir import WorkDir
 
 __all__ = [
     "LEAST",

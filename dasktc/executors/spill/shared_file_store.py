@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from dasktc.ahead import Ahead, with_next
-from dasktc.disk import LEAST, give_back, keep_small, once_each, small_for
-from dasktc.spill import Flat, Stored, flatten, load, store
-from dasktc.tasks import Fold, OnCluster
-from dasktc.workdir import WorkDir
+from dasktc.executors.dask.executor import Fold, OnCluster
+from dasktc.executors.spill.file_store import LEAST, give_back, keep_small, once_each, small_for
+from dasktc.executors.spill.prefetch import Ahead, with_next
+from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
+from dasktc.executors.spill.work_dir import WorkDir
 
 __all__ = ["OnSharedDisk"]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dasktc.backends import get_backend
-from dasktc.disk import LEAST, OVERHEAD, OnDisk, usable
 from dasktc.errors import InputError
-from dasktc.on_gpu import OnGpu
-from dasktc.on_gpus import OnGpus
+from dasktc.executors.dask.executor import Direct, OnCluster, Tasks
+from dasktc.executors.device.cluster_store import OnGpus
+from dasktc.executors.device.store import OnGpu
+from dasktc.executors.spill.file_store import LEAST, OVERHEAD, OnDisk, usable
+from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
-from dasktc.shared_disk import OnSharedDisk
-from dasktc.tasks import Direct, OnCluster, Tasks
-from dasktc.workdir import WorkDir, check_place, hidden_here
 
 __all__ = ["limited", "within_memory"]
 

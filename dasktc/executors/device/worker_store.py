@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from dasktc.ahead_on_gpu import AheadOnDevice, Moves
-from dasktc.on_gpu import OnGpu
-from dasktc.placed import SENDING, Result, places_of
-from dasktc.workdir import WorkDir
+from dasktc.executors.device.handles import SENDING, Result, places_of
+from dasktc.executors.device.prefetch import AheadOnDevice, Moves
+from dasktc.executors.device.store import OnGpu
+from dasktc.executors.spill.work_dir import WorkDir
 
 __all__ = ["AtWorker", "Counted", "Within", "end", "forget", "peak"]
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dasktc.workdir import one_line
+from dasktc.executors.spill.work_dir import one_line
 
 __all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
 

@@ -1,0 +1,1 @@
+"""Stage functions as Dask tasks: submission, flow control, futures, faults."""

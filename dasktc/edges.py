@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.dask.executor import OnCluster, Tasks
+from dasktc.io.source import Ids, Part, Source
 from dasktc.keys import distinct, pack, shift_of
 from dasktc.shards import zipped
 from dasktc.shuffle import exchange, splitters
-from dasktc.sources import Ids, Part, Source
 from dasktc.vertex_maps import VertexMap
 from dasktc.vertices import Span, SplitIds
 

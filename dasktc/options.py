@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dasktc.errors import InputError
-from dasktc.sources import Ids
+from dasktc.io.source import Ids
 
 __all__ = ["ASSIGNMENTS", "BACKENDS", "PARTITIONS", "REORDERS", "Options", "bytes_of"]
 

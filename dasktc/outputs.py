@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 from dasktc.measures import edge_frames, vertex_frames
 from dasktc.report import page
 from dasktc.support import refuse_beyond_memory
-from dasktc.write import FRAMES, PAGES, check_target, write_frames, write_page
 
 if TYPE_CHECKING:
     from dasktc.graph import Graph

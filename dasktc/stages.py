@@ -15,6 +15,7 @@ from dasktc.count import Blocks
 from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
+from dasktc.io.source import Source
 from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
 from dasktc.orient import Oriented, orient
@@ -25,7 +26,6 @@ from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.proxies import Parted, build_parts, part_vertices
 from dasktc.reorder import reorder
-from dasktc.sources import Source
 from dasktc.vertex_room import room_on
 from dasktc.vertices import SplitIds, vertex_map
 

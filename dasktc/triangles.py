@@ -16,10 +16,10 @@ from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.graph import Graph
+from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options, read_ids
 from dasktc.outputs import Outputs
 from dasktc.result import TriangleCount
-from dasktc.sources import ReadOptions, Source
 from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
@@ -66,7 +66,7 @@ def triangle_count(
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
         or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array or a pair of
-        arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.generate` source.
+        arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -256,10 +256,10 @@ def as_source(
     if memory is not None:
         options = replace(options, blocksize=blocksize_within(memory, options.blocksize))
     if _is_path(source):
-        from dasktc.read import open_source
+        from dasktc.io.files import open_source
 
         return open_source(source, options)
-    from dasktc.objects import from_object
+    from dasktc.io.memory import from_object
 
     found: Source = from_object(source, options)
     return found

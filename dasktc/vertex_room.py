@@ -11,9 +11,9 @@ from typing import NamedTuple
 from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
 from dasktc.executors.base import Direct, Tasks
+from dasktc.io.source import Ids
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import size
-from dasktc.sources import Ids
 
 __all__ = ["VertexRoom", "room_on"]
 

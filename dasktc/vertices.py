@@ -18,10 +18,10 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold, Tasks, tree
+from dasktc.io.source import Ids
 from dasktc.keys import ranked
 from dasktc.numbering import Kind, integers, numbered, unite
 from dasktc.shards import Sharded, zipped
-from dasktc.sources import Ids
 from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
 from dasktc.vertex_room import VertexRoom
 

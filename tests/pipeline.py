@@ -12,10 +12,10 @@ from oracle import Edge, clean
 from dasktc.backends import get_backend, kernels
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import Direct
+from dasktc.io.memory import from_object
+from dasktc.io.source import Ids, ReadOptions, Source
 from dasktc.keys import unpack
-from dasktc.objects import from_object
 from dasktc.options import REORDERS, Options
-from dasktc.sources import Ids, ReadOptions, Source
 from dasktc.stages import Prepared, prepare_edges
 
 EVERY_KERNEL = list(kernels("cpu"))

@@ -26,8 +26,8 @@ from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
-from dasktc.generate import kronecker
 from dasktc.graph import Graph
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.triangles import as_source, build
 

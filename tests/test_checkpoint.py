@@ -21,7 +21,7 @@ from dasktc import graph as graphs
 from dasktc.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
-from dasktc.write import write_edges
+from dasktc.io.write import write_edges
 
 EDGES = skewed_edges(80, 600, 3)
 EXPECTED = triangles(EDGES)

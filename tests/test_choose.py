@@ -24,8 +24,8 @@ from dasktc.choose import RULES, Facts, choose, look
 from dasktc.cli import main
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
-from dasktc.generate import grid3d, kronecker
 from dasktc.graph import Graph
+from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
 from dasktc.stages import prepare_edges
 

@@ -31,9 +31,9 @@ from dasktc.api.plan import plan_source
 from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
-from dasktc.objects import from_object
+from dasktc.io.memory import from_object
+from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options
-from dasktc.sources import ReadOptions, Source
 from dasktc.triangles import as_source, build
 
 KRONECKER_14 = 2_843_668

@@ -386,7 +386,7 @@ def test_progress_says_every_stage_in_order():
 
 def test_errors_of_tasks_are_those_of_the_user():
     """What a part raises reaches the caller as it is."""
-    from dasktc.sources import Source
+    from dasktc.io.source import Source
 
     class Broken:
         upstream = None

@@ -23,10 +23,10 @@ from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
 from dasktc.executors.dask.executor import Direct
-from dasktc.generate import grid3d, kronecker, random_graph
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
+from dasktc.io.source import Source
 from dasktc.keys import shift_of
 from dasktc.options import Options
-from dasktc.sources import Source
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 

@@ -30,11 +30,11 @@ from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
-from dasktc.formats import text
-from dasktc.formats.dialect import Dialect
-from dasktc.formats.plain import plain_rows
-from dasktc.formats.rows import parse
-from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
+from dasktc.io.formats import text
+from dasktc.io.formats.dialect import Dialect
+from dasktc.io.formats.plain import plain_rows
+from dasktc.io.formats.rows import parse
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.options import Options
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -26,8 +26,8 @@ from dasktc import generate
 from dasktc.count import jobs
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import OnCluster
+from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.sources import Source
 from dasktc.support import SUM
 from dasktc.triangles import build
 

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pytest
 
 from dasktc.errors import InputError
-from dasktc.formats import files
-from dasktc.read import FORMATS, detect, open_source
-from dasktc.sources import ReadOptions
+from dasktc.io.files import FORMATS, detect, open_source
+from dasktc.io.formats import files
+from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 TEXT = b"".join(b"%d %d\n" % (i, i * i % 1009) for i in range(5000))
@@ -197,7 +197,7 @@ def test_local_files_are_read_without_fsspec(tmp_path):
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(TEXT))
     code = (
-        "import sys; from dasktc.formats import files\n"
+        "import sys; from dasktc.io.formats import files\n"
         f"assert files.head({str(path)!r}, 3) == b'0 0' and files.expand({str(path)!r})\n"
         "print([name for name in ('fsspec', 'pandas', 'pyarrow') if name in sys.modules])"
     )

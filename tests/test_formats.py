@@ -24,8 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasktc.errors import InputError
-from dasktc.formats import bvgraph, columnar, files, lightgraphs, lines, matrixmarket, metis, smat
-from dasktc.sources import ReadOptions
+from dasktc.io.formats import bvgraph, columnar, files, lightgraphs, lines, matrixmarket, metis, smat
+from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 
@@ -821,7 +821,7 @@ def test_bvgraph_ids_of_either_width(tmp_path, dtype):
 
 
 def test_nothing_of_the_bvgraph_decoder_is_cached_without_a_lock():
-    from dasktc.formats import bvstream
+    from dasktc.io.formats import bvstream
 
     compiled = [found for found in vars(bvstream).values() if hasattr(found, "py_func")]
     assert compiled

@@ -10,7 +10,7 @@ import pytest
 import dasktc
 from dasktc.cluster import connect
 from dasktc.executors.dask.gc_freeze import left_out
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 
 
 @pytest.fixture

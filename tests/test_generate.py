@@ -17,8 +17,8 @@ from dasktc import generate
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.backends.edge_functions import RMAT_CUTS
 from dasktc.errors import InputError
-from dasktc.generate import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
-from dasktc.theory import theory_edges, theory_triangles, theory_vertices
+from dasktc.io.generators.synthetic import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
+from dasktc.io.generators.theory import theory_edges, theory_triangles, theory_vertices
 
 SMALL = {
     "kronecker": lambda parts: kronecker(9, 8, seed=3, parts=parts),

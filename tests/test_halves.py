@@ -29,7 +29,7 @@ from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cpu.splits import halves, rows_of
 from dasktc.backends.cuda import launch
 from dasktc.errors import CountError
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 
 EDGES = skewed_edges(120, 900, 1)
 

@@ -21,7 +21,7 @@ from dasktc.checkpoint import FILE
 from dasktc.executors import signals as interrupts
 from dasktc.executors.dask.executor import Direct
 from dasktc.executors.signals import INTERRUPTED
-from dasktc.write import write_edges
+from dasktc.io.write import write_edges
 
 LINE = "dasktc: error: interrupted: a count without --checkpoint begins anew; with it, finished tasks are kept\n"
 SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits", "4", "--verify", "--quiet")

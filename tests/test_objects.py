@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from oracle import GRAPHS, clean, messy, multigraphs, text_multigraphs, triangles
 
 from dasktc.errors import InputError
-from dasktc.objects import from_object, node_labels
-from dasktc.objects.parts import PART_BYTES
-from dasktc.sources import ReadOptions
+from dasktc.io.memory import from_object, node_labels
+from dasktc.io.memory.parts import PART_BYTES
+from dasktc.io.source import ReadOptions
 
 CPU = SimpleNamespace(name="cpu", frame=pd, array=np)
 PAIRS = [(0, 1), (1, 2), (2, 0), (1, 1), (1, 0), (0, 1)]
@@ -559,8 +559,8 @@ def _total(part, upstream):
 CHEAP = """
 import sys
 import numpy as np
-from dasktc.objects import from_object
-from dasktc.sources import ReadOptions
+from dasktc.io.memory import from_object
+from dasktc.io.source import ReadOptions
 from_object(np.array([[0, 1]]), ReadOptions())
 print(*sorted({"dask", "distributed", "networkx", "igraph", "scipy", "cudf", "cupy"} & set(sys.modules)))
 """

@@ -35,7 +35,7 @@ from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, Moves
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options, bytes_of
 from dasktc.triangles import build
 

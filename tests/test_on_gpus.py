@@ -31,7 +31,7 @@ from dasktc.executors.device import worker_store as at_worker
 from dasktc.executors.device.cluster_store import OnGpus
 from dasktc.executors.device.handles import Result
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.triangles import build
 

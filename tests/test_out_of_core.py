@@ -34,9 +34,9 @@ from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.file_store import OnDisk
 from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.io.write import write_edges
 from dasktc.options import Options
 from dasktc.triangles import as_source, build
-from dasktc.write import write_edges
 
 KRONECKER_18 = 82_704_862
 PATIENCE = 60
@@ -232,7 +232,7 @@ from contextlib import contextmanager
 import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import _warm
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.triangles import as_source
 
 @contextmanager

@@ -98,7 +98,7 @@ def test_two_outputs_of_one_name_are_refused(tmp_path):
 
 
 def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("dasktc.write._publish", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr("dasktc.io.write._publish", mock.Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*v\.csv cannot be written"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "v.csv")
     assert list(tmp_path.iterdir()) == []

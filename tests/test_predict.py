@@ -27,7 +27,7 @@ from dasktc.cli import main
 from dasktc.count import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
-from dasktc.generate import grid3d, kronecker, random_graph
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Options
 from dasktc.planning.cost_model import RATES, network, predict
 from dasktc.planning.placement import Shares

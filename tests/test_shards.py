@@ -27,6 +27,7 @@ from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.executors.spill.file_store import OnDisk, room_within
 from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.io.write import write_edges
 from dasktc.numbering import integers, numbered, places
 from dasktc.options import Options
 from dasktc.outputs import Outputs
@@ -35,7 +36,6 @@ from dasktc.stages import prepare_blocks, prepare_edges
 from dasktc.triangles import build
 from dasktc.vertex_room import VertexRoom, room_on
 from dasktc.vertices import texts
-from dasktc.write import write_edges
 
 PATIENCE = 60
 SPARSE = 7

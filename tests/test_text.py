@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dasktc.errors import InputError
-from dasktc.formats import files, rows, sniff, text
-from dasktc.formats.dialect import Dialect
-from dasktc.formats.rows import BadLine, parse
-from dasktc.read import open_source
-from dasktc.sources import ReadOptions
+from dasktc.io.files import open_source
+from dasktc.io.formats import files, rows, sniff, text
+from dasktc.io.formats.dialect import Dialect
+from dasktc.io.formats.rows import BadLine, parse
+from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
 BIG = 1 << 63

@@ -19,8 +19,8 @@ import dasktc
 from dasktc import vertices
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
+from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.sources import Source
 from dasktc.stages import prepare_edges
 from dasktc.vertices import SortedMap, TableMap, TextMap
 

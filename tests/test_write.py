@@ -12,9 +12,9 @@ import pytest
 
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
-from dasktc.generate import kronecker
-from dasktc.sources import Source
-from dasktc.write import write_edges
+from dasktc.io.generators.synthetic import kronecker
+from dasktc.io.source import Source
+from dasktc.io.write import write_edges
 
 EDGES = 16 * 2**6
 
@@ -168,7 +168,7 @@ def test_a_missing_folder_is_refused(tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch):
-    from dasktc import write
+    from dasktc.io import write
 
     monkeypatch.setattr(write, "_piece_paths", lambda *_: [str(tmp_path / "elsewhere" / "part-0000000.txt")])
     with pytest.raises(DasktcError, match=r"cannot be written: .*No such file.*every worker sees") as caught:

@@ -19,8 +19,8 @@ from dasktc.choose import Facts, look
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
 from dasktc.graph import Graph
+from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.sources import Source
 from dasktc.triangles import build
 
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]

@@ -20,8 +20,8 @@ from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choice
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.choose import Facts
 from dasktc.errors import InputError
-from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
-from dasktc.sources import Source
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
+from dasktc.io.source import Source
 from dasktc.triangles import as_source
 
 __all__ = ["FILES", "GENERATED", "run"]

@@ -23,8 +23,8 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.dask.executor import Direct
 from dasktc.graph import Graph
+from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.sources import Source
 from dasktc.triangles import as_source, build, triangle_count
 
 __all__ = ["facts", "run"]

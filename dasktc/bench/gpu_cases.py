@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dasktc.generate import grid3d, kronecker, random_graph, rmat
-from dasktc.sources import Source
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
+from dasktc.io.source import Source
 
 __all__ = ["CASES", "LARGE", "QUICK", "SMALL", "Case"]
 

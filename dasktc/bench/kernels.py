@@ -92,7 +92,7 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
 
     from dasktc.edges import canonical, read
     from dasktc.executors.dask.executor import Direct
-    from dasktc.generate import kronecker
+    from dasktc.io.generators.synthetic import kronecker
     from dasktc.keys import shift_of, unpack
     from dasktc.options import Options
     from dasktc.triangles import build

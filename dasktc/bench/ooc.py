@@ -21,7 +21,7 @@ from dasktc.executors.dask.executor import Direct
 from dasktc.executors.device.prefetch import Moves
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.memory_budget import within_memory
-from dasktc.generate import kronecker
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.planning.plan import size
 from dasktc.result import TriangleCount

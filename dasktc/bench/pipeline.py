@@ -110,13 +110,13 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
 def write_kronecker(scale: int, out: str) -> None:
     """Write a Kronecker graph's edges as Parquet."""
     from dasktc.executors.dask.executor import Direct
-    from dasktc.write import write_edges
+    from dasktc.io.write import write_edges
 
     write_edges(_open(scale), out, Direct())
 
 
 def _open(source: int | str) -> Any:
-    from dasktc.generate import kronecker
+    from dasktc.io.generators.synthetic import kronecker
     from dasktc.triangles import as_source
 
     return kronecker(source) if isinstance(source, int) else as_source(source)

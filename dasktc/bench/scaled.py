@@ -15,9 +15,9 @@ from dasktc.planning.placement import homes, needed, shares
 if TYPE_CHECKING:
     from dasktc.count import Job, Record
     from dasktc.graph import Graph
+    from dasktc.io.source import Source
     from dasktc.options import Options
     from dasktc.planning.plan import Plan
-    from dasktc.sources import Source
 
 __all__ = ["Priced", "Real", "Recipe", "price", "real_run"]
 
@@ -33,7 +33,7 @@ class Recipe(NamedTuple):
 
     def source(self) -> Source:
         """The graph."""
-        from dasktc import generate
+        from dasktc.io.generators import synthetic as generate
 
         makers = {
             "kronecker": generate.kronecker,

@@ -41,7 +41,7 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
     turns : int
     """
     from dasktc.cluster import connect
-    from dasktc.generate import kronecker
+    from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
     from dasktc.triangles import build
 

@@ -35,7 +35,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             **options: Any,
         ) -> None:
             from dasktc.cluster import connect
-            from dasktc.write import write_edges
+            from dasktc.io.write import write_edges
 
             options = secured(options)
             source = make(**{name: value for name, value in options.items() if name not in RUNNING})
@@ -65,7 +65,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
 )
 def kronecker(**recipe: Any) -> Any:
     """Write a Kronecker graph (0.57, 0.19, 0.19)."""
-    from dasktc import generate
+    from dasktc.io.generators import synthetic as generate
 
     return generate.kronecker(**recipe)
 
@@ -77,7 +77,7 @@ def kronecker(**recipe: Any) -> Any:
 )
 def rmat(**recipe: Any) -> Any:
     """Write an R-MAT graph (0.5, 0.1, 0.1); at its defaults the TRUST paper's RM."""
-    from dasktc import generate
+    from dasktc.io.generators import synthetic as generate
 
     return generate.rmat(**recipe)
 
@@ -88,7 +88,7 @@ def rmat(**recipe: Any) -> Any:
 )
 def random(**recipe: Any) -> Any:
     """Write a uniform random graph; at its defaults the TRUST paper's RA."""
-    from dasktc import generate
+    from dasktc.io.generators import synthetic as generate
 
     return generate.random_graph(**recipe)
 
@@ -96,7 +96,7 @@ def random(**recipe: Any) -> Any:
 @_generator(click.option("--side", type=int, default=464, show_default=True, help="SIDE³ vertices."))
 def grid3d(**recipe: Any) -> Any:
     """Write a 3D torus; at its default the TRUST paper's 3D."""
-    from dasktc import generate
+    from dasktc.io.generators import synthetic as generate
 
     return generate.grid3d(**recipe)
 
@@ -107,7 +107,7 @@ def grid3d(**recipe: Any) -> Any:
 )
 def theory(stars: str, kind: Any) -> Any:
     """Write a Kronecker product of stars, whose triangles arithmetic knows."""
-    from dasktc import generate
+    from dasktc.io.generators import synthetic as generate
 
     try:
         leaves = tuple(int(m) for m in stars.split(","))

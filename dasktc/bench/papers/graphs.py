@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dasktc.generate import grid3d, kronecker, random_graph, rmat, theory
-from dasktc.sources import Source
-from dasktc.theory import Kind
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
+from dasktc.io.generators.theory import Kind
+from dasktc.io.source import Source
 
 __all__ = ["SIZES", "Case", "Sizes", "generated", "kronecker_case", "real", "rmat_case", "theory_case"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import agree, ids_of_meta, places_of
-from dasktc.objects.kinds import kind, roots, unknown
-from dasktc.objects.parts import PartitionPart, slices
-from dasktc.sources import ReadOptions, Source
+from dasktc.io.memory.columns import agree, ids_of_meta, places_of
+from dasktc.io.memory.kinds import kind, roots, unknown
+from dasktc.io.memory.parts import PartitionPart, slices
+from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas"]
 

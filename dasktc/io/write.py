@@ -19,7 +19,7 @@ from dasktc.errors import DasktcError, InputError
 
 if TYPE_CHECKING:
     from dasktc.executors.dask.executor import Tasks
-    from dasktc.sources import Part, Source
+    from dasktc.io.source import Part, Source
 
 __all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]
 

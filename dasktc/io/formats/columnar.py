@@ -1,4 +1,4 @@
-"""Binary formats: Parquet, read here by row groups, and those of `dasktc.formats.npy`; the first bytes say which."""
+"""Binary formats: Parquet, read here by row groups, and those of `dasktc.io.formats.npy`; the first bytes say which."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.formats import columns, files, npy
+from dasktc.io.formats import columns, files, npy
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Ids, Part, ReadOptions
+    from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts"]
 

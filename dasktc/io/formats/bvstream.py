@@ -1,4 +1,4 @@
-"""The BVGraph bit stream, decoded with Numba; see `dasktc.formats.bvgraph` for the format's paper.
+"""The BVGraph bit stream, decoded with Numba; see `dasktc.io.formats.bvgraph` for the format's paper.
 
 `stream` is an array of bytes, `at` an array of one int64, the bit to be read next (the highest bit
 of a byte first). `layout` holds nodes, windowsize, minintervallength, zetak and the five codes.

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.formats import columns, files
+from dasktc.io.formats import columns, files
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Part, ReadOptions
+    from dasktc.io.source import Part, ReadOptions
 
 __all__ = ["archive_parts", "array_parts"]
 

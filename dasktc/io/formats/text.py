@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.formats import files
-from dasktc.formats.dialect import Dialect
-from dasktc.formats.plain import plain_rows
-from dasktc.formats.rows import BadLine, count_rows, parse
-from dasktc.formats.sniff import Layout, sniff
+from dasktc.io.formats import files
+from dasktc.io.formats.dialect import Dialect
+from dasktc.io.formats.plain import plain_rows
+from dasktc.io.formats.rows import BadLine, count_rows, parse
+from dasktc.io.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Ids, Part, ReadOptions
+    from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts"]
 

@@ -1,6 +1,6 @@
 """SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
 
-Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.formats.matrixmarket`.
+Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.io.formats.matrixmarket`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.formats import files, lines
+from dasktc.io.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Ids, Part, ReadOptions
+    from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.sources import Ids
+from dasktc.io.source import Ids
 
 __all__ = [
     "Column",

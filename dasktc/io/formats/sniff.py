@@ -13,10 +13,10 @@ import re
 from typing import NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.formats import files
-from dasktc.formats.columns import PAIRS
-from dasktc.formats.dialect import BLANKS, Dialect, is_integer, split
-from dasktc.sources import Ids, ReadOptions
+from dasktc.io.formats import files
+from dasktc.io.formats.columns import PAIRS
+from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.source import Ids, ReadOptions
 
 __all__ = ["Layout", "sniff"]
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.formats import files
+from dasktc.io.formats import files
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Ids, Part, ReadOptions
+    from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts", "properties_url"]
 
@@ -90,7 +90,7 @@ class _Decoder:
 
     def decode(self, first: int, stop: int, room: int) -> tuple[Any, Any]:
         """Degrees and successors of the nodes from `first` on whose arcs fit in `room`, at most to `stop`."""
-        from dasktc.formats import bvstream
+        from dasktc.io.formats import bvstream
 
         before, properties = len(self.degrees), self.properties
         offsets = np.zeros(before + stop - first + 1, np.int64)

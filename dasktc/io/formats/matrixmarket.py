@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.formats import files, lines
+from dasktc.io.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.sources import Ids, Part, ReadOptions
+    from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "looks_like", "parts"]
 

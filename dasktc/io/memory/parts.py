@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
-from dasktc.sources import Ids, ReadOptions, Source
+from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
+from dasktc.io.source import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend

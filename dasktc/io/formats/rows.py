@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 
 __all__ = ["BadLine", "count_rows", "parse"]
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 from dasktc.errors import InputError
-from dasktc.formats import files
+from dasktc.io.formats import files
 
 __all__ = ["blocks", "filled", "id_pairs"]
 

@@ -18,12 +18,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import common_ids
-from dasktc.objects.device import ON_GPU, from_device
-from dasktc.objects.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.objects.kinds import kind, roots, unknown
-from dasktc.objects.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
-from dasktc.sources import ReadOptions, Source
+from dasktc.io.memory.columns import common_ids
+from dasktc.io.memory.device import ON_GPU, from_device
+from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
+from dasktc.io.memory.kinds import kind, roots, unknown
+from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
+from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object", "node_labels"]
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 
 from dasktc.errors import InputError
-from dasktc.formats import files
-from dasktc.sources import Ids, Part, ReadOptions, Source
+from dasktc.io.formats import files
+from dasktc.io.source import Ids, Part, ReadOptions, Source
 
 __all__ = ["FORMATS", "detect", "open_source"]
 
@@ -95,7 +95,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
-        module = import_module(f"dasktc.formats.{FORMATS[name]}")
+        module = import_module(f"dasktc.io.formats.{FORMATS[name]}")
         _refuse_unused(url, name, module.OPTIONS[name], options)
         pieces, ids = module.parts(url, options)
         found.setdefault(ids, url)
@@ -129,7 +129,7 @@ def detect(url: str, head: bytes) -> str:
     InputError
         The bytes are of a format that is not read.
     """
-    from dasktc.formats import lightgraphs, matrixmarket
+    from dasktc.io.formats import lightgraphs, matrixmarket
 
     if matrixmarket.looks_like(head):
         return "mtx"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import agree, places_of
-from dasktc.objects.kinds import kind, roots
-from dasktc.sources import Ids, ReadOptions, Source
+from dasktc.io.memory.columns import agree, places_of
+from dasktc.io.memory.kinds import kind, roots
+from dasktc.io.source import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend

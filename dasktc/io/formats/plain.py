@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.formats.dialect import Dialect
+from dasktc.io.formats.dialect import Dialect
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.objects.columns import Place, common_ids, settle_objects
-from dasktc.objects.kinds import unknown
-from dasktc.objects.parts import slices
-from dasktc.sources import ReadOptions, Source
+from dasktc.io.memory.columns import Place, common_ids, settle_objects
+from dasktc.io.memory.kinds import unknown
+from dasktc.io.memory.parts import slices
+from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_igraph", "from_networkx", "from_scipy"]
 

@@ -1,0 +1,1 @@
+"""Sources of edges, and files of results."""

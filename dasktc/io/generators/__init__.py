@@ -1,0 +1,1 @@
+"""Graphs that are generated, with known answers."""

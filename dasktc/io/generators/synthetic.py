@@ -1,0 +1,278 @@
+"""Generated graphs as sources: every part is a range of edge indices, made where it is read.
+
+`kronecker` is the Graph 500 kind; `random_graph`, `rmat` and `grid3d` are the TRUST paper's three
+synthetic graphs (Pandey et al., TPDS 2021, Table 2: RA, RM, 3D), exactly those at their defaults;
+`theory` makes graphs whose triangles are known by arithmetic. The same arguments give the same
+edges on any backend, for any number of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
+from dasktc.errors import InputError
+from dasktc.io.generators.theory import Kind, StarProduct, theory_edges, theory_triangles, theory_vertices
+from dasktc.io.source import Source
+
+if TYPE_CHECKING:
+    from dasktc.backends import Backend
+
+__all__ = ["GeneratedPart", "grid3d", "kronecker", "random_graph", "rmat", "theory"]
+
+EDGES_PER_PART = 1 << 22
+"""Edges of one part where the caller does not say: 32 MiB of ids."""
+
+_MOST_EDGES = 1 << 42  # a million parts
+
+
+@dataclass(frozen=True)
+class GeneratedPart:
+    """Edges first <= i < last of a recipe; a part of a Source.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    first, last : int
+    """
+
+    recipe: Recipe
+    first: int
+    last: int
+
+    @property
+    def upstream(self) -> None:
+        """Nothing: a recipe needs no input."""
+        return None
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Make the edges.
+
+        Parameters
+        ----------
+        backend : Backend
+        upstream : None
+
+        Returns
+        -------
+        DataFrame of `backend.frame`, or pair of arrays
+            Columns "src" and "dst": int32 where the graph's ids fit, else int64.
+
+        Raises
+        ------
+        InputError
+            The recipe has no such edge (`random_graph`).
+        """
+        return self._frame(backend, self.first, self.last)
+
+    @property
+    def rows(self) -> int:
+        """How many edges."""
+        return self.last - self.first
+
+    def joined(self, other: Any) -> GeneratedPart | None:
+        """Make one part of two, the other behind this one; None of a part of something else."""
+        follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
+        return replace(self, last=other.last) if follows else None
+
+    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Make the edges, `most` at a time."""
+        for first in range(self.first, self.last, most):
+            yield self._frame(backend, first, min(first + most, self.last))
+
+    def _frame(self, backend: Backend, start: int, stop: int) -> Any:
+        if backend.make is not None and (made := backend.make(self.recipe, start, stop)) is not None:
+            return made
+        xp = backend.array
+        dtype = xp.int32 if self.recipe.vertices <= 2**31 else xp.int64
+        src, dst = (xp.empty(stop - start, dtype=dtype) for _ in range(2))
+        for first in range(start, stop, backend.chunk):
+            last = min(first + backend.chunk, stop)
+            place = slice(first - start, last - start)
+            src[place], dst[place] = self.recipe.ends(xp, first, last)
+        return backend.frame.DataFrame({"src": src, "dst": dst})
+
+    read_on_device, pieces_on_device = read, pieces
+
+
+def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int | None = None) -> Source:
+    """Return a Kronecker graph with the Graph 500 shares 0.57, 0.19, 0.19, 0.05.
+
+    Edge i draws k_b = splitmix64(64 i + b + 2^40 seed) >> 40 for each bit b of its ids (Leskovec et
+    al., "Kronecker graphs", JMLR 2010, section 3.6, as R-MAT). Ids are not scrambled.
+
+    Parameters
+    ----------
+    scale : int
+        There are 2**scale ids.
+    edge_factor : int
+        edge_factor * 2**scale edges are drawn, loops and duplicates included.
+    seed : int
+        0 <= seed < 2**24.
+    parts : int, optional
+        Number of parts; by default about 2**22 edges a part.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    """
+    _check("--scale", scale, 0, 62)
+    _check("--edge-factor", edge_factor, 0, None)
+    _check("--seed", seed, 0, 2**24 - 1)
+    name = f"kronecker scale {scale}, edge factor {edge_factor}, seed {seed}"
+    return _source(name, Kronecker(2**scale, edge_factor << scale, seed), parts)
+
+
+def random_graph(vertices: int = 10**8, edges: int = 10**9, parts: int | None = None) -> Source:
+    """Return the TRUST paper's RA: every vertex draws edges / vertices neighbours uniformly.
+
+    Parameters
+    ----------
+    vertices : int
+        2 <= vertices <= 2**32, the range of the hash.
+    edges : int
+        A multiple of `vertices`.
+    parts : int, optional
+        Number of parts; by default about 2**22 edges a part.
+
+    Returns
+    -------
+    Source
+        No loops; duplicates as drawn. Reading a part raises InputError where the recipe would draw
+        again for ever, a loop at each draw: its hash has fixed points.
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    """
+    _check("--vertices", vertices, 2, 2**32)
+    _check("--edges", edges, 0, None)
+    if edges % vertices:
+        raise InputError(
+            f"{edges} edges over {vertices} vertices leave {edges % vertices} over: every vertex of the "
+            f"random graph draws equally many; choose --edges {edges - edges % vertices + vertices}"
+        )
+    return _source(f"random {vertices} vertices, {edges} edges", RandomGraph(vertices, edges), parts)
+
+
+def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | None = None) -> Source:
+    """Return the TRUST paper's RM: an R-MAT graph with shares 0.5, 0.1, 0.1, 0.3.
+
+    Parameters
+    ----------
+    vertices : int
+        A power of two.
+    edges : int
+        Edges drawn, loops and duplicates included.
+    seed : int
+        0 <= seed < 2**32.
+    parts : int, optional
+        Number of parts; by default about 2**22 edges a part.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    """
+    _check("--vertices", vertices, 1, 2**62)
+    _check("--edges", edges, 0, None)
+    _check("--seed", seed, 0, 2**32 - 1)
+    below = 1 << vertices.bit_length() - 1
+    if vertices != below:
+        raise InputError(
+            f"{vertices} vertices are no power of two: R-MAT halves the ids at every level; "
+            f"choose --vertices {below} or {2 * below}"
+        )
+    return _source(f"rmat {vertices} vertices, {edges} edges, seed {seed}", RMat(vertices, edges, seed), parts)
+
+
+def grid3d(side: int = 464, parts: int | None = None) -> Source:
+    """Return the TRUST paper's 3D: the side³ torus, each vertex joined to its +1 neighbours.
+
+    Side 3 has rings of three, 27 triangles. On side 2 the +1 neighbour is the -1 neighbour, every
+    edge stands twice and clean-up leaves a cube; side 1 is one vertex with three loops.
+
+    Parameters
+    ----------
+    side : int
+        Vertices along each axis.
+    parts : int, optional
+        Number of parts; by default about 2**22 edges a part.
+
+    Returns
+    -------
+    Source
+        With its number of triangles: 3 side² rings are triangles on side 3, there are none on others.
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    """
+    _check("--side", side, 1, 2**20)
+    return _source(f"grid3d side {side}", Grid3D(side**3, 3 * side**3, side), parts, triangles=27 if side == 3 else 0)
+
+
+def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: int | None = None) -> Source:
+    """Return a Kronecker product of star graphs, every undirected edge once.
+
+    Parameters
+    ----------
+    stars : tuple of int
+        Leaves of every star.
+    kind : {"B1k", "B2k"}
+        Where each star has its loop: on the hub or on one leaf. The product's loop is left out.
+    parts : int, optional
+        Number of parts; by default about 2**22 edges a part.
+
+    Returns
+    -------
+    Source
+        With its number of triangles (`theory_triangles`).
+
+    Raises
+    ------
+    InputError
+        An argument is out of range.
+    """
+    if kind not in ("B1k", "B2k"):
+        raise InputError(f"--kind {kind!r} is no kind of theory graph; choose B1k or B2k")
+    if not stars:
+        raise InputError("--stars names no star: a product needs at least one; try --stars 25,81,256")
+    for leaves in stars:
+        _check("--stars", leaves, 1, None)
+    recipe = StarProduct(theory_vertices(stars), theory_edges(stars), tuple(stars), kind)
+    name = f"theory {'-'.join(map(str, stars))}-{kind}"
+    return _source(name, recipe, parts, theory_triangles(stars, kind))
+
+
+def _source(name: str, recipe: Recipe, parts: int | None, triangles: int | None = None) -> Source:
+    edges = recipe.edges
+    if edges > _MOST_EDGES:
+        raise InputError(f"{name} has {edges} edges: the limit is {_MOST_EDGES}; choose a smaller graph")
+    if parts is None:
+        parts = max(1, -(-edges // EDGES_PER_PART))
+    _check("parts", parts, 1, None)
+    parts = min(parts, edges)
+    bounds = [edges * part // parts for part in range(parts + 1)] if parts else []
+    ranges = pairwise(bounds)
+    return Source(name, tuple(GeneratedPart(recipe, *ends) for ends in ranges), triangles=triangles)
+
+
+def _check(option: str, value: int, least: int, most: int | None) -> None:
+    if value < least or (most is not None and value > most):
+        limit = f"at least {least}" if most is None else f"{least} to {most}"
+        raise InputError(f"{option} is {value}: out of range; choose {limit}")

@@ -11,9 +11,9 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.errors import CountError, InputError
 from dasktc.names import column, frames_of_vertices, shares_of
-from dasktc.shards import Sharded
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.support import vertex_supports
-from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, v
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
 from dasktc.options import Options
+from dasktc.pipeline.prepare import Prepared, Progress, plan_again, silent
 from dasktc.planning.plan import Plan
 from dasktc.result import TriangleCount
-from dasktc.stages import Prepared, Progress, plan_again, silent
 
 if TYPE_CHECKING:
     import pandas as pd

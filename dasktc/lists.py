@@ -13,7 +13,7 @@ from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold
 from dasktc.names import column, list_frame
-from dasktc.vertex_maps import VertexMap
+from dasktc.pipeline.id_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,12 +27,12 @@ from dasktc.by_vertex import (
 )
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import pack, unpack
 from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges
+from dasktc.pipeline.edge_keys import pack, unpack
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.shuffle import splitters
 from dasktc.planning.plan import size
-from dasktc.shuffle import splitters
 from dasktc.support import edge_supports
-from dasktc.vertex_maps import VertexMap
 
 if TYPE_CHECKING:
     import pandas as pd

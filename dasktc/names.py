@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
-from dasktc.by_shard import localised
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import pack, unpack
-from dasktc.shards import Sharded, moved, taken, zipped
+from dasktc.pipeline.edge_keys import pack, unpack
+from dasktc.pipeline.sharded.orient import localised
+from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
 
 if TYPE_CHECKING:
     import pandas as pd

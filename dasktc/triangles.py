@@ -19,8 +19,8 @@ from dasktc.graph import Graph
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options, read_ids
 from dasktc.outputs import Outputs
+from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.result import TriangleCount
-from dasktc.stages import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 

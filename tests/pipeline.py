@@ -14,9 +14,9 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.memory import from_object
 from dasktc.io.source import Ids, ReadOptions, Source
-from dasktc.keys import unpack
 from dasktc.options import REORDERS, Options
-from dasktc.stages import Prepared, prepare_edges
+from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.prepare import Prepared, prepare_edges
 
 EVERY_KERNEL = list(kernels("cpu"))
 EVERY_REORDER = [name for name in REORDERS if name != "auto"]

@@ -20,14 +20,14 @@ from dasktc.backends.cpu.backend import KERNELS
 from dasktc.backends.cuda.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choices
 from dasktc.bench import choose as table
-from dasktc.choose import RULES, Facts, choose, look
 from dasktc.cli import main
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
 from dasktc.graph import Graph
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
-from dasktc.stages import prepare_edges
+from dasktc.pipeline.autotune import RULES, Facts, choose, look
+from dasktc.pipeline.prepare import prepare_edges
 
 
 @given(multigraphs(max_vertices=30))

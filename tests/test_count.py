@@ -15,13 +15,13 @@ from oracle import complete, wheel
 from pipeline import EVERY_KERNEL, block_of, cpu, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import blocks as building
 from dasktc import count as counting
-from dasktc import edges as edge_stage
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.count import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
+from dasktc.pipeline import build_blocks as building
+from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.planning import scratch
 from dasktc.planning.plan import Triple
 

@@ -17,16 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc import choose, orient, triangles
-from dasktc import edges as edge_stage
+from dasktc import triangles
 from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
-from dasktc.keys import shift_of
 from dasktc.options import Options
+from dasktc.pipeline import autotune as choose
+from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline import orient
+from dasktc.pipeline.edge_keys import shift_of
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 

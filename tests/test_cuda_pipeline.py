@@ -22,7 +22,7 @@ from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
 import dasktc
-from dasktc import checkpoint, stages, triangles
+from dasktc import checkpoint, triangles
 from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
@@ -36,6 +36,7 @@ from dasktc.io.formats.plain import plain_rows
 from dasktc.io.formats.rows import parse
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.options import Options
+from dasktc.pipeline import prepare as stages
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 400, 1)
@@ -320,9 +321,9 @@ def test_what_visits_take(emulated):
 
 def test_many_chunks_and_partitions(emulated, monkeypatch):
     """Every loop over chunks runs more than once."""
-    from dasktc import edges as edge_stage
     from dasktc.backends.cuda import backend as cuda
     from dasktc.backends.cuda import frames as cuda_frames
+    from dasktc.pipeline import canonicalize as edge_stage
 
     for module, name in ((cuda_frames, "CHUNK"), (cuda, "CHUNK"), (edge_stage, "PIECE_EDGES"), (device_visit, "ENDS")):
         monkeypatch.setattr(module, name, 7)

@@ -23,7 +23,6 @@ from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
 from test_out_of_core import facts
 
 import dasktc
-from dasktc.edges import EDGE_BYTES
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import Direct, OnCluster
@@ -33,6 +32,7 @@ from dasktc.executors.device.handles import Result
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
+from dasktc.pipeline.canonicalize import EDGE_BYTES
 from dasktc.triangles import build
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)

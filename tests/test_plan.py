@@ -26,23 +26,23 @@ from pipeline import (
 )
 
 import dasktc
-from dasktc import blocks as building
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends import TaskSize, Whole
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
-from dasktc.blocks import build_blocks, lay_out, measure
 from dasktc.count import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options, bytes_of
+from dasktc.pipeline import build_blocks as building
+from dasktc.pipeline.build_blocks import build_blocks, lay_out, measure
+from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning import plan as planners
 from dasktc.planning.grid import Axis
 from dasktc.planning.memory_model import Sizes
 from dasktc.planning.plan import Limits, make_plan, size
 from dasktc.planning.schemes import _on_hilbert_curve
-from dasktc.stages import prepare_edges
-from dasktc.vertices import MAX_VERTICES
 
 AMPLE = 1 << 60
 
@@ -320,7 +320,7 @@ def test_a_whole_graph_says_what_its_vertices_take():
 
 def test_one_slab_a_worker_has_about_equally_many_edges():
     """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
-    from dasktc.blocks import _cuts
+    from dasktc.pipeline.build_blocks import _cuts
 
     found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree.whole

@@ -29,10 +29,10 @@ from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Options
+from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, network, predict
 from dasktc.planning.placement import Shares
 from dasktc.triangles import build
-from dasktc.vertices import MAX_VERTICES
 
 SOURCES = {
     "kronecker": kronecker(15, parts=2),

@@ -13,10 +13,10 @@ from oracle import complete, multigraphs, triangles
 from pipeline import orientation, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import assign
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.cli import main
 from dasktc.errors import InputError
+from dasktc.pipeline import vertex_assignment as assign
 from dasktc.planning.plan import MAX_PARTS, Proxies
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from oracle import complete, multigraphs, star
 from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
 
-from dasktc import reorder
-from dasktc.orient import order_by, wedges_of
+from dasktc.pipeline import reorder
+from dasktc.pipeline.orient import order_by, wedges_of
 
 
 def sequential_ids(out, rank, large):

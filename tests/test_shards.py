@@ -19,7 +19,7 @@ from oracle import complete, messy, multigraphs, support, text_multigraphs, tria
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import by_shard, edges, generate, numbering, vertex_room, vertices
+from dasktc import generate
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
@@ -28,14 +28,19 @@ from dasktc.executors.spill.file_store import OnDisk, room_within
 from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
-from dasktc.numbering import integers, numbered, places
 from dasktc.options import Options
 from dasktc.outputs import Outputs
-from dasktc.shards import Sharded, added, even, moved, taken
-from dasktc.stages import prepare_blocks, prepare_edges
+from dasktc.pipeline import canonicalize as edges
+from dasktc.pipeline import vertex_ids as vertices
+from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
+from dasktc.pipeline.sharded import orient as by_shard
+from dasktc.pipeline.sharded import unique as numbering
+from dasktc.pipeline.sharded import vertex_budget as vertex_room
+from dasktc.pipeline.sharded.unique import integers, numbered, places
+from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
+from dasktc.pipeline.sharded.vertex_budget import VertexRoom, room_on
+from dasktc.pipeline.vertex_ids import texts
 from dasktc.triangles import build
-from dasktc.vertex_room import VertexRoom, room_on
-from dasktc.vertices import texts
 
 PATIENCE = 60
 SPARSE = 7

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from oracle import multigraphs
 from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
 
-from dasktc import edges as edge_stage
-from dasktc import keys as keys_module
-from dasktc import shuffle
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.edges import canonical
 from dasktc.executors.dask.executor import Direct, Fold, OnCluster, tree
-from dasktc.keys import cut, distinct, merge, pack, shift_of, transform, unpack
 from dasktc.options import Options
-from dasktc.orient import total
-from dasktc.stages import silent
+from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline import edge_keys as keys_module
+from dasktc.pipeline import shuffle
+from dasktc.pipeline.canonicalize import canonical
+from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.pipeline.orient import total
+from dasktc.pipeline.prepare import silent
+from dasktc.pipeline.vertex_ids import MAX_VERTICES, vertex_map
 from dasktc.triangles import build
-from dasktc.vertices import MAX_VERTICES, vertex_map
 
 EDGES = skewed_edges(60, 700, 3)
 ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))

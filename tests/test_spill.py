@@ -23,8 +23,8 @@ from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.prefetch import Ahead, with_next
 from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir, check_place
+from dasktc.pipeline.vertex_ids import TableMap, TextMap
 from dasktc.planning.schemes import Triple, hash2d
-from dasktc.vertices import TableMap, TextMap
 
 NUMBERS = arrays.arrays(st.sampled_from(["int32", "int64", "bool", "float64"]), arrays.array_shapes(min_side=0))
 

@@ -16,13 +16,13 @@ from oracle import GRAPHS, multigraphs, text_multigraphs
 from pipeline import by_dense_id, orientation, random_edges, source_of
 
 import dasktc
-from dasktc import vertices
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.stages import prepare_edges
-from dasktc.vertices import SortedMap, TableMap, TextMap
+from dasktc.pipeline import vertex_ids as vertices
+from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.vertex_ids import SortedMap, TableMap, TextMap
 
 LEAST, MOST = -(2**63), 2**63 - 1
 

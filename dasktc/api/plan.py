@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
-from dasktc.choose import choose
 from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import room_within, usable
 from dasktc.options import Options, bytes_of
+from dasktc.pipeline.autotune import choose
+from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
+from dasktc.pipeline.sharded.vertex_budget import VertexRoom
+from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, Prediction, predict
 from dasktc.planning.memory_model import Sizes, block_bytes
 from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.planning.schemes import PLANNERS, Block
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.stages import Progress, choose_backend, prepare_edges, silent
 from dasktc.triangles import as_source
-from dasktc.vertex_room import VertexRoom
-from dasktc.vertices import MAX_VERTICES
 
 __all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
 

@@ -18,10 +18,10 @@ import numpy as np
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.report import Report, Section, load, machine, versions
-from dasktc.choose import Facts
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
+from dasktc.pipeline.autotune import Facts
 from dasktc.triangles import as_source
 
 __all__ = ["FILES", "GENERATED", "run"]

@@ -13,11 +13,11 @@ from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.dask.executor import OnCluster, Tasks
 from dasktc.io.source import Ids, Part, Source
-from dasktc.keys import distinct, pack, shift_of
-from dasktc.shards import zipped
-from dasktc.shuffle import exchange, splitters
-from dasktc.vertex_maps import VertexMap
-from dasktc.vertices import Span, SplitIds
+from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.sharded.vectors import zipped
+from dasktc.pipeline.shuffle import exchange, splitters
+from dasktc.pipeline.vertex_ids import Span, SplitIds
 
 __all__ = ["Canonical", "Frames", "canonical", "partition_count", "read"]
 

@@ -15,16 +15,16 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.edges import partition_count
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import merge, transform, unpack
-from dasktc.orient import Oriented
+from dasktc.pipeline.canonicalize import partition_count
+from dasktc.pipeline.edge_keys import merge, transform, unpack
+from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.shuffle import exchange
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block
-from dasktc.shards import Sharded
-from dasktc.shuffle import exchange
 
 __all__ = ["build_blocks", "lay_out", "measure", "stacked"]
 

@@ -70,7 +70,7 @@ from dasktc.backends.cuda.launch_hub import hub_count
 from dasktc.backends.cuda.launch_trust import SMALL_ROW, chunk_rows, teams_of
 from dasktc.executors.dask.executor import Tasks
 from dasktc.options import Options
-from dasktc.orient import Oriented
+from dasktc.pipeline.orient import Oriented
 
 __all__ = ["RULES", "Facts", "Rule", "choose", "look"]
 

@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.assign import assigned
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.blocks import stacked
-from dasktc.edges import partition_count
 from dasktc.executors.dask.executor import Tasks, tree
-from dasktc.keys import merge, unpack
-from dasktc.orient import Oriented, total, wedges_of
+from dasktc.pipeline.build_blocks import stacked
+from dasktc.pipeline.canonicalize import partition_count
+from dasktc.pipeline.edge_keys import merge, unpack
+from dasktc.pipeline.orient import Oriented, total, wedges_of
+from dasktc.pipeline.shuffle import exchange, splitters
+from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
 from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block
-from dasktc.shuffle import exchange, splitters
 
 __all__ = ["Parted", "build_parts", "part_vertices"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import cut
+from dasktc.pipeline.edge_keys import cut
 
 __all__ = ["exchange", "splitters"]
 

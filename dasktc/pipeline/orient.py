@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
-from dasktc.edges import Canonical
 from dasktc.executors.dask.executor import Fold, Tasks
-from dasktc.keys import pack, transform, unpack
-from dasktc.shards import Sharded
+from dasktc.pipeline.canonicalize import Canonical
+from dasktc.pipeline.edge_keys import pack, transform, unpack
+from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
     "Oriented",

@@ -15,7 +15,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.executors.dask.executor import Tasks, tree
-from dasktc.shards import Sharded, cut, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
 
 __all__ = ["Kind", "integers", "mixed", "numbered", "places", "unite"]
 
@@ -67,7 +67,7 @@ def numbered(
     numbers : list of lists of handles of arrays of int32
         Of each list's values: a shard's after another's.
     """
-    from dasktc.vertices import check_size
+    from dasktc.pipeline.vertex_ids import check_size
 
     starts = _starts(tasks, stage, values, shards, kind)
     pieces = tasks.pieces(stage, tasks.map(stage, kind.cut, list(values), starts), len(starts) + 1)

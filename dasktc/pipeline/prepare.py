@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
-from dasktc.blocks import build_blocks, lay_out, measure
-from dasktc.by_shard import orient_by_shard, reorder_by_shard
-from dasktc.choose import choose, look
 from dasktc.count import Blocks
-from dasktc.edges import canonical, read
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
 from dasktc.io.source import Source
-from dasktc.keys import shift_of
 from dasktc.options import Options, bytes_of
-from dasktc.orient import Oriented, orient
+from dasktc.pipeline.autotune import choose, look
+from dasktc.pipeline.build_blocks import build_blocks, lay_out, measure
+from dasktc.pipeline.canonicalize import canonical, read
+from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.lstc_partition import Parted, build_parts, part_vertices
+from dasktc.pipeline.orient import Oriented, orient
+from dasktc.pipeline.reorder import reorder
+from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
+from dasktc.pipeline.sharded.vertex_budget import room_on
+from dasktc.pipeline.vertex_ids import SplitIds, vertex_map
 from dasktc.planning.grid import Layout, Shape
 from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.proxies import Parted, build_parts, part_vertices
-from dasktc.reorder import reorder
-from dasktc.vertex_room import room_on
-from dasktc.vertices import SplitIds, vertex_map
 
 __all__ = [
     "Prepared",

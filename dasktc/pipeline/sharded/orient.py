@@ -12,14 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.backends import get_backend
-from dasktc.edges import Canonical
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import pack, ranked, unpack
-from dasktc.numbering import places
-from dasktc.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
-from dasktc.reorder import band_of, collective_degree, first_visit, relabel
-from dasktc.shards import Sharded, added, even, moved, taken, zipped
+from dasktc.pipeline.canonicalize import Canonical
+from dasktc.pipeline.edge_keys import pack, ranked, unpack
+from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
+from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, relabel
+from dasktc.pipeline.sharded.unique import places
+from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, zipped
 
 __all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
 

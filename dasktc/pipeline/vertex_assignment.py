@@ -9,7 +9,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Tasks
-from dasktc.keys import unpack
+from dasktc.pipeline.edge_keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.planning.plan import size
 

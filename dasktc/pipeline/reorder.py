@@ -20,9 +20,9 @@ from typing import Any
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
 from dasktc.executors.dask.executor import Tasks, tree
-from dasktc.keys import pack, transform, unpack
-from dasktc.orient import Oriented, inverse, order_by, total
-from dasktc.shards import Sharded
+from dasktc.pipeline.edge_keys import pack, transform, unpack
+from dasktc.pipeline.orient import Oriented, inverse, order_by, total
+from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = ["REORDERS", "band_of", "collective_degree", "first_visit", "relabel", "reorder"]
 

@@ -19,11 +19,11 @@ from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold, Tasks, tree
 from dasktc.io.source import Ids
-from dasktc.keys import ranked
-from dasktc.numbering import Kind, integers, numbered, unite
-from dasktc.shards import Sharded, zipped
-from dasktc.vertex_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
-from dasktc.vertex_room import VertexRoom
+from dasktc.pipeline.edge_keys import ranked
+from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
+from dasktc.pipeline.sharded.unique import Kind, integers, numbered, unite
+from dasktc.pipeline.sharded.vectors import Sharded, zipped
+from dasktc.pipeline.sharded.vertex_budget import VertexRoom
 
 __all__ = ["MAX_VERTICES", "Span", "SplitIds", "check_size", "vertex_map"]
 

@@ -1,0 +1,1 @@
+"""From edges to blocks, one module a stage."""

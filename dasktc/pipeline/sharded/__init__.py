@@ -1,0 +1,1 @@
+"""The same stages for vertex arrays that exceed one process."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, InputError
     from dasktc.graph import Graph
-    from dasktc.result import TriangleCount
     from dasktc.triangles import prepare, triangle_count
 
 __all__ = [
@@ -28,7 +28,7 @@ _HOMES = {
     "DasktcError": "errors",
     "Graph": "graph",
     "InputError": "errors",
-    "TriangleCount": "result",
+    "TriangleCount": "counting.result",
     "prepare": "triangles",
     "triangle_count": "triangles",
 }

@@ -8,16 +8,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dasktc import lists, measures
 from dasktc.backends.csr import TaskCount
-from dasktc.checkpoint import fingerprint, opened
-from dasktc.count import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
+from dasktc.counting import measures
+from dasktc.counting import triangle_list as lists
+from dasktc.counting.checkpoint import fingerprint, opened
+from dasktc.counting.result import TriangleCount
+from dasktc.counting.tasks import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
 from dasktc.options import Options
 from dasktc.pipeline.prepare import Prepared, Progress, plan_again, silent
 from dasktc.planning.plan import Plan
-from dasktc.result import TriangleCount
 
 if TYPE_CHECKING:
     import pandas as pd

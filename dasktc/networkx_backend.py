@@ -17,8 +17,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from dasktc import measures
 from dasktc.cluster import active_client
+from dasktc.counting import measures
 from dasktc.graph import Graph
 from dasktc.networkx_info import FUNCTIONS
 from dasktc.triangles import prepare

@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from dasktc.checkpoint import as_begun, check_folder
 from dasktc.cluster import connect
+from dasktc.counting.checkpoint import as_begun, check_folder
+from dasktc.counting.outputs import Outputs
+from dasktc.counting.result import TriangleCount
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Tasks
 from dasktc.executors.memory_budget import limited, within_memory
@@ -18,9 +20,7 @@ from dasktc.executors.spill.work_dir import check_place
 from dasktc.graph import Graph
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options, read_ids
-from dasktc.outputs import Outputs
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
-from dasktc.result import TriangleCount
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 

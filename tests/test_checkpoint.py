@@ -16,9 +16,10 @@ from pipeline import random_edges, skewed_edges, source_of
 from processes import cluster_of, until
 
 import dasktc
-from dasktc import checkpoint, generate
+from dasktc import generate
 from dasktc import graph as graphs
-from dasktc.checkpoint import FILE
+from dasktc.counting import checkpoint
+from dasktc.counting.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.write import write_edges

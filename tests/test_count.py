@@ -15,9 +15,9 @@ from oracle import complete, wheel
 from pipeline import EVERY_KERNEL, block_of, cpu, random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import count as counting
 from dasktc.backends.csr import OrientedCSR, TaskCount
-from dasktc.count import Job, Record, check, jobs, verify_records
+from dasktc.counting import tasks as counting
+from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.pipeline import build_blocks as building

@@ -22,12 +22,13 @@ from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
 import dasktc
-from dasktc import checkpoint, triangles
+from dasktc import triangles
 from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.counting import checkpoint
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.formats import text

@@ -21,14 +21,14 @@ import pytest
 from distributed import Client, LocalCluster
 
 import dasktc
-from dasktc import count as counting
 from dasktc import generate
-from dasktc.count import jobs
+from dasktc.counting import tasks as counting
+from dasktc.counting.edge_support import SUM
+from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import OnCluster
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.support import SUM
 from dasktc.triangles import build
 
 PATIENCE = 30

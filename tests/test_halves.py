@@ -22,12 +22,12 @@ from test_kernels import GRAPHS, tasks
 from test_out_of_core import facts
 
 import dasktc
-from dasktc import count as counting
-from dasktc import lists
-from dasktc import support as supporting
 from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cpu.splits import halves, rows_of
 from dasktc.backends.cuda import launch
+from dasktc.counting import edge_support as supporting
+from dasktc.counting import tasks as counting
+from dasktc.counting import triangle_list as lists
 from dasktc.errors import CountError
 from dasktc.io.generators.synthetic import kronecker
 

@@ -17,7 +17,7 @@ from processes import DASKTC, PATIENCE, cluster_of, until
 
 from dasktc import cli, generate
 from dasktc.__main__ import main as start
-from dasktc.checkpoint import FILE
+from dasktc.counting.checkpoint import FILE
 from dasktc.executors import signals as interrupts
 from dasktc.executors.dask.executor import Direct
 from dasktc.executors.signals import INTERRUPTED

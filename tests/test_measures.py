@@ -12,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc import by_vertex, lists, measures
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.counting import measures
+from dasktc.counting import triangle_list as lists
+from dasktc.counting import vertex_counts as by_vertex
 from dasktc.errors import CountError, InputError
 
 PLANS = [

@@ -27,7 +27,7 @@ from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges,
 import dasktc
 from dasktc import generate
 from dasktc.api.plan import plan_size, plan_source
-from dasktc.checkpoint import FILE
+from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.executors.spill import value_files as spill
@@ -83,7 +83,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
             frozenset(row) for row in build(Direct(), source, options).triangle_list().to_numpy().tolist()
         ]
-        with mock.patch("dasktc.measures.FRAME_BYTES", 1):
+        with mock.patch("dasktc.counting.measures.FRAME_BYTES", 1):
             found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
 
@@ -119,7 +119,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
 def test_a_file_per_frame_of_edges(tmp_path):
     edges = random_edges(60, 900, 3)
     with on_disk(tmp_path, 20_000) as tasks:
-        from dasktc.outputs import Outputs
+        from dasktc.counting.outputs import Outputs
 
         graph = build(tasks, source_of(edges, parts=2), Options(memory=ROOMY))
         outputs = Outputs(per_vertex=tmp_path / "v.csv", per_edge=tmp_path / "e.parquet")

@@ -13,7 +13,8 @@ from oracle import support, triangles, triangles_per_vertex
 from pipeline import random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import measures, outputs, report
+from dasktc.counting import html_report as report
+from dasktc.counting import measures, outputs
 from dasktc.errors import CountError, DasktcError, InputError
 
 EDGES = skewed_edges(60, 400, 3)

@@ -30,7 +30,7 @@ from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends import TaskSize, Whole
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
-from dasktc.count import jobs, task_of
+from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options, bytes_of

@@ -148,7 +148,7 @@ def test_n_and_m_change_nothing(vertices, parts, splits, seed):
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 def test_probes_are_what_lengths_and_positions_say(reorder):
     from dasktc.backends import get_backend
-    from dasktc.count import task_of
+    from dasktc.counting.tasks import task_of
 
     for edges, partition in product((skewed_edges(300, 2_000, 4), random_edges(60, 500, 5)), EVERY_PARTITION):
         graph = dasktc.prepare(source_of(edges), backend="cpu", reorder=reorder, **partition)

@@ -21,6 +21,7 @@ from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, sou
 import dasktc
 from dasktc import generate
 from dasktc.api.plan import plan_size, plan_source
+from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.executors.dask.executor import Direct, OnCluster
@@ -29,7 +30,6 @@ from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
-from dasktc.outputs import Outputs
 from dasktc.pipeline import canonicalize as edges
 from dasktc.pipeline import vertex_ids as vertices
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
@@ -473,7 +473,7 @@ def results(graph):
 def test_results_are_those_of_whole_vectors(planner, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **planner)
     expected = results(build(Direct(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.measures.PARTITION_EDGES", 30):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
         found = results(build(Direct(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

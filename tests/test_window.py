@@ -18,11 +18,12 @@ from distributed import CancelledError, Client, LocalCluster, get_worker
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc import count as counting
 from dasktc import generate
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
-from dasktc.count import jobs
+from dasktc.counting import tasks as counting
+from dasktc.counting.edge_support import SUM
+from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask import flow_control as window
 from dasktc.executors.dask.executor import OnCluster
@@ -32,7 +33,6 @@ from dasktc.options import Options
 from dasktc.planning.memory_model import block_bytes
 from dasktc.planning.placement import Copies, homes, needed
 from dasktc.planning.schemes import PLANNERS
-from dasktc.support import SUM
 from dasktc.triangles import build
 
 PATIENCE = 20

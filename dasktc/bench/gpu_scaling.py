@@ -11,12 +11,12 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import Section
 from dasktc.cluster import connect
+from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.dask.executor import Tasks
 from dasktc.graph import Graph
 from dasktc.options import Options
-from dasktc.result import TriangleCount
 from dasktc.triangles import build
 
 __all__ = ["Counted", "measure", "several"]

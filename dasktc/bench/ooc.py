@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
+from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.executors.device.prefetch import Moves
@@ -24,7 +25,6 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.planning.plan import size
-from dasktc.result import TriangleCount
 from dasktc.triangles import build
 
 __all__ = ["KNOWN", "Run", "run"]

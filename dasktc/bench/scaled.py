@@ -13,7 +13,7 @@ from dasktc.errors import CountError
 from dasktc.planning.placement import homes, needed, shares
 
 if TYPE_CHECKING:
-    from dasktc.count import Job, Record
+    from dasktc.counting.tasks import Job, Record
     from dasktc.graph import Graph
     from dasktc.io.source import Source
     from dasktc.options import Options
@@ -168,7 +168,7 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
 
 def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
     """Seconds of each task and all triangles; each worker's share in a thread that keeps no tables yet."""
-    from dasktc.count import check, jobs
+    from dasktc.counting.tasks import check, jobs
 
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     records = []
@@ -181,7 +181,7 @@ def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
 
 
 def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
-    from dasktc.count import count_jobs
+    from dasktc.counting.tasks import count_jobs
 
     return list(count_jobs(graph.tasks, graph.blocks, part))
 

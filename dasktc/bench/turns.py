@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from dasktc.counting.result import TriangleCount
     from dasktc.graph import Graph
-    from dasktc.result import TriangleCount
 
 __all__ = ["Turn", "in_turns", "take_turns"]
 

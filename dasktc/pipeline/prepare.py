@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
-from dasktc.count import Blocks
+from dasktc.counting.tasks import Blocks
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
 from dasktc.io.source import Source

@@ -7,7 +7,7 @@ from base64 import b64encode
 
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.report import Section
-from dasktc.report import STYLE
+from dasktc.counting.html_report import STYLE
 
 __all__ = ["page"]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
-from dasktc.by_vertex import refuse_unless
-from dasktc.count import Job, check, count_jobs, in_halves, jobs, task_of
+from dasktc.counting.external_ids import column, list_frame
+from dasktc.counting.tasks import Job, check, count_jobs, in_halves, jobs, task_of
+from dasktc.counting.vertex_counts import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold
-from dasktc.names import column, list_frame
 from dasktc.pipeline.id_maps import VertexMap
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.cpu.splits import GROUP
 from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
-from dasktc.count import Job, Record
+from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
 from dasktc.options import Options
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.csr import TaskCount
-from dasktc.count import Record
+from dasktc.counting.tasks import Record
 from dasktc.planning.plan import Plan
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends import get_backend, support_bytes
 from dasktc.backends.csr import OrientedCSR, TaskCount
-from dasktc.count import Job, Record, check, in_halves, jobs, task_of
+from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold
 from dasktc.pipeline.orient import total

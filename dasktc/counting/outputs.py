@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dasktc.counting.edge_support import refuse_beyond_memory
+from dasktc.counting.html_report import page
+from dasktc.counting.measures import edge_frames, vertex_frames
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
-from dasktc.measures import edge_frames, vertex_frames
-from dasktc.report import page
-from dasktc.support import refuse_beyond_memory
 
 if TYPE_CHECKING:
+    from dasktc.counting.result import TriangleCount
     from dasktc.graph import Graph
-    from dasktc.result import TriangleCount
 
 __all__ = ["Outputs"]
 

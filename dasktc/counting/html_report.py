@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dasktc.executors.environment import collect
 
 if TYPE_CHECKING:
-    from dasktc.result import TriangleCount
+    from dasktc.counting.result import TriangleCount
 
 __all__ = ["page"]
 

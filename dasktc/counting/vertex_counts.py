@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
+from dasktc.counting.edge_support import vertex_supports
+from dasktc.counting.external_ids import column, frames_of_vertices, shares_of
 from dasktc.errors import CountError, InputError
-from dasktc.names import column, frames_of_vertices, shares_of
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.support import vertex_supports
 
 if TYPE_CHECKING:
     import pandas as pd

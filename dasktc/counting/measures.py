@@ -15,7 +15,9 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.by_vertex import (
+from dasktc.counting.edge_support import edge_supports
+from dasktc.counting.external_ids import SHIFT, column, edges_by_dense_id, frames_of_edges
+from dasktc.counting.vertex_counts import (
     coefficients,
     frames_by_id,
     pairs_of,
@@ -27,12 +29,10 @@ from dasktc.by_vertex import (
 )
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Tasks
-from dasktc.names import SHIFT, column, edges_by_dense_id, frames_of_edges
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
 from dasktc.planning.plan import size
-from dasktc.support import edge_supports
 
 if TYPE_CHECKING:
     import pandas as pd

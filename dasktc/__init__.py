@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dasktc.api.count import prepare, triangle_count
+    from dasktc.api.graph import Graph
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, InputError
-    from dasktc.graph import Graph
-    from dasktc.triangles import prepare, triangle_count
 
 __all__ = [
     "ClusterError",
@@ -26,11 +26,11 @@ _HOMES = {
     "ClusterError": "errors",
     "CountError": "errors",
     "DasktcError": "errors",
-    "Graph": "graph",
+    "Graph": "api.graph",
     "InputError": "errors",
     "TriangleCount": "counting.result",
-    "prepare": "triangles",
-    "triangle_count": "triangles",
+    "prepare": "api.count",
+    "triangle_count": "api.count",
 }
 
 

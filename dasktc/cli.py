@@ -125,7 +125,7 @@ cli.add_command(generate)
 @printing
 def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
-    from dasktc.triangles import triangle_count
+    from dasktc.api.count import triangle_count
 
     options = secured(options)
     options["columns"] = _columns(options["columns"])

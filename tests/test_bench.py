@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from oracle import messy, multigraphs, triangles, wheel
 
+from dasktc.api.count import as_source, build
+from dasktc.api.graph import Graph
 from dasktc.backends.cpu import hub_tables
 from dasktc.bench import cpu, others, tables
 from dasktc.bench.kernels import HAND, OURS, Inputs
@@ -26,10 +28,8 @@ from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
-from dasktc.graph import Graph
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
-from dasktc.triangles import as_source, build
 
 FAKE_TC = f"""#!{sys.executable}
 import sys

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
+from dasktc.api.count import as_source, build
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.bench.papers import (
     fox,
@@ -41,7 +42,6 @@ from dasktc.cli import main
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options
-from dasktc.triangles import as_source, build
 
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))
 

@@ -17,7 +17,7 @@ from processes import cluster_of, until
 
 import dasktc
 from dasktc import generate
-from dasktc import graph as graphs
+from dasktc.api import graph as graphs
 from dasktc.counting import checkpoint
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
@@ -160,7 +160,7 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, folder, why):
     (tmp_path / "file").write_text("mine")
     where = tmp_path / folder if folder else ""
-    with mock.patch("dasktc.triangles.as_source") as reading, pytest.raises(InputError, match=why):
+    with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), checkpoint=where)
     assert not reading.called
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -238,7 +238,7 @@ def test_the_whole_program_is_killed_again_and_again(tmp_path):
 IMPATIENT = """
 import sys
 from dasktc import cli
-from dasktc import cluster
+from dasktc.api import cluster
 
 cluster.CONNECT_SECONDS = 2
 sys.exit(cli.main(sys.argv[1:]))

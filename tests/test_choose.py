@@ -16,6 +16,7 @@ from oracle import complete, multigraphs, triangles
 from pipeline import orientation, prepared, random_edges, source_of
 
 import dasktc
+from dasktc.api.graph import Graph
 from dasktc.backends.cpu.backend import KERNELS
 from dasktc.backends.cuda.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choices
@@ -23,7 +24,6 @@ from dasktc.bench import choose as table
 from dasktc.cli import main
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
-from dasktc.graph import Graph
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
 from dasktc.pipeline.autotune import RULES, Facts, choose, look

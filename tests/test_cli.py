@@ -99,7 +99,7 @@ def test_several_files_are_one_graph(run: Any, tmp_path: Path) -> None:
 
 
 def test_worker_processes_give_the_same(run: Any, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dasktc.cluster._free_port", lambda wanted: 0)  # other test processes may want it too
+    monkeypatch.setattr("dasktc.api.cluster._free_port", lambda wanted: 0)  # other test processes may want it too
     code, out, err = run("count", data / "email-Eu-core.csv.gz", "--workers", 2, "--json")
     assert (code, err) == (0, "")
     assert (json.loads(out)["triangles"], json.loads(out)["workers"]) == (105_461, 2)
@@ -185,7 +185,7 @@ def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
 
 
 def test_scheduler_that_does_not_answer(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dasktc.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("dasktc.api.cluster.CONNECT_SECONDS", 1)
     refused(*run("count", triangle, "--scheduler", "tcp://127.0.0.1:1"), 1, "tcp://127.0.0.1:1")
     refused(*run("count", triangle, "--scheduler-file", triangle.parent / "none.json"), 1, "none.json")
 
@@ -194,7 +194,7 @@ def test_unexpected_error_is_one_line_without_debug(run: Any, triangle: Path, mo
     def fail(*arguments: Any, **options: Any) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr("dasktc.triangles.triangle_count", fail)
+    monkeypatch.setattr("dasktc.api.count.triangle_count", fail)
     refused(*run("count", triangle), 1, "ZeroDivisionError", "by zero", "--debug")
     with pytest.raises(ZeroDivisionError):
         main(["count", str(triangle), "--debug"])
@@ -204,7 +204,7 @@ def test_failed_check_is_exit_1(run: Any, triangle: Path, monkeypatch: pytest.Mo
     def fail(*arguments: Any) -> None:
         raise CountError("wedges differ: lost; run again")
 
-    monkeypatch.setattr("dasktc.graph.check", fail)
+    monkeypatch.setattr("dasktc.api.graph.check", fail)
     refused(*run("count", triangle), 1, "wedges differ")
 
 

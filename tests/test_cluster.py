@@ -25,16 +25,16 @@ from distributed import Client, Future, LocalCluster, get_client
 from pipeline import random_edges, skewed_edges, source_of
 
 import dasktc
-from dasktc import cluster as places
 from dasktc import generate
+from dasktc.api import cluster as places
+from dasktc.api.cluster import active_client, connect
+from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_source
-from dasktc.cluster import active_client, connect
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options
-from dasktc.triangles import as_source, build
 
 KRONECKER_14 = 2_843_668
 """Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
@@ -351,8 +351,8 @@ def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
 
 
 FROM_FILES = """
-import sys, dasktc, dasktc.cluster
-dasktc.cluster.CONNECT_SECONDS = 1
+import sys, dasktc, dasktc.api.cluster
+dasktc.api.cluster.CONNECT_SECONDS = 1
 for file in sys.argv[1:]:
     try:
         dasktc.triangle_count(([0], [1]), scheduler_file=file)

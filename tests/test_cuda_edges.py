@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc import triangles
+from dasktc.api import count as triangles
 from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count

@@ -22,7 +22,7 @@ from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
 import dasktc
-from dasktc import triangles
+from dasktc.api import count as triangles
 from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
@@ -554,7 +554,7 @@ def test_local_cuda_cluster(protocol, monkeypatch):
     pytest.importorskip("dask_cuda")
     if protocol == "ucx":
         pytest.importorskip("distributed_ucxx")
-    from dasktc import cluster
+    from dasktc.api import cluster
 
     monkeypatch.setattr(cluster, "_protocol", lambda: protocol)
     for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):

@@ -22,6 +22,7 @@ from distributed import Client, LocalCluster
 
 import dasktc
 from dasktc import generate
+from dasktc.api.count import build
 from dasktc.counting import tasks as counting
 from dasktc.counting.edge_support import SUM
 from dasktc.counting.tasks import jobs
@@ -29,7 +30,6 @@ from dasktc.errors import ClusterError
 from dasktc.executors.dask.executor import OnCluster
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.triangles import build
 
 PATIENCE = 30
 """Seconds after which something that should have happened did not."""

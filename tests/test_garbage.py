@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 import dasktc
-from dasktc.cluster import connect
+from dasktc.api.cluster import connect
 from dasktc.executors.dask.gc_freeze import left_out
 from dasktc.io.generators.synthetic import kronecker
 

@@ -9,8 +9,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dasktc import cluster
-from dasktc.cluster import connect
+from dasktc.api import cluster
+from dasktc.api.cluster import connect
 from dasktc.errors import InputError
 from dasktc.executors import gpu_discovery as gpus
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasktc import networkx_backend
-from dasktc.networkx_info import FUNCTIONS, get_info
+from dasktc.api import networkx_backend
+from dasktc.api.networkx_info import FUNCTIONS, get_info
 
 ALL = sorted(FUNCTIONS)
 BY_NODE = ["clustering", "generalized_degree", "triangles"]

@@ -25,6 +25,7 @@ from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, random_edge
 from test_out_of_core import facts
 
 import dasktc
+from dasktc.api.count import build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli import main
@@ -37,7 +38,6 @@ from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options, bytes_of
-from dasktc.triangles import build
 
 EDGES = skewed_edges(60, 700, 7)
 TO_FILES, TO_BOTH, TO_HOST = 1, 20_000, 10**7

@@ -23,6 +23,7 @@ from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
 from test_out_of_core import facts
 
 import dasktc
+from dasktc.api.count import build
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import Direct, OnCluster
@@ -33,7 +34,6 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import EDGE_BYTES
-from dasktc.triangles import build
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
 
@@ -218,7 +218,7 @@ def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
 def test_workers_with_gpus_keep_their_budget():
     """All of it at once takes 0.4 GB."""
     pytest.importorskip("dask_cuda")
-    from dasktc.cluster import connect
+    from dasktc.api.cluster import connect
 
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (

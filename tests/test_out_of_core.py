@@ -26,6 +26,7 @@ from pipeline import EVERY_PARTITION, EVERY_REORDER, random_edges, skewed_edges,
 
 import dasktc
 from dasktc import generate
+from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
@@ -36,7 +37,6 @@ from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
-from dasktc.triangles import as_source, build
 
 KRONECKER_18 = 82_704_862
 PATIENCE = 60
@@ -233,11 +233,11 @@ import dasktc
 from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 from dasktc.bench.pipeline import _warm
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.triangles import as_source
+from dasktc.api.count import as_source
 
 @contextmanager
 def started(number):
-    from dasktc.cluster import connect
+    from dasktc.api.cluster import connect
     with connect(workers=number) as tasks:
         yield tasks.client
 

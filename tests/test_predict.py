@@ -21,6 +21,7 @@ from oracle import complete
 from pipeline import cpu, source_of
 
 from dasktc.api import plan as planning
+from dasktc.api.count import build
 from dasktc.api.plan import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
 from dasktc.backends.csr import BlockTask
 from dasktc.cli import main
@@ -32,7 +33,6 @@ from dasktc.options import Options
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, network, predict
 from dasktc.planning.placement import Shares
-from dasktc.triangles import build
 
 SOURCES = {
     "kronecker": kronecker(15, parts=2),

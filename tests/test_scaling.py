@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dasktc.api.count import build
 from dasktc.api.plan import plan_source
 from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
@@ -20,7 +21,6 @@ from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct, OnCluster
 from dasktc.options import Options
-from dasktc.triangles import build
 
 SMALL = Recipe("kronecker", (9,))
 

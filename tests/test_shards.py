@@ -20,6 +20,7 @@ from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, sou
 
 import dasktc
 from dasktc import generate
+from dasktc.api.count import build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
@@ -40,7 +41,6 @@ from dasktc.pipeline.sharded.unique import integers, numbered, places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
 from dasktc.pipeline.sharded.vertex_budget import VertexRoom, room_on
 from dasktc.pipeline.vertex_ids import texts
-from dasktc.triangles import build
 
 PATIENCE = 60
 SPARSE = 7

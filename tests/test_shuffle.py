@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from oracle import multigraphs
 from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
 
+from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import Direct, Fold, OnCluster, tree
@@ -27,7 +28,6 @@ from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, tran
 from dasktc.pipeline.orient import total
 from dasktc.pipeline.prepare import silent
 from dasktc.pipeline.vertex_ids import MAX_VERTICES, vertex_map
-from dasktc.triangles import build
 
 EDGES = skewed_edges(60, 700, 3)
 ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))

@@ -14,7 +14,7 @@ from distributed.security import Security
 from processes import PATIENCE, Authority, cluster_of, dasktc
 
 from dasktc import triangle_count
-from dasktc.cluster import connect
+from dasktc.api.cluster import connect
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.tls import security_of
 

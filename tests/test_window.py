@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasktc import generate
+from dasktc.api.count import build
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.simulate import Fetches, simulate
 from dasktc.counting import tasks as counting
@@ -33,7 +34,6 @@ from dasktc.options import Options
 from dasktc.planning.memory_model import block_bytes
 from dasktc.planning.placement import Copies, homes, needed
 from dasktc.planning.schemes import PLANNERS
-from dasktc.triangles import build
 
 PATIENCE = 20
 """Seconds after which something that should have happened did not."""

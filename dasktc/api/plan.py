@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.api.cluster import connect
+from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
-from dasktc.cluster import connect
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, Tasks
 from dasktc.executors.memory_budget import within_memory
@@ -26,7 +27,6 @@ from dasktc.planning.memory_model import Sizes, block_bytes
 from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.planning.schemes import PLANNERS, Block
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.triangles import as_source
 
 __all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
 

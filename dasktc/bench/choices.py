@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
+from dasktc.api.count import build
+from dasktc.api.graph import Graph
 from dasktc.backends import kernels
 from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
-from dasktc.graph import Graph
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, look
-from dasktc.triangles import build
 
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.api.count import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
 from dasktc.bench.report import Report, Section, load, machine, versions
@@ -22,7 +23,6 @@ from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
 from dasktc.pipeline.autotune import Facts
-from dasktc.triangles import as_source
 
 __all__ = ["FILES", "GENERATED", "run"]
 

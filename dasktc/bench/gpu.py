@@ -16,16 +16,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from dasktc.api.count import as_source, build, triangle_count
+from dasktc.api.graph import Graph
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
 from dasktc.bench.gpu_scaling import several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.dask.executor import Direct
-from dasktc.graph import Graph
 from dasktc.io.source import Source
 from dasktc.options import Options
-from dasktc.triangles import as_source, build, triangle_count
 
 __all__ = ["facts", "run"]
 

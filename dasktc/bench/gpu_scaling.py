@@ -7,17 +7,17 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
+from dasktc.api.cluster import connect
+from dasktc.api.count import build
+from dasktc.api.graph import Graph
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import Section
-from dasktc.cluster import connect
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.dask.executor import Tasks
-from dasktc.graph import Graph
 from dasktc.options import Options
-from dasktc.triangles import build
 
 __all__ = ["Counted", "measure", "several"]
 

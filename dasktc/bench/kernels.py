@@ -90,13 +90,13 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     """Write the files of a Kronecker graph and return its vertices and edges."""
     import numpy as np
 
+    from dasktc.api.count import build
     from dasktc.executors.dask.executor import Direct
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
     from dasktc.pipeline.canonicalize import canonical, read
     from dasktc.pipeline.edge_keys import shift_of, unpack
     from dasktc.pipeline.vertex_ids import vertex_map
-    from dasktc.triangles import build
 
     tasks, source = Direct(), kronecker(scale)
     frames, rows, loops, _ = read(tasks, source, "cpu")

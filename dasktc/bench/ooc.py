@@ -13,6 +13,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
+from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
@@ -25,7 +26,6 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.planning.plan import size
-from dasktc.triangles import build
 
 __all__ = ["KNOWN", "Run", "run"]
 

@@ -70,8 +70,8 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     quick : bool
         A small graph: whether it works.
     """
-    from dasktc.cluster import connect
-    from dasktc.triangles import build
+    from dasktc.api.cluster import connect
+    from dasktc.api.count import build
 
     recipe = Recipe("kronecker", (_scale(workers, quick),))
     with connect(workers=workers) as tasks:
@@ -87,7 +87,7 @@ def _scale(workers: int, quick: bool) -> int:
 def _measured(tasks: Any, recipe: Recipe, options: Options) -> Overhead:
     from distributed import get_task_stream
 
-    from dasktc.triangles import build
+    from dasktc.api.count import build
 
     graph = build(tasks, recipe.source(), options)
     with get_task_stream(tasks.client) as stream:

@@ -69,7 +69,7 @@ class ClusterRun:
 
 def in_process(source: int | str) -> ProcessRun:
     """Count in this process a Kronecker graph of a scale, or a file."""
-    from dasktc.triangles import triangle_count
+    from dasktc.api.count import triangle_count
 
     found = _open(source)
     with TemporaryDirectory() as folder:
@@ -83,9 +83,9 @@ def in_process(source: int | str) -> ProcessRun:
 
 def in_cluster(source: int | str, workers: int) -> ClusterRun:
     """Count on new worker processes a Kronecker graph of a scale, or a file."""
-    from dasktc.cluster import connect
+    from dasktc.api.cluster import connect
+    from dasktc.api.count import build
     from dasktc.options import Options
-    from dasktc.triangles import build
 
     with connect(workers=workers) as tasks, TemporaryDirectory() as folder:
         run = tasks.client.run  # type: ignore[attr-defined]
@@ -116,8 +116,8 @@ def write_kronecker(scale: int, out: str) -> None:
 
 
 def _open(source: int | str) -> Any:
+    from dasktc.api.count import as_source
     from dasktc.io.generators.synthetic import kronecker
-    from dasktc.triangles import as_source
 
     return kronecker(source) if isinstance(source, int) else as_source(source)
 
@@ -138,8 +138,8 @@ def _small(source: int | str, folder: str) -> Any:
 
 def _warm(source: Any) -> None:
     """Import and compile on a worker: count a small graph there, without the cluster."""
+    from dasktc.api.count import build
     from dasktc.executors.dask.executor import Direct
     from dasktc.options import Options
-    from dasktc.triangles import build
 
     build(Direct(), source, Options()).triangle_count()

@@ -13,8 +13,8 @@ from dasktc.errors import CountError
 from dasktc.planning.placement import homes, needed, shares
 
 if TYPE_CHECKING:
+    from dasktc.api.graph import Graph
     from dasktc.counting.tasks import Job, Record
-    from dasktc.graph import Graph
     from dasktc.io.source import Source
     from dasktc.options import Options
     from dasktc.planning.plan import Plan
@@ -118,8 +118,8 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
     runs : int
         Times that each is counted; the least time is its price.
     """
+    from dasktc.api.count import build
     from dasktc.executors.dask.executor import Direct
-    from dasktc.triangles import build
 
     graph = build(Direct(), recipe.source(), options)
     backend = graph.options.chosen_backend
@@ -196,8 +196,8 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
     workers, runs : int
         Of which the least times are taken.
     """
-    from dasktc.cluster import connect
-    from dasktc.triangles import build
+    from dasktc.api.cluster import connect
+    from dasktc.api.count import build
 
     with connect(workers=workers, backend=options.chosen_backend) as tasks:
         graph = build(tasks, recipe.source(), options)
@@ -212,7 +212,7 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
     """Wall seconds a task, and before and after all tasks, of a graph of next to nothing."""
-    from dasktc.triangles import build
+    from dasktc.api.count import build
 
     small = Recipe("kronecker", (4,)).source()
     empty = build(tasks, small, replace(options, partition="hash2d", parts=PARTS, splits=SPLITS))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from dasktc.api.graph import Graph
     from dasktc.counting.result import TriangleCount
-    from dasktc.graph import Graph
 
 __all__ = ["Turn", "in_turns", "take_turns"]
 
@@ -40,10 +40,10 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
     scale : int
     turns : int
     """
-    from dasktc.cluster import connect
+    from dasktc.api.cluster import connect
+    from dasktc.api.count import build
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
-    from dasktc.triangles import build
 
     with connect(workers=1) as one, connect(workers=2) as two:
         first, second = (build(tasks, kronecker(scale), Options(backend="cpu")) for tasks in (one, two))

@@ -34,7 +34,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             debug: bool,
             **options: Any,
         ) -> None:
-            from dasktc.cluster import connect
+            from dasktc.api.cluster import connect
             from dasktc.io.write import write_edges
 
             options = secured(options)

@@ -28,7 +28,7 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.options import Options
 
 if TYPE_CHECKING:
-    from dasktc.graph import Graph
+    from dasktc.api.graph import Graph
 
 __all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 

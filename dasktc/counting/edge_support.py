@@ -24,7 +24,7 @@ from dasktc.planning.plan import size
 from dasktc.planning.schemes import Block, Triple
 
 if TYPE_CHECKING:
-    from dasktc.graph import Graph
+    from dasktc.api.graph import Graph
 
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 

@@ -37,7 +37,7 @@ from dasktc.planning.plan import size
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.graph import Graph
+    from dasktc.api.graph import Graph
 
 __all__ = [
     "average_clustering",

@@ -14,8 +14,8 @@ from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 
 if TYPE_CHECKING:
+    from dasktc.api.graph import Graph
     from dasktc.counting.result import TriangleCount
-    from dasktc.graph import Graph
 
 __all__ = ["Outputs"]
 

@@ -18,7 +18,7 @@ from dasktc.pipeline.id_maps import VertexMap
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.graph import Graph
+    from dasktc.api.graph import Graph
 
 __all__ = ["LIST_LIMIT", "triangle_list"]
 

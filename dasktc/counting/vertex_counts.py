@@ -18,7 +18,7 @@ from dasktc.pipeline.sharded.vectors import Sharded
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.graph import Graph
+    from dasktc.api.graph import Graph
 
 __all__ = [
     "coefficients",

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.api.count import build
+from dasktc.api.graph import Graph
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.bench.papers.graphs import Case, Sizes
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
-from dasktc.graph import Graph
 from dasktc.options import Options
 from dasktc.planning.plan import Proxies
-from dasktc.triangles import build
 
 __all__ = ["NEEDS_GPU", "Bench", "host_arrays", "lengths"]
 

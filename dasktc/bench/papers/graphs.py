@@ -117,7 +117,7 @@ def real(folder: str | None, quick: bool) -> list[Case]:
 
 
 def _from_file(name: str, path: Path) -> Case:
-    from dasktc.triangles import as_source
+    from dasktc.api.count import as_source
 
     return Case(name, lambda: as_source(str(path)))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.api.count import build
 from dasktc.backends.csr import on_host
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
@@ -18,7 +19,6 @@ from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
 from dasktc.executors.dask.executor import Direct
 from dasktc.options import ASSIGNMENTS, Options
-from dasktc.triangles import build
 
 __all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.api.graph import Graph
 from dasktc.backends.csr import OrientedCSR
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import at_most, held, lists_of, warp_steps
-from dasktc.graph import Graph
 
 __all__ = ["combinations", "imbalance"]
 

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from dasktc.cluster import connect
+from dasktc.api.cluster import connect
+from dasktc.api.graph import Graph
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
@@ -17,7 +18,6 @@ from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Tasks
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
-from dasktc.graph import Graph
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent

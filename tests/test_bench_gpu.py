@@ -14,7 +14,7 @@ from emulation import cupy_strict
 from emulation.host import compiler
 
 from dasktc.bench import gpu, gpu_scaling, ooc
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Direct
 

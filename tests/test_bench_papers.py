@@ -38,7 +38,7 @@ from dasktc.bench.papers import (
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.dask.executor import Direct
 from dasktc.options import Options

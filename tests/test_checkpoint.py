@@ -237,7 +237,7 @@ def test_the_whole_program_is_killed_again_and_again(tmp_path):
 
 IMPATIENT = """
 import sys
-from dasktc import cli
+from dasktc.cli import main as cli
 from dasktc.api import cluster
 
 cluster.CONNECT_SECONDS = 2

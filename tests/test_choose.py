@@ -21,7 +21,7 @@ from dasktc.backends.cpu.backend import KERNELS
 from dasktc.backends.cuda.launch_trust import ENTRIES, TURNS, chunk_rows
 from dasktc.bench import choices
 from dasktc.bench import choose as table
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct
 from dasktc.io.generators.synthetic import grid3d, kronecker

@@ -17,7 +17,7 @@ import pytest
 from distributed import LocalCluster
 
 import dasktc
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import CountError
 
 KEYS = {
@@ -285,7 +285,9 @@ def test_info(run: Any) -> None:
     assert set(found["gpu"]["packages"]) == {"CuPy", "cuDF", "RMM", "dask-cuda", "UCXX"}
 
 
-@pytest.mark.parametrize("start", [["-m", "dasktc"], ["-c", "import sys, dasktc.cli; sys.exit(dasktc.cli.main())"]])
+@pytest.mark.parametrize(
+    "start", [["-m", "dasktc"], ["-c", "import sys, dasktc.cli.main; sys.exit(dasktc.cli.main.main())"]]
+)
 def test_as_a_program(start: list[str], triangle: Path) -> None:
     done = subprocess.run(
         [sys.executable, *start, "count", str(triangle), "--json"], capture_output=True, text=True, env=dict(os.environ)

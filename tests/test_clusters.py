@@ -17,8 +17,8 @@ import yaml
 from processes import DASK, DASKTC, PATIENCE, until
 from samples import GRAPH, TRIANGLES, environment, executable, written
 
-from dasktc import cli
-from dasktc.clusters import SAMPLES, sample
+from dasktc.cli import main as cli
+from dasktc.cli.cluster_templates import SAMPLES, sample
 
 pytestmark = pytest.mark.timeout(4 * PATIENCE)
 

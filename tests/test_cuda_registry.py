@@ -16,7 +16,7 @@ from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import probes as device_probes
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.options import PARTITIONS, REORDERS
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")

@@ -15,8 +15,9 @@ import pytest
 from distributed import Client
 from processes import DASKTC, PATIENCE, cluster_of, until
 
-from dasktc import cli, generate
+from dasktc import generate
 from dasktc.__main__ import main as start
+from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
 from dasktc.executors import signals as interrupts
 from dasktc.executors.dask.executor import Direct
@@ -218,10 +219,10 @@ def test_only_the_main_thread_has_handlers():
 def test_while_the_command_line_is_loaded(monkeypatch, capsys):
     class Pressed:
         def find_spec(self, name, path=None, target=None):
-            if name == "dasktc.cli":
+            if name == "dasktc.cli.main":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "dasktc.cli")
+    monkeypatch.delitem(sys.modules, "dasktc.cli.main")
     monkeypatch.setattr(sys, "meta_path", [Pressed(), *sys.meta_path])
     assert start() == INTERRUPTED
     assert capsys.readouterr().err == "dasktc: error: interrupted: nothing was begun; run it again\n"

@@ -27,7 +27,7 @@ from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.cpu.probes import expected_wedges
 from dasktc.backends.cpu.radix import FEW, sort
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 
 

@@ -28,7 +28,7 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import block_cache as kept_tables
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import Direct

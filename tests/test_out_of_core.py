@@ -369,7 +369,7 @@ def command(graph, work, *more):
 HEARING = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs do not hear it
-from dasktc.cli import main
+from dasktc.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -434,7 +434,7 @@ def lines(file):
 FULL = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-from dasktc.cli import main
+from dasktc.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 

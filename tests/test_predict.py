@@ -24,7 +24,7 @@ from dasktc.api import plan as planning
 from dasktc.api.count import build
 from dasktc.api.plan import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
 from dasktc.backends.csr import BlockTask
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Direct, OnCluster

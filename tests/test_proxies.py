@@ -14,7 +14,7 @@ from pipeline import orientation, random_edges, skewed_edges, source_of
 
 import dasktc
 from dasktc.api.plan import plan_size, plan_source
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.pipeline import vertex_assignment as assign
 from dasktc.planning.plan import MAX_PARTS, Proxies

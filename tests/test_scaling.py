@@ -16,7 +16,7 @@ from dasktc.bench import overhead, plot, scaling
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.report import Report
 from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
-from dasktc.cli import main
+from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Direct, OnCluster

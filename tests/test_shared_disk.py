@@ -18,8 +18,8 @@ from pipeline import skewed_edges, source_of
 from processes import PATIENCE, cluster_of, dasktc
 
 import dasktc as library
-from dasktc import cli
 from dasktc.api.plan import plan_source
+from dasktc.cli import main as cli
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
 from dasktc.executors.dask.executor import OnCluster

@@ -23,4 +23,4 @@ def sample(kind: str) -> str:
     kind : str
         One of SAMPLES.
     """
-    return (files("dasktc.clusters") / SAMPLES[kind]).read_text()
+    return (files("dasktc.cli.cluster_templates") / SAMPLES[kind]).read_text()

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from dasktc.clusters import SAMPLES, sample
-from dasktc.commands.bench import bench
-from dasktc.commands.generate import generate
-from dasktc.commands.options import counting, printing, reading, running, secured, spilling
+from dasktc.cli.bench import bench
+from dasktc.cli.cluster_templates import SAMPLES, sample
+from dasktc.cli.generate import generate
+from dasktc.cli.options import counting, printing, reading, running, secured, spilling
 from dasktc.errors import DasktcError
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dasktc.commands.options import counting, workers_of
+from dasktc.cli.options import counting, workers_of
 from dasktc.options import BACKENDS, PARTITIONS
 
 __all__ = ["bench"]

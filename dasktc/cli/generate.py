@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dasktc.commands.options import RUNNING, options_of, running, secured
+from dasktc.cli.options import RUNNING, options_of, running, secured
 from dasktc.errors import InputError
 
 __all__ = ["generate"]

@@ -204,7 +204,7 @@ def test_failed_check_is_exit_1(run: Any, triangle: Path, monkeypatch: pytest.Mo
     def fail(*arguments: Any) -> None:
         raise CountError("wedges differ: lost; run again")
 
-    monkeypatch.setattr("dasktc.api.graph.check", fail)
+    monkeypatch.setattr("dasktc.counting.count.check", fail)
     refused(*run("count", triangle), 1, "wedges differ")
 
 
@@ -286,7 +286,7 @@ def test_info(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "start", [["-m", "dasktc"], ["-c", "import sys, dasktc.cli.main; sys.exit(dasktc.cli.main.main())"]]
+    "start", [["-m", "dasktc"], ["-c", "import sys; from dasktc.cli import main; sys.exit(main.main())"]]
 )
 def test_as_a_program(start: list[str], triangle: Path) -> None:
     done = subprocess.run(

@@ -55,6 +55,7 @@ def test_a_block_comes_as_it_was(kind, serializers, members):
 
 @pytest.mark.parametrize("first", ["distributed", "json"])
 def test_workers_know_how_and_nobody_else_loads_it(first):
-    code = f"import sys, {first}; import dasktc.backends.csr; print('dasktc.backends.wire' in sys.modules, 'distributed' in sys.modules)"
+    code = f"import sys, {first}; import dasktc.backends.csr; "
+    code += "print('dasktc.backends.wire' in sys.modules, 'distributed' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(first == "distributed")] * 2

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dasktc.backends.csr import TaskCount
 from dasktc.counting import measures
-from dasktc.counting import triangle_list as lists
-from dasktc.counting.checkpoint import fingerprint, opened
+from dasktc.counting.context import CountingContext
+from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.tasks import Blocks, Job, Record, add_up, check, count_jobs, jobs, verify_records
-from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Tasks
-from dasktc.options import Options
-from dasktc.pipeline.prepare import Prepared, Progress, plan_again, silent
-from dasktc.planning.plan import Plan
+from dasktc.counting.triangle_list import triangle_list
+from dasktc.errors import InputError
+from dasktc.pipeline.prepare import Progress, plan_again
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,32 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(CountingContext):
     """A graph that is ready to be counted, again and again; made by `dasktc.prepare`.
 
     Its blocks stay on the workers (without a client, in this process) for as long as it lives.
     """
-
-    tasks: Tasks = field(repr=False)
-    prepared: Prepared = field(repr=False)
-    blocks: Blocks = field(repr=False)
-    options: Options
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of its count."""
-        return self.prepared.plan
-
-    @property
-    def vertices(self) -> int:
-        """Vertices with an edge after clean-up."""
-        return self.plan.vertices
-
-    @property
-    def edges(self) -> int:
-        """Distinct undirected edges after clean-up."""
-        return self.plan.edges
 
     def triangle_count(
         self,
@@ -97,39 +70,7 @@ class Graph:
             prepared = replace(self.prepared, plan=plan_again(self.tasks, self.prepared, options))
             other = replace(self, prepared=prepared, options=options)
             return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
-        began, report, plan = time.perf_counter(), progress or silent, self.plan
-        self.tasks.reserve(plan.bytes_per_task)
-        work = jobs(plan, self.options.chosen_kernel, self.options.chosen_backend)
-        # 7. Count, a task a block triple and split.
-        records, resumed = self._counted(work, checkpoint, report)
-        ended = time.perf_counter()
-        # 8. Check, and add up.
-        check(records, plan, self.prepared.wedges)
-        report("sum", 0, 1)
-        total = add_up(self.tasks, records)
-        verified = 0
-        if verify:
-            report("verify", 0, 1)
-            verified = verify_records(self.tasks, self.blocks, records, verify, seed)
-        result = self._result(sorted(records), total, ended - began, began)
-        return replace(result, verified=verified, resumed=resumed)
-
-    def _counted(
-        self, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress
-    ) -> tuple[list[Record], int]:
-        """Count what no checkpoint has; the number is that of the tasks which it had."""
-        kept = nullcontext() if folder is None else opened(folder, fingerprint(self), work)
-        with kept as checkpoint:
-            records = [] if checkpoint is None else list(checkpoint.records.values())
-            resumed = len(records)
-            report("count", resumed, len(work))
-            left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-            for record in count_jobs(self.tasks, self.blocks, left):
-                records.append(record)
-                if checkpoint is not None:
-                    checkpoint.add(record)
-                report("count", len(records), len(work))
-        return records, resumed
+        return count(self, verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
 
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.
@@ -282,32 +223,4 @@ class Graph:
         >>> len(graph.triangle_list(limit=1))
         1
         """
-        return lists.triangle_list(self, limit)
-
-    def _result(self, records: list[Record], total: TaskCount, count: float, began: float) -> TriangleCount:
-        known = self.prepared.source.triangles
-        if known is not None and total.triangles != known:
-            raise CountError(
-                f"{total.triangles:,} triangles counted, {known:,} are known for {self.prepared.source.name}: "
-                "the count or the generator is wrong; report this with the output of `dasktc info`"
-            )
-        before = self.prepared.seconds
-        return TriangleCount(
-            triangles=total.triangles,
-            vertices=self.vertices,
-            edges=self.edges,
-            loops_dropped=self.prepared.loops,
-            duplicates_dropped=self.prepared.rows - self.prepared.loops - self.edges,
-            backend=self.options.chosen_backend,
-            workers=self.tasks.workers,
-            kernel=self.options.chosen_kernel,
-            reorder=self.options.chosen_reorder,
-            plan=self.plan,
-            seconds={**before, "count": count, "total": sum(before.values()) + time.perf_counter() - began},
-            wedges=total.wedges,
-            probes=total.probes,
-            max_collision=total.max_collision,
-            verified=0,
-            resumed=0,
-            records=records,
-        )
+        return triangle_list(self, limit)

@@ -16,19 +16,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dasktc.backends import ON_DEVICE
 from dasktc.backends.cpu.splits import GROUP
 from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
+from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
 from dasktc.options import Options
-
-if TYPE_CHECKING:
-    from dasktc.api.graph import Graph
 
 __all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 
@@ -41,12 +39,12 @@ What = dict[str, Any]
 """What is counted, by name."""
 
 
-def fingerprint(graph: Graph) -> What:
+def fingerprint(graph: CountingContext) -> What:
     """Say what a graph's count is: equal only for the same edges, blocks, plan, kernel and version.
 
     Parameters
     ----------
-    graph : Graph
+    graph : CountingContext
 
     Returns
     -------

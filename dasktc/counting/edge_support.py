@@ -12,19 +12,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dasktc.backends import get_backend, support_bytes
 from dasktc.backends.csr import OrientedCSR, TaskCount
+from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold
 from dasktc.pipeline.orient import total
 from dasktc.planning.plan import size
 from dasktc.planning.schemes import Block, Triple
-
-if TYPE_CHECKING:
-    from dasktc.api.graph import Graph
 
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
@@ -35,12 +33,12 @@ Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
 
 
-def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
+def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """Count every edge's triangles.
 
     Parameters
     ----------
-    graph : Graph
+    graph : CountingContext
 
     Returns
     -------
@@ -60,7 +58,7 @@ def edge_supports(graph: Graph) -> tuple[dict[Block, Any], int]:
     return _sums(graph, _by_edge, lambda triple: triple.places, {}, 4 * int(graph.prepared.sizes.edges.sum()))
 
 
-def vertex_supports(graph: Graph) -> tuple[dict[int, Any], int]:
+def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
     """Sum every vertex's edges' supports; parameters and errors are those of `edge_supports`.
 
     Returns
@@ -85,7 +83,7 @@ def vertex_supports(graph: Graph) -> tuple[dict[int, Any], int]:
 
 
 def _sums(
-    graph: Graph, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends, nbytes: int
+    graph: CountingContext, visit: Callable[..., list[Any]], keys: Callable[[Triple], Any], ends: Ends, nbytes: int
 ) -> tuple[dict[Any, Any], int]:
     """Run `visit` for every counting task, and add up the arrays that it returns.
 
@@ -106,7 +104,7 @@ def _sums(
     return found[1], sum(record.count.triangles for record in records)
 
 
-def refuse_beyond_memory(graph: Graph) -> int:
+def refuse_beyond_memory(graph: CountingContext) -> int:
     """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts.
 
     Returns

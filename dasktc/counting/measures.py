@@ -15,6 +15,8 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.count import count as count_triangles
 from dasktc.counting.edge_support import edge_supports
 from dasktc.counting.external_ids import SHIFT, column, edges_by_dense_id, frames_of_edges
 from dasktc.counting.vertex_counts import (
@@ -37,7 +39,6 @@ from dasktc.planning.plan import size
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.api.graph import Graph
 
 __all__ = [
     "average_clustering",
@@ -58,34 +59,34 @@ SPLIT_BYTES = 200
 """The same where vertices are in shards."""
 
 
-def triangles(graph: Graph) -> pd.Series[int]:
+def triangles(graph: CountingContext) -> pd.Series[int]:
     """Count the triangles of every vertex; see `Graph.triangles`."""
     refuse_series(graph)
     counts, _ = triangles_by_id(graph)
     return series_by_id(graph, "triangles", counts, [], same)
 
 
-def clustering(graph: Graph) -> pd.Series[float]:
+def clustering(graph: CountingContext) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
     refuse_series(graph)
     found, (counts, _) = graph.prepared.graph, triangles_by_id(graph)
     return series_by_id(graph, "clustering", counts, [found.out_degree, found.in_degree], coefficients)
 
 
-def average_clustering(graph: Graph) -> float:
+def average_clustering(graph: CountingContext) -> float:
     """Average the local clustering coefficients; see `Graph.average_clustering`."""
     return float(clustering(graph).to_numpy().mean()) if graph.vertices else 0.0
 
 
-def transitivity(graph: Graph) -> float:
+def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
     found, tasks = graph.prepared.graph, graph.tasks
     degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
     pairs = sum(tasks.gather([tasks.submit("transitivity", pairs_of, *both) for both in degrees]))
-    return 3 * int(graph.triangle_count()) / pairs if pairs else 0.0
+    return 3 * int(count_triangles(graph)) / pairs if pairs else 0.0
 
 
-def edge_support(graph: Graph) -> Any:
+def edge_support(graph: CountingContext) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
     alone = getattr(graph.tasks, "client", None) is None
     if alone and graph.tasks.room is not None:
@@ -97,12 +98,12 @@ def edge_support(graph: Graph) -> Any:
     return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
 
 
-def vertex_frames(graph: Graph) -> tuple[list[Any], int]:
+def vertex_frames(graph: CountingContext) -> tuple[list[Any], int]:
     """Count the triangles of every vertex and leave the numbers where they are.
 
     Parameters
     ----------
-    graph : Graph
+    graph : CountingContext
 
     Returns
     -------
@@ -120,12 +121,12 @@ def vertex_frames(graph: Graph) -> tuple[list[Any], int]:
     return frames_by_id(graph, "triangles", counts, [], same), count
 
 
-def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
+def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[Any], int]:
     """Count the triangles of every edge and leave the numbers where they are.
 
     Parameters
     ----------
-    graph : Graph
+    graph : CountingContext
     together : bool
         Make one partition without a client, also out of core.
 
@@ -160,7 +161,7 @@ def edge_frames(graph: Graph, together: bool = False) -> tuple[list[Any], int]:
     return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
-def _slices(graph: Graph, supports: dict[Any, Any], step: int) -> list[Any]:
+def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list[Any]:
     """Keys above supports of so many edges of a block each: over dense ids, or where these are in shards new ids."""
     order = None if graph.plan.shards > 1 else graph.prepared.graph.order.whole
     backend = graph.options.chosen_backend

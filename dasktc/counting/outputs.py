@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_support import refuse_beyond_memory
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
@@ -14,7 +15,6 @@ from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 
 if TYPE_CHECKING:
-    from dasktc.api.graph import Graph
     from dasktc.counting.result import TriangleCount
 
 __all__ = ["Outputs"]
@@ -51,7 +51,7 @@ class Outputs:
             if out is not None:
                 check_target(out, suffixes)
 
-    def check_memory(self, graph: Graph) -> None:
+    def check_memory(self, graph: CountingContext) -> None:
         """Refuse what does not fit a worker, before anything is counted.
 
         Raises
@@ -61,7 +61,7 @@ class Outputs:
         if self.per_vertex is not None or self.per_edge is not None:
             refuse_beyond_memory(graph)
 
-    def write(self, graph: Graph, result: TriangleCount) -> None:
+    def write(self, graph: CountingContext, result: TriangleCount) -> None:
         """Write the files.
 
         Raises
@@ -76,7 +76,7 @@ class Outputs:
         except DasktcError as error:
             raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
 
-    def _write(self, graph: Graph, result: TriangleCount) -> None:
+    def _write(self, graph: CountingContext, result: TriangleCount) -> None:
         if self.per_vertex is not None:
             frames, count = vertex_frames(graph)
             _same(count, result, "vertices")

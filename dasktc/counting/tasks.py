@@ -15,25 +15,23 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
 from dasktc.executors.dask.executor import Tasks
+from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan, size
-from dasktc.planning.schemes import Block, Triple
+from dasktc.planning.schemes import Triple
 
-__all__ = ["Blocks", "Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
+__all__ = ["Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
 BATCH = 10_000
 """Counts that one task adds up."""
-
-Blocks = dict[Block, Any]
-"""Handles of OrientedCSR by place (i, j) in the 2D partition."""
 
 
 @dataclass(frozen=True, order=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
 from dasktc.counting.external_ids import column, list_frame
 from dasktc.counting.tasks import Job, check, count_jobs, in_halves, jobs, task_of
 from dasktc.counting.vertex_counts import refuse_unless
@@ -18,7 +19,6 @@ from dasktc.pipeline.id_maps import VertexMap
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.api.graph import Graph
 
 __all__ = ["LIST_LIMIT", "triangle_list"]
 
@@ -31,7 +31,7 @@ TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.conc
 """Of lists."""
 
 
-def triangle_list(graph: Graph, limit: int | None = None) -> pd.DataFrame:
+def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_support import vertex_supports
 from dasktc.counting.external_ids import column, frames_of_vertices, shares_of
 from dasktc.errors import CountError, InputError
@@ -18,7 +19,6 @@ from dasktc.pipeline.sharded.vectors import Sharded
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dasktc.api.graph import Graph
 
 __all__ = [
     "coefficients",
@@ -42,7 +42,7 @@ def refuse_unless(true: bool, fact: str) -> None:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
-def triangles_by_id(graph: Graph) -> tuple[Sharded, int]:
+def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
     tasks, starts = graph.tasks, graph.prepared.graph.order.starts
@@ -96,7 +96,7 @@ def same(counts: Array) -> Array:
 
 
 def frames_by_id(
-    graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
+    graph: CountingContext, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
 ) -> list[Any]:
     """Frames of values of all vertices, under the caller's ids in ascending order; one, or one a shard."""
     tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
@@ -107,7 +107,7 @@ def frames_by_id(
 
 
 def series_by_id(
-    graph: Graph, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
+    graph: CountingContext, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
 ) -> pd.Series[Any]:
     """Bring values of all vertices to the caller, under the caller's ids."""
     import pandas as pd
@@ -127,7 +127,7 @@ def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Da
     return pd.DataFrame({"vertex": column(vertices.external(np.arange(len(values)))), name: dense})
 
 
-def refuse_series(graph: Graph) -> None:
+def refuse_series(graph: CountingContext) -> None:
     """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
     if graph.plan.shards > 1 and graph.tasks.room is not None and not hasattr(graph.tasks, "client"):
         raise InputError(

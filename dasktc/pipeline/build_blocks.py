@@ -26,7 +26,10 @@ from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.schemes import Block
 
-__all__ = ["build_blocks", "lay_out", "measure", "stacked"]
+__all__ = ["Blocks", "build_blocks", "lay_out", "measure", "stacked"]
+
+Blocks = dict[Block, Any]
+"""Handles of OrientedCSR by place (i, j) in the partition's grid."""
 
 Array = Any
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
-from dasktc.counting.tasks import Blocks
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Tasks
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
-from dasktc.pipeline.build_blocks import build_blocks, lay_out, measure
+from dasktc.pipeline.build_blocks import Blocks, build_blocks, lay_out, measure
 from dasktc.pipeline.canonicalize import canonical, read
 from dasktc.pipeline.edge_keys import shift_of
 from dasktc.pipeline.lstc_partition import Parted, build_parts, part_vertices

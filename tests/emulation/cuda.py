@@ -40,8 +40,12 @@ def _forget():
     dasktc.backends.get_backend.cache_clear()
     for name in _own():
         del sys.modules[name]
-        vars(dasktc.backends).pop(name.rpartition(".")[2], None)
+        package, _, module = name.rpartition(".")
+        vars(sys.modules[package]).pop(module, None)
 
 
 def _own():
-    return [name for name in sys.modules if name.startswith("dasktc.backends.cuda.backend")]
+    """The modules that import a GPU library."""
+    names = ("backends.cuda.backend", "backends.cuda.frames", "backends.cuda.memory")
+    names += ("executors.device.copies", "executors.device.packing", "executors.device.pinned")
+    return [f"dasktc.{name}" for name in names if f"dasktc.{name}" in sys.modules]

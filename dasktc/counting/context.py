@@ -1,0 +1,48 @@
+"""What counting and measuring need of a prepared graph: its blocks, plan, options, and the executor that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dasktc.executors.dask.executor import Tasks
+from dasktc.options import Options
+from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.prepare import Prepared
+from dasktc.planning.plan import Plan
+
+__all__ = ["CountingContext"]
+
+
+@dataclass(frozen=True, eq=False)
+class CountingContext:
+    """A graph in oriented blocks, and how to count it.
+
+    Attributes
+    ----------
+    tasks : Tasks
+        Runs the counting tasks, and holds the blocks.
+    prepared : Prepared
+        What the pipeline knows of the graph besides its blocks.
+    blocks : dict of (i, j) to handle of OrientedCSR
+    options : Options
+    """
+
+    tasks: Tasks = field(repr=False)
+    prepared: Prepared = field(repr=False)
+    blocks: Blocks = field(repr=False)
+    options: Options
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of its count."""
+        return self.prepared.plan
+
+    @property
+    def vertices(self) -> int:
+        """Vertices with an edge after clean-up."""
+        return self.plan.vertices
+
+    @property
+    def edges(self) -> int:
+        """Distinct undirected edges after clean-up."""
+        return self.plan.edges

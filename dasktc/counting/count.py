@@ -1,0 +1,97 @@
+"""Count a prepared graph: run its counting tasks, check what they report, and add it up.
+
+The last steps of the straight way; `dasktc.pipeline.prepare` takes the first ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+
+from dasktc.backends.csr import TaskCount
+from dasktc.counting.checkpoint import fingerprint, opened
+from dasktc.counting.context import CountingContext
+from dasktc.counting.result import TriangleCount
+from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, verify_records
+from dasktc.errors import CountError
+from dasktc.pipeline.prepare import Progress, silent
+
+__all__ = ["count"]
+
+
+def count(
+    graph: CountingContext,
+    *,
+    verify: float = 0.0,
+    seed: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> TriangleCount:
+    """Count the triangles of a prepared graph; parameters and errors as of `Graph.triangle_count`."""
+    began, report, plan = time.perf_counter(), progress or silent, graph.plan
+    graph.tasks.reserve(plan.bytes_per_task)
+    work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    # 7. Count, a task a block triple and split.
+    records, resumed = _run(graph, work, checkpoint, report)
+    ended = time.perf_counter()
+    # 8. Check, and add up.
+    check(records, plan, graph.prepared.wedges)
+    report("sum", 0, 1)
+    total = add_up(graph.tasks, records)
+    verified = 0
+    if verify:
+        report("verify", 0, 1)
+        verified = verify_records(graph.tasks, graph.blocks, records, verify, seed)
+    result = _result(graph, sorted(records), total, ended - began, began)
+    return replace(result, verified=verified, resumed=resumed)
+
+
+def _run(
+    graph: CountingContext, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress
+) -> tuple[list[Record], int]:
+    """Count the tasks that no checkpoint has; the number is that of the tasks which it had."""
+    kept = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
+    with kept as checkpoint:
+        records = [] if checkpoint is None else list(checkpoint.records.values())
+        resumed = len(records)
+        report("count", resumed, len(work))
+        left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
+        for record in count_jobs(graph.tasks, graph.blocks, left):
+            records.append(record)
+            if checkpoint is not None:
+                checkpoint.add(record)
+            report("count", len(records), len(work))
+    return records, resumed
+
+
+def _result(
+    graph: CountingContext, records: list[Record], total: TaskCount, count: float, began: float
+) -> TriangleCount:
+    known = graph.prepared.source.triangles
+    if known is not None and total.triangles != known:
+        raise CountError(
+            f"{total.triangles:,} triangles counted, {known:,} are known for {graph.prepared.source.name}: "
+            "the count or the generator is wrong; report this with the output of `dasktc info`"
+        )
+    before = graph.prepared.seconds
+    return TriangleCount(
+        triangles=total.triangles,
+        vertices=graph.vertices,
+        edges=graph.edges,
+        loops_dropped=graph.prepared.loops,
+        duplicates_dropped=graph.prepared.rows - graph.prepared.loops - graph.edges,
+        backend=graph.options.chosen_backend,
+        workers=graph.tasks.workers,
+        kernel=graph.options.chosen_kernel,
+        reorder=graph.options.chosen_reorder,
+        plan=graph.plan,
+        seconds={**before, "count": count, "total": sum(before.values()) + time.perf_counter() - began},
+        wedges=total.wedges,
+        probes=total.probes,
+        max_collision=total.max_collision,
+        verified=0,
+        resumed=0,
+        records=records,
+    )

@@ -11,7 +11,7 @@ from oracle import Edge, clean
 
 from dasktc.backends import get_backend, kernels
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import Ids, ReadOptions, Source
 from dasktc.options import REORDERS, Options
@@ -94,7 +94,7 @@ def skewed_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
 
 def prepared(edges: list[Edge], parts: int = 1, **options: Any) -> Prepared:
     """The stages up to the plan, in this process."""
-    return prepare_edges(Direct(), source_of(edges, parts=parts), Options(**options))
+    return prepare_edges(LocalExecutor(), source_of(edges, parts=parts), Options(**options))
 
 
 def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:

@@ -27,7 +27,7 @@ from dasktc.bench.report import Report, Section
 from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 
@@ -171,7 +171,7 @@ def test_the_busier_worker_is_told_by_its_seconds(order: int):
 
 def test_counts_in_turns_begin_without_tables(client: Any, monkeypatch: pytest.MonkeyPatch):
     """What a worker keeps of its last count would make the next cheaper than one that is made once."""
-    one, two = (build(OnCluster(client), kronecker(8), Options(backend="cpu")) for _ in range(2))
+    one, two = (build(DaskExecutor(client), kronecker(8), Options(backend="cpu")) for _ in range(2))
     count, counted, before, after = Graph.triangle_count, [], [], []
 
     def watched(graph: Graph) -> Any:
@@ -251,7 +251,7 @@ def test_the_marker_counts_like_the_oracle(edges: list[tuple[int, int]]):
     from dasktc.bench.marker import count_by_marks
 
     array = np.array(edges, "int64").reshape(-1, 2)
-    block = build(Direct(), as_source(array), Options(partition="whole")).blocks[0, 0]
+    block = build(LocalExecutor(), as_source(array), Options(partition="whole")).blocks[0, 0]
     assert count_by_marks(block.offsets, block.columns) == triangles(edges)
 
 

@@ -16,7 +16,7 @@ from emulation.host import compiler
 from dasktc.bench import gpu, gpu_scaling, ooc
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -83,7 +83,7 @@ def test_several_gpus(monkeypatch):
     @contextmanager
     def connect(workers, backend):
         assert backend == "cuda"
-        tasks = Direct()
+        tasks = LocalExecutor()
         tasks.workers = workers
         yield tasks
 

@@ -40,7 +40,7 @@ from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli.main import main
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.options import Options
 
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))
@@ -62,7 +62,7 @@ def rows(figure: Figure) -> list[dict[str, Any]]:
 
 def block(edges: list[tuple[int, int]], order: str = "degree") -> OrientedCSR:
     source = as_source(np.array(edges, "int64").reshape(-1, 2))
-    return build(Direct(), source, Options(partition="whole", reorder=order)).blocks[0, 0]
+    return build(LocalExecutor(), source, Options(partition="whole", reorder=order)).blocks[0, 0]
 
 
 def neighbours(of: OrientedCSR) -> list[list[int]]:

@@ -21,7 +21,7 @@ from dasktc.api import graph as graphs
 from dasktc.counting import checkpoint
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.write import write_edges
 
 EDGES = skewed_edges(80, 600, 3)
@@ -216,7 +216,7 @@ def test_an_empty_graph(tmp_path):
 def test_the_whole_program_is_killed_again_and_again(tmp_path):
     """SIGKILL as soon as some tasks are on disk; each run goes on from what the last one left."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
-    write_edges(generate.kronecker(14), graph, Direct())
+    write_edges(generate.kronecker(14), graph, LocalExecutor())
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
     command += ["--parts", "4", "--splits", "4", "--reorder", "degree", "--checkpoint", str(kept), "--quiet"]
     held = 1
@@ -249,7 +249,7 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_the_scheduler_and_the_client_are_killed(tmp_path):
     """Each time the same command, on another cluster, goes on from what was finished."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
-    write_edges(generate.kronecker(14), graph, Direct())
+    write_edges(generate.kronecker(14), graph, LocalExecutor())
     command = [sys.executable, "-c", IMPATIENT, "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
     command += ["--parts", "4", "--splits", "4", "--scheduler-file", str(tmp_path / "scheduler.json")]
     command += ["--checkpoint", str(kept)]

@@ -23,7 +23,7 @@ from dasktc.bench import choices
 from dasktc.bench import choose as table
 from dasktc.cli.main import main
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
 from dasktc.pipeline.autotune import RULES, Facts, choose, look
@@ -36,7 +36,7 @@ def test_facts_are_those_of_the_rows(edges):
     found = prepared(edges)
     slow = orientation(edges)
     lengths = sorted(len(row) for row in slow.out.values())
-    facts = look(Direct(), found.graph, "cpu")
+    facts = look(LocalExecutor(), found.graph, "cpu")
     if not lengths:
         assert facts == Facts(0, 0, 0, 0, 0)
         return
@@ -236,8 +236,8 @@ def test_the_table_on_an_emulated_device(monkeypatch):
 def test_facts_on_an_emulated_device():
     """The longest row of a clique is as long as any of so many edges can be."""
     with emulated_cuda.backend():
-        found = prepare_edges(Direct(), source_of(complete(110)), Options(backend="cuda"))
-        facts = look(Direct(), found.graph, "cuda")
+        found = prepare_edges(LocalExecutor(), source_of(complete(110)), Options(backend="cuda"))
+        facts = look(LocalExecutor(), found.graph, "cuda")
     assert (facts.rows, facts.edges, facts.longest, facts.usual) == (110, 5995, 109, 108)
     assert (facts.narrow, facts.wide) == (99, 9)
 

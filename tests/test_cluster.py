@@ -31,7 +31,7 @@ from dasktc.api.cluster import active_client, connect
 from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options
@@ -85,7 +85,7 @@ def in_files(source, client, verify=0.0, **options):
 
 def on_workers(source, client, verify=0.0, **options):
     """Results in the workers' memory; planned for `memory`, which nothing keeps."""
-    return build(OnCluster(client), as_source(source), Options(**options)).triangle_count(verify=verify)
+    return build(DaskExecutor(client), as_source(source), Options(**options)).triangle_count(verify=verify)
 
 
 both_ways = pytest.mark.parametrize("count", [in_files, on_workers])
@@ -420,8 +420,8 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, o
 @pytest.mark.timeout(2 * PATIENCE)
 def test_a_cancelled_task_is_an_error_not_a_result(inner):
     """Somebody restarts the cluster or cancels the futures during the count."""
-    tasks = OnCluster(inner)
-    results = tasks.each("count", slowly, [(0.01,), (60,)])
+    tasks = DaskExecutor(inner)
+    results = tasks.map_unordered("count", slowly, [(0.01,), (60,)])
     assert next(results) == 0.01
     inner.cancel([Future(key, inner) for key in list(inner.futures)], force=True)
     with pytest.raises(ClusterError):
@@ -443,7 +443,7 @@ def test_a_worker_that_cannot_be_asked_is_an_error(inner):
     """It would be asked for ever."""
     expected = r"^worker \S+ cannot run dasktc \(.*ModuleNotFoundError.*dasktc.*\): .* install the same on all workers$"
     with pytest.raises(ClusterError, match=expected):
-        OnCluster(inner).everywhere(NotThere())
+        DaskExecutor(inner).run_on_workers(NotThere())
 
 
 def slowly(seconds):
@@ -456,9 +456,9 @@ def slowly(seconds):
 
 def test_handles_are_given_up_once_they_are_used(threads, inner):
     """A future that is kept keeps its result on a worker."""
-    tasks = OnCluster(inner)
+    tasks = DaskExecutor(inner)
     made = tasks.map("make", range, [4, 5])
-    columns = tasks.pieces("cut", made, 2)
+    columns = tasks.transpose("cut", made, 2)
     assert made == []
     assert [tasks.gather(column) for column in columns] == [[0, 0], [1, 1]]
     inputs = columns.pop()
@@ -626,19 +626,19 @@ class FakeClient:
 )
 def test_the_smallest_share_of_a_thread(workers, at_a_time, memory):
     """Of the six tenths of a worker's limit that Dask lets it fill; a worker without one has the host's."""
-    tasks = OnCluster(FakeClient(*workers))
+    tasks = DaskExecutor(FakeClient(*workers))
     assert (tasks.workers, tasks.memory()) == (at_a_time, memory)
 
 
 def test_a_budget_of_a_worker_is_shared_by_its_threads():
-    assert OnCluster(FakeClient((8 << 30, 4), (4 << 30, 1))).memory(2 << 30) == 1 << 29
-    assert Direct().memory(2 << 30) == 2 << 30
+    assert DaskExecutor(FakeClient((8 << 30, 4), (4 << 30, 1))).memory(2 << 30) == 1 << 29
+    assert LocalExecutor().memory(2 << 30) == 2 << 30
 
 
 def test_without_any_worker_left_memory_is_an_error_of_the_cluster():
     """All of them may have died just now."""
     with pytest.raises(ClusterError):
-        OnCluster(FakeClient(), patience=0.2).memory()
+        DaskExecutor(FakeClient(), patience=0.2).memory()
 
 
 def test_an_answer_that_was_overwritten_is_asked_for_again():
@@ -651,7 +651,7 @@ def test_an_answer_that_was_overwritten_is_asked_for_again():
         return answer(n_workers) if len(asked) > 2 else {"workers": {}}
 
     client.scheduler_info = overwritten
-    assert OnCluster(client).memory() == 6 * 10**9
+    assert DaskExecutor(client).memory() == 6 * 10**9
 
 
 def test_keys_are_unique_in_several_threads():
@@ -659,7 +659,7 @@ def test_keys_are_unique_in_several_threads():
     keys, interval = [], sys.getswitchinterval()
     client = FakeClient((1, 1))
     client.submit = lambda function, *args, key, **kwargs: keys.append(key)
-    tasks = OnCluster(client)
+    tasks = DaskExecutor(client)
 
     def submit():
         for _ in range(2_000):
@@ -693,7 +693,7 @@ def test_connect_closes_what_it_opened_and_nothing_else(cluster, client):
         opened = tasks.client
     assert opened.status == "closed"
     with connect() as tasks:
-        assert isinstance(tasks, Direct)
+        assert isinstance(tasks, LocalExecutor)
 
 
 # Imports, and sources that compute nothing

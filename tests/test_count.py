@@ -19,7 +19,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.planning import scratch
@@ -246,11 +246,11 @@ def verified_jobs(graph, records, seed):
     """The jobs that verify takes, in its order."""
     seen = []
 
-    class Watched(Direct):
-        def each(self, stage, function, calls):
+    class Watched(LocalExecutor):
+        def map_unordered(self, stage, function, calls):
             calls = list(calls)
             seen.extend(call[0].job for call in calls)
-            return super().each(stage, function, calls)
+            return super().map_unordered(stage, function, calls)
 
     verify_records(Watched(), graph.blocks, records, 0.3, seed)
     return seen
@@ -328,7 +328,7 @@ def test_counts_are_added_up_in_batches(batch, monkeypatch):
     monkeypatch.setattr(counting, "BATCH", batch)
     job = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, "hub", "cpu")
     counts = [TaskCount(2**62, 1, 10, 3, 0.5), TaskCount(2**62, 2, 20, 7, 0.25), TaskCount(2**62, 3, 30, 5, 1.0)]
-    found = counting.add_up(Direct(), [Record(job, count, "a") for count in counts])
+    found = counting.add_up(LocalExecutor(), [Record(job, count, "a") for count in counts])
     assert found == (3 * 2**62, 6, 60, 7, 1.75)
 
 

@@ -21,7 +21,7 @@ from dasktc.api import count as triangles
 from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source
 from dasktc.options import Options
@@ -180,7 +180,7 @@ def test_at_most_24_bytes_an_edge(emulated, name, owned):
     rows, before = recipe.parts[-1].last, used.now
     source = recipe if owned else triangles.as_source(raw_of(recipe))
     used.peak, used.moved = used.now, 0
-    graph = triangles.build(Direct(), source, Options(backend="cuda"))
+    graph = triangles.build(LocalExecutor(), source, Options(backend="cuda"))
     assert used.peak - before <= 24 * rows
     assert used.moved < rows // 2, "edges went to the host"
     source = None
@@ -339,7 +339,7 @@ def test_at_most_24_bytes_an_edge_on_the_device(recipe):
 
     raw = _raw(recipe)
     with cuda_memory.peak() as peak:
-        graph = triangles.build(Direct(), triangles.as_source(tuple(raw)), Options(backend="cuda"))
+        graph = triangles.build(LocalExecutor(), triangles.as_source(tuple(raw)), Options(backend="cuda"))
     assert peak[0] + raw.nbytes <= 24 * len(raw.source) + (64 << 20)
     with cuda_memory.peak() as peak:
         graph.triangle_count()

@@ -44,10 +44,10 @@ VARIANTS = {
     "hub": ("hub", {}),
     "hub tiny": ("hub", TINY),
     "hub with long rows": ("hub", {"SHORT": 0}),
-    "hub with short rows": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20}),
-    "hub with narrow records": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
-    "hub without room": ("hub", {"SHORT": 1 << 20, "ROOM": 0}),
-    "hub with wider records": ("hub", {"SHORT": 1 << 20, "ROOM": 1 << 20, "WORDS8": 1 << 20, "EDGES": 1}),
+    "hub with short rows": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
+    "hub with narrow records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 1 << 20, "EDGES": 3}),
+    "hub without room": ("hub", {"SHORT": 1 << 20, "CAPACITY": 0}),
+    "hub with wider records": ("hub", {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS8": 1 << 20, "EDGES": 1}),
     "bitmap": ("bitmap", {}),
     "bitmap tiny": ("bitmap", TINY),
     "trust": ("trust", FEW),
@@ -478,7 +478,7 @@ def test_equal_fingerprints_of_different_ids(longest):
     u, v = vertices - 1, vertices - 2
     for mine, others in ((same[:1], same[1:]), (same, same[:1]), (same[1:], same[1:])):
         edges = sorted([(u, v), *((u, w) for w in mine), *((v, w) for w in others)])
-        macros = {"SHORT": 1 << 20, "ROOM": 1 << 20, "WORDS4": 0, "WORDS8": 0, longest: 1 << 20, "BLOCK": 64}
+        macros = {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS4": 0, "WORDS8": 0, longest: 1 << 20, "BLOCK": 64}
         check(on_host(False), list(tasks(edges, vertices)), "hub", macros, edges)
 
 

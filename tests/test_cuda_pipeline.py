@@ -30,7 +30,7 @@ from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.formats import text
 from dasktc.io.formats.dialect import Dialect
 from dasktc.io.formats.plain import plain_rows
@@ -367,10 +367,12 @@ def test_memory_is_what_the_device_has_left(emulated):
     import rmm
 
     pool = rmm.mr.get_current_device_resource().upstream_mr
-    assert Direct().memory(None, "cuda") == emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size()))
+    assert (
+        LocalExecutor().memory(None, "cuda") == emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size()))
+    )
     rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 1000
     assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size() - 1000))
-    assert Direct().memory(12345, "cuda") == 12345
+    assert LocalExecutor().memory(12345, "cuda") == 12345
     rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 0
 
 
@@ -399,13 +401,13 @@ def test_auto_takes_a_kernel_by_the_rows_on_a_device_too(emulated, source, kerne
     assert found.triangles == dasktc.triangle_count(source, backend="cpu").triangles
 
 
-class Workers(Direct):
+class Workers(LocalExecutor):
     """Of two workers, some cannot use a backend."""
 
     def __init__(self, *reasons):
         self.reasons = reasons
 
-    def everywhere(self, function, *args):
+    def run_on_workers(self, function, *args):
         assert (function, args) == (unusable, ("cuda",))
         return list(self.reasons)
 
@@ -541,7 +543,7 @@ def test_arrays_of_the_device_stay_there():
     cupy = pytest.importorskip("cupy")
     from dasktc.backends import get_backend
 
-    prepared = triangles.build(Direct(), kronecker(12), Options(backend="cuda"))
+    prepared = triangles.build(LocalExecutor(), kronecker(12), Options(backend="cuda"))
     (block,) = prepared.blocks.values()
     assert isinstance(block.columns, cupy.ndarray)
     assert isinstance(on_host(block.columns), np.ndarray)

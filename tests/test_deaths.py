@@ -27,7 +27,7 @@ from dasktc.counting import tasks as counting
 from dasktc.counting.edge_support import SUM
 from dasktc.counting.tasks import jobs
 from dasktc.errors import ClusterError
-from dasktc.executors.dask.executor import OnCluster
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 
@@ -100,7 +100,7 @@ def killing(mortal, seed, kills):
 
 def prepared(mortal, **options):
     """The graph, with results in the workers' memory: planned for 1 GB, which nothing keeps."""
-    return build(OnCluster(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
+    return build(DaskExecutor(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
 
 
 @pytest.mark.timeout(4 * PATIENCE)
@@ -136,7 +136,7 @@ def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
     rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
     strikes = rng.sample(range(1, 24), 3)
     calls = [(job, log, *(graph.blocks[p] for p in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
-    for record in graph.tasks.each("count", counted_and_logged, calls):
+    for record in graph.executor.map_unordered("count", counted_and_logged, calls):
         taken[str(record.job)] = record
         if len(taken) in strikes:
             killed.append(rng.choice(pids(mortal)))
@@ -166,7 +166,7 @@ def test_tasks_without_blocks_go_on_when_all_workers_die(mortal):
     """They were to run on workers that are gone for good: those that come have other addresses."""
     mortal.client.wait_for_workers(2, timeout=PATIENCE)
     done = []
-    for number in OnCluster(mortal.client, PATIENCE / 2).each("alone", numbered, [(i,) for i in range(20)]):
+    for number in DaskExecutor(mortal.client, PATIENCE / 2).map_unordered("alone", numbered, [(i,) for i in range(20)]):
         done.append(number)
         if len(done) in (2, 5, 9):
             kill_all(mortal)
@@ -225,7 +225,9 @@ def test_a_visit_that_kills_every_worker_is_named(mortal):
     work = jobs(graph.plan, "trust", "cpu")
     calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
     with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3]))}\) ended its worker 4 times"):
-        OnCluster(mortal.client, retries=0).fold_each("support", visited_by_the_unlucky, calls, lambda _: [0], SUM)
+        DaskExecutor(mortal.client, retries=0).fold_unordered(
+            "support", visited_by_the_unlucky, calls, lambda _: [0], SUM
+        )
 
 
 def visited_by_the_unlucky(job, deadly, *blocks):
@@ -237,7 +239,7 @@ def visited_by_the_unlucky(job, deadly, *blocks):
 @pytest.mark.timeout(4 * PATIENCE)
 def test_a_worker_that_dies_while_it_is_asked_does_not_answer(mortal, tmp_path):
     mortal.client.wait_for_workers(2, timeout=PATIENCE)
-    assert OnCluster(mortal.client).everywhere(first_to_die, tmp_path / "first") == ["alive"]
+    assert DaskExecutor(mortal.client).run_on_workers(first_to_die, tmp_path / "first") == ["alive"]
 
 
 def first_to_die(file):
@@ -305,11 +307,11 @@ def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)
     calls = [(job, lives if job == work[3][0] else None, *blocks) for job, *blocks in work]
-    found = list(graph.tasks.each("count", counted_by_the_unlucky, calls))
+    found = list(graph.executor.map_unordered("count", counted_by_the_unlucky, calls))
     assert sum(record.count.triangles for record in found) == TRIANGLES
     hopeless = [(job, Lives(tmp_path / "more", 100) if job == work[3][0] else None, *b) for job, *b in work]
     with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3][0]))}\) ended its worker 5 times"):
-        list(OnCluster(mortal.client, retries=1).each("count", counted_by_the_unlucky, hopeless))
+        list(DaskExecutor(mortal.client, retries=1).map_unordered("count", counted_by_the_unlucky, hopeless))
 
 
 def counted_by_the_unlucky(job, lives, *blocks):

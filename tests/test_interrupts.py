@@ -20,7 +20,7 @@ from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
 from dasktc.executors import signals as interrupts
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.executors.signals import INTERRUPTED
 from dasktc.io.write import write_edges
 
@@ -32,7 +32,7 @@ SLOW = ("--kernel", "merge", "--partition", "hash2d", "--parts", "6", "--splits"
 def graph(tmp_path_factory):
     """One that takes longer to count than a test waits."""
     path = tmp_path_factory.mktemp("graph") / "graph.parquet"
-    write_edges(generate.kronecker(17), path, Direct())
+    write_edges(generate.kronecker(17), path, LocalExecutor())
     return str(path)
 
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dasktc
-from dasktc.backends import TaskSize, Whole, get_backend
+from dasktc.backends import GraphBounds, TaskSize, get_backend
 from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.cpu import hub, hub_tables, intersect, visit
 from dasktc.backends.cpu import splits as splitting
@@ -432,7 +432,7 @@ def test_scratch_memory_grows_with_its_arguments(kernel):
     assert 0 <= cpu.scratch_bytes(kernel, small) <= cpu.scratch_bytes(kernel, wide) <= 20 * 10**8
     for size in (small, wide):
         for ordered in (False, True):
-            assert cpu.scratch_bytes(kernel, size, Whole(10**8, ordered)) <= cpu.scratch_bytes(kernel, size)
+            assert cpu.scratch_bytes(kernel, size, GraphBounds(10**8, ordered)) <= cpu.scratch_bytes(kernel, size)
 
 
 # sort

@@ -169,7 +169,7 @@ def test_lost_edges_are_an_error():
 
 def test_a_list_is_counted_within_the_plans_memory(monkeypatch):
     graph, kept = prepare(oracle.complete(20)), []
-    monkeypatch.setattr(type(graph.tasks), "reserve", lambda tasks, needed: kept.append(needed))
+    monkeypatch.setattr(type(graph.executor), "set_task_memory", lambda tasks, needed: kept.append(needed))
     graph.triangles()
     kept.clear()
     lists.triangle_list(graph)

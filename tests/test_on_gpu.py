@@ -31,8 +31,8 @@ from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.dask.executor import Direct
-from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, Moves
+from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, TransferStats
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
@@ -91,7 +91,7 @@ def counted(folder, edges, kept=0, host=TO_BOTH, ids="int", budget=1 << 20, **op
 )
 def test_every_way_gives_what_it_gives_in_memory(small, tmp_path, reorder, partition, host, kept):
     options = {"reorder": reorder, **partition}
-    expected = build(Direct(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
+    expected = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
     found, _ = counted(tmp_path, EDGES, kept, host, **options)
     assert facts(found) == facts(expected)
     assert os.listdir(tmp_path) == []
@@ -134,7 +134,7 @@ def needed(**options):
     """Bytes that a count with all of the device takes."""
     used = cupy_strict.MEMORY_USED
     used.peak = before = used.now
-    build(Direct(), DENSE, Options(backend="cuda", **options)).triangle_count()
+    build(LocalExecutor(), DENSE, Options(backend="cuda", **options)).triangle_count()
     return used.peak - before
 
 
@@ -229,7 +229,7 @@ def test_pieces_go_one_by_one(small, tmp_path):
     for kept in (10**6, 0):
         with on_gpu(tmp_path, kept, TO_HOST) as tasks:
             made = tasks.map("a", lambda _: [row[:100], row[100:]], [1, 2])
-            ((a, b), (c, d)) = tasks.pieces("a", made, 2)
+            ((a, b), (c, d)) = tasks.transpose("a", made, 2)
             assert tasks._resident() == (4_800 if kept else 0)
             del a, b
             assert tasks._resident() == (3_200 if kept else 0)
@@ -239,11 +239,11 @@ def test_pieces_go_one_by_one(small, tmp_path):
 
 
 def test_who_keeps_the_budget(emulated, tmp_path):
-    assert isinstance(budgets.limited(Direct(), "1GB", None, backend="cuda"), OnGpu)
-    assert type(budgets.limited(Direct(), None, tmp_path, backend="cuda")) is Direct
+    assert isinstance(budgets.limited(LocalExecutor(), "1GB", None, backend="cuda"), OnGpu)
+    assert type(budgets.limited(LocalExecutor(), None, tmp_path, backend="cuda")) is LocalExecutor
     with pytest.raises(InputError, match=r"--host-memory 'x' is not a size"):
-        budgets.limited(Direct(), "1GB", None, backend="cuda", host="x")
-    found = budgets.limited(Direct(), 1, None, backend="cuda", host="32MB")
+        budgets.limited(LocalExecutor(), "1GB", None, backend="cuda", host="x")
+    found = budgets.limited(LocalExecutor(), 1, None, backend="cuda", host="32MB")
     assert found.memory(1, "cuda") == 1
     assert found._budget == LEAST - (1 << 22)
 
@@ -269,7 +269,7 @@ def test_the_command_line(emulated, tmp_path, capsys):
 
 
 def test_auto_keeps_device_memory_where_there_is_a_gpu(emulated):
-    with mock.patch.object(OnGpu, "reserve", side_effect=RuntimeError("on the GPU")):
+    with mock.patch.object(OnGpu, "set_task_memory", side_effect=RuntimeError("on the GPU")):
         with pytest.raises(RuntimeError, match="on the GPU"):
             dasktc.triangle_count(kronecker(6), memory="100MB")
         with pytest.raises(RuntimeError, match="on the GPU"):
@@ -384,8 +384,8 @@ def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
         mock.patch.object(Copies, "fence", Copies.fence if fenced else lambda self: None),
     ):
         blocks = [tasks.submit("a", cupy_strict.full, 100, number, "int64") for number in range(9)]
-        tasks.reserve(1_600)
-        found = list(tasks.each("b", lambda block: block[:1] + 1, [(block,) for block in blocks]))
+        tasks.set_task_memory(1_600)
+        found = list(tasks.map_unordered("b", lambda block: block[:1] + 1, [(block,) for block in blocks]))
         assert [int(array[0]) for array in found] == list(range(1, 10))
     gc.collect()
     noted, streams.VIOLATIONS[:] = list(streams.VIOLATIONS), []
@@ -453,9 +453,9 @@ def test_what_is_needed_last_makes_room():
 
 
 def test_hidden_is_what_nothing_waited_for():
-    assert Moves().hidden is None
-    assert Moves(2, 100, 1.0, 0.25, 0.2).hidden == 0.75
-    assert Moves(2, 100, 1.0, 2.0, 0.2).hidden == 0.0
+    assert TransferStats().hidden is None
+    assert TransferStats(2, 100, 1.0, 0.25, 0.2).hidden == 0.75
+    assert TransferStats(2, 100, 1.0, 2.0, 0.2).hidden == 0.0
 
 
 def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path):
@@ -490,7 +490,7 @@ def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path
 def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, options, host):
     """All of it at once takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
     chosen = Options(backend="cuda", memory=memory, **options)
-    with budgets.within_memory(Direct(), memory, tmp_path, backend="cuda", host=host) as tasks:
+    with budgets.within_memory(LocalExecutor(), memory, tmp_path, backend="cuda", host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()
         assert int(result) == {20: 424_270_360, 22: 2_111_176_581}[scale]
         assert 0 < tasks.peak <= bytes_of(memory)

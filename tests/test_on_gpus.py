@@ -26,7 +26,7 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.executors.device import worker_store as at_worker
 from dasktc.executors.device.cluster_store import OnGpus
 from dasktc.executors.device.handles import Result
@@ -78,7 +78,7 @@ def slabs(emulated, monkeypatch):
 
 @contextmanager
 def on_gpus(client, folder, budget, host):
-    tasks = OnGpus(OnCluster(client), WorkDir(folder), budget, host, small=1)
+    tasks = OnGpus(DaskExecutor(client), WorkDir(folder), budget, host, small=1)
     yield tasks
     tasks.close()
     assert not [run for address, run in at_worker._here if run == tasks._token and address in client.ncores()]
@@ -86,7 +86,7 @@ def on_gpus(client, folder, budget, host):
 
 @pytest.mark.parametrize(("host", "options"), [(TO_HOST, {}), (TO_FILES, {"parts": 2, "splits": 1})], ids=str)
 def test_all_measures_are_the_same(client, tmp_path, host, options):
-    expected = build(Direct(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
+    expected = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
     with on_gpus(client, tmp_path, 1 << 20, host) as tasks:
         graph = build(tasks, source_of(EDGES, parts=3), Options(backend="cuda", memory="1GB", **options))
         found = graph.triangle_count(verify=0.5)
@@ -111,7 +111,7 @@ def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, mon
     monkeypatch.setitem(EDGE_BYTES, "cuda", 80)  # fewer tasks
     used, all_at_once = cupy_strict.MEMORY_USED, Options(backend="cuda", kernel="plain")
     used.peak = before = used.now
-    expected = build(Direct(), GRAPH, all_at_once).triangle_count()
+    expected = build(LocalExecutor(), GRAPH, all_at_once).triangle_count()
     budget = (used.peak - before) // 2
     gc.collect()
     used.peak = before = used.now
@@ -152,7 +152,7 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
     from dasktc.executors.device.packing import pack
 
     for host in (TO_FILES, TO_HOST):
-        store = at_worker.AtWorker(WorkDir(tmp_path), 1 << 20, host, 1)
+        store = at_worker.WorkerDeviceStore(WorkDir(tmp_path), 1 << 20, host, 1)
         for value in values(np.random.default_rng(1)):
             for stays in (True, False):
                 store._limit = 1 << 19 if stays else 0
@@ -169,7 +169,7 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
 
 
 def test_who_keeps_the_budget(client, tmp_path):
-    found = budgets.limited(OnCluster(client), "1GB", tmp_path, "cuda", "32MB")
+    found = budgets.limited(DaskExecutor(client), "1GB", tmp_path, "cuda", "32MB")
     assert isinstance(found, OnGpus)
     assert os.listdir(tmp_path) == [os.path.basename(found._within.folder)]
     assert found._within.host == 32_000_000
@@ -177,7 +177,7 @@ def test_who_keeps_the_budget(client, tmp_path):
     assert found.memory(1000, "cuda") == 1000
     found.close()
     assert os.listdir(tmp_path) == []
-    assert type(budgets.limited(OnCluster(client), None, tmp_path, "cuda")) is OnCluster
+    assert type(budgets.limited(DaskExecutor(client), None, tmp_path, "cuda")) is DaskExecutor
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
     assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
@@ -195,9 +195,9 @@ def test_workers_have_folders_of_their_own_where_they_see_none_together(client, 
         for hidden, folders in ((lambda folder: None, 1), (lambda folder: "far", 0)):
             monkeypatch.setattr(budgets, "hidden_here", hidden)
             graph = dasktc.prepare(source, client, **options)
-            assert len(os.listdir(tmp_path / "default")) == folders == (graph.tasks._within.folder is not None)
+            assert len(os.listdir(tmp_path / "default")) == folders == (graph.executor._within.folder is not None)
             assert int(graph.triangle_count()) == oracle.triangles(EDGES)
-            graph.tasks.close()
+            graph.executor.close()
             assert os.listdir(tmp_path / "default") == []
     with pytest.raises(InputError, match=r"2 of 2 workers \(on far\) cannot write to this host's .*given"):
         dasktc.prepare(source, client, work_dir=tmp_path / "given", **options)

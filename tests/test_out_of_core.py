@@ -30,7 +30,7 @@ from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.file_store import OnDisk
 from dasktc.executors.spill.shared_file_store import OnSharedDisk
@@ -74,14 +74,14 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
     """With every result in a file, or some; a partition has at most 75 edges, a frame 18 rows."""
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
     source, options = source_of(edges, ids, parts=3), Options(memory=ROOMY, reorder=reorder, **partition)
-    expected = build(Direct(), source, options).triangle_count(verify=1.0)
+    expected = build(LocalExecutor(), source, options).triangle_count(verify=1.0)
     with mock.patch.object(spill, "MAPPED", mapped), on_disk(tmp_path_factory.mktemp("work"), 4_000, kept) as tasks:
         graph = build(tasks, source, options)
         assert facts(graph.triangle_count(verify=1.0)) == facts(expected)
         assert int(expected) == triangles(edges)
         assert graph.triangles().to_dict() == triangles_per_vertex(edges)
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
-            frozenset(row) for row in build(Direct(), source, options).triangle_list().to_numpy().tolist()
+            frozenset(row) for row in build(LocalExecutor(), source, options).triangle_list().to_numpy().tolist()
         ]
         with mock.patch("dasktc.counting.measures.FRAME_BYTES", 1):
             found = graph.edge_support()
@@ -95,8 +95,8 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
     if ids == "text":
         edges = [(str(u), str(v)) for u, v in edges]
     source, chosen = source_of(edges, ids, parts=3), Options(memory=ROOMY, **options)
-    expected = build(Direct(), source, chosen).triangle_count()
-    tasks = OnSharedDisk(OnCluster(client), WorkDir(tmp_path), 40_000, small=1)
+    expected = build(LocalExecutor(), source, chosen).triangle_count()
+    tasks = OnSharedDisk(DaskExecutor(client), WorkDir(tmp_path), 40_000, small=1)
     graph = build(tasks, source, chosen)
     result = graph.triangle_count(verify=0.5)
     assert facts(result)[:6] == facts(expected)[:6]
@@ -182,7 +182,7 @@ def kronecker(tmp_path_factory):
     """Files with scale 18, in row groups of a million, and scale 10."""
     folder = tmp_path_factory.mktemp("graphs")
     for scale in (10, 18):
-        write_edges(generate.kronecker(scale), folder / f"{scale}.parquet", Direct())
+        write_edges(generate.kronecker(scale), folder / f"{scale}.parquet", LocalExecutor())
     return [str(folder / f"{scale}.parquet") for scale in (18, 10)]
 
 

@@ -27,12 +27,12 @@ from pipeline import (
 
 import dasktc
 from dasktc.api.plan import plan_size, plan_source
-from dasktc.backends import TaskSize, Whole
+from dasktc.backends import GraphBounds, TaskSize
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks, lay_out, measure
@@ -249,7 +249,7 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
                 blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
             )
             of = TaskSize(*edges_of, widest, cuts, dealt, lower)
-            beside = cpu().scratch_bytes(kernel, of, Whole(plan.edges, graph.options.chosen_reorder == "degree"))
+            beside = cpu().scratch_bytes(kernel, of, GraphBounds(plan.edges, graph.options.chosen_reorder == "degree"))
             beside += blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
             largest = max(largest, beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
@@ -269,7 +269,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
         source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
     ).blocks[0, 0]
     of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
-    planned = cpu().scratch_bytes(kernel, of, Whole(block.edges, reorder == "degree"))
+    planned = cpu().scratch_bytes(kernel, of, GraphBounds(block.edges, reorder == "degree"))
     for split in range(m):
         task = BlockTask(block, block, block, split, m)
         cpu().count(task, kernel)
@@ -292,12 +292,12 @@ def allocated(task, kernel):
 def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     """Whatever the number of slabs that a block is built in: rows, columns, ascending, by place."""
 
-    found = prepare_edges(Direct(), source_of(edges, parts=2), Options(reorder=reorder))
+    found = prepare_edges(LocalExecutor(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order.whole, orientation(edges)
-    layout = lay_out(Direct(), found.graph, "hash2d", parts, found.layout.graph, "cpu")
-    grid = measure(Direct(), found.graph, layout, "cpu").edges
+    layout = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.layout.graph, "cpu")
+    grid = measure(LocalExecutor(), found.graph, layout, "cpu").edges
     with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
-        blocks = build_blocks(Direct(), found.graph, layout, "cpu")
+        blocks = build_blocks(LocalExecutor(), found.graph, layout, "cpu")
     pairs = []
     for (i, j), block in blocks.items():
         assert (block.stride, block.row_first, block.column_first, block.place) == (parts, i, j, (i, j))
@@ -322,9 +322,9 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
     """Rows of hubs are short in degree order; ranges of rows are cut by edges, not by rows."""
     from dasktc.pipeline.build_blocks import _cuts
 
-    found = prepare_edges(Direct(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
+    found = prepare_edges(LocalExecutor(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree.whole
-    starts = [*_cuts(Direct(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4, "cpu")[0], len(out)]
+    starts = [*_cuts(LocalExecutor(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4, "cpu")[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 

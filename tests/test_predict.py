@@ -22,12 +22,12 @@ from pipeline import cpu, source_of
 
 from dasktc.api import plan as planning
 from dasktc.api.count import build
-from dasktc.api.plan import GPU_MEMORY, Means, plan_size, plan_source, predict_size, predict_source
+from dasktc.api.plan import GPU_MEMORY, CostModelOptions, plan_size, plan_source, predict_size, predict_source
 from dasktc.backends.csr import BlockTask
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Options
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
@@ -78,7 +78,7 @@ def held_by(job, blocks, kernel):
 @pytest.mark.parametrize("name", SOURCES)
 def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
     predicted = predict_source(SOURCES[name], kernel=kernel, **PLANS[plan]).plan
-    graph = build(Direct(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
+    graph = build(LocalExecutor(), SOURCES[name], Options(kernel=kernel, **PLANS[plan]))
     work = jobs(graph.plan, kernel, "cpu")
     held_by(work[0], graph.blocks, kernel)  # imports and compiles
     # Twice each: what another module's cluster allocates in this process meanwhile is not the task's.
@@ -99,7 +99,7 @@ def resident_growth(options):
 
 
 def save_blocks(folder, options):
-    graph = build(Direct(), kronecker(18), Options(**options))
+    graph = build(LocalExecutor(), kronecker(18), Options(**options))
     for (i, j), block in graph.blocks.items():
         np.savez(f"{folder}/{i}-{j}.npz", offsets=block.offsets, columns=block.columns)
     return graph.plan
@@ -111,7 +111,7 @@ def count_saved(folder, plan):
     from dasktc.bench.measure import forget_peak, peak_bytes, resident_bytes
 
     job = jobs(plan, "hub", "cpu")[0]
-    small = build(Direct(), source_of(complete(9)), Options()).blocks[0, 0]
+    small = build(LocalExecutor(), source_of(complete(9)), Options()).blocks[0, 0]
     cpu().count(BlockTask(small, small, small), "hub")
     forget()
     before, blocks = resident_bytes(), {}
@@ -183,7 +183,7 @@ def test_the_network_is_what_a_loop_over_all_tasks_says(data, blocks, workers, s
 
 def test_the_network_of_a_plan_is_that_of_its_triples_and_blocks():
     found = predict_source(SOURCES["kronecker"], partition="hash2d", parts=3, splits=2, workers=5)
-    graph = build(Direct(), SOURCES["kronecker"], Options(partition="hash2d", parts=3, splits=2))
+    graph = build(LocalExecutor(), SOURCES["kronecker"], Options(partition="hash2d", parts=3, splits=2))
     sizes = {place: block.nbytes for place, block in graph.blocks.items()}
     slow = received_slowly([triple.places for triple in graph.plan.triples()], sizes, 2, 5)
     assert found.network.total == pytest.approx(sum(slow), abs=1)
@@ -236,7 +236,7 @@ def steady():
 @pytest.mark.parametrize("name", ["kronecker", "grid3d"])
 def test_workers_receive_the_bytes_that_were_predicted(steady, name, plan):
     """To the byte, but for some 100 that an object takes beside its arrays."""
-    tasks = OnCluster(steady)
+    tasks = DaskExecutor(steady)
     graph = build(tasks, SOURCES[name], Options(memory="1GB", **PLANS[plan]))
     predicted = predict_source(SOURCES[name], steady, memory="1GB", **PLANS[plan])
     assert predicted.plan.splits == graph.plan.splits
@@ -256,14 +256,14 @@ def test_blocks_come_again_where_there_is_no_room_to_keep_them(steady, partition
     """
     monkeypatch.setattr(planning, "within_memory", lambda tasks, *_: nullcontext(tasks))
     options = {"partition": partition, "parts": 6, "splits": 1}
-    plain = build(Direct(), SOURCES["kronecker"], Options(**options))
+    plain = build(LocalExecutor(), SOURCES["kronecker"], Options(**options))
     sizes = {place: block.nbytes for place, block in plain.blocks.items()}
     largest = max(sum(sizes[place] for place in set(triple.places)) for triple in plain.plan.triples())
     memory = plain.plan.bytes_per_task + plain.plan.bytes_total // 2 + largest // 2
     free = predict_source(SOURCES["kronecker"], steady, memory="1GB", **options).network
     predicted = predict_source(SOURCES["kronecker"], steady, memory=memory, **options).network
     assert predicted.total > 1.05 * free.total
-    graph = build(OnCluster(steady), SOURCES["kronecker"], Options(memory=memory, **options))
+    graph = build(DaskExecutor(steady), SOURCES["kronecker"], Options(memory=memory, **options))
     before = steady.run(block_bytes_received)
     counted_by_their_own(graph)
     received = [number - before[worker] for worker, number in steady.run(block_bytes_received).items()]
@@ -296,9 +296,9 @@ def test_more_workers_count_faster_as_long_as_there_are_tasks():
 
 
 def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
-    wedges = build(Direct(), source_of(complete(30)), Options()).prepared.graph.wedges
+    wedges = build(LocalExecutor(), source_of(complete(30)), Options()).prepared.graph.wedges
     assert predict_source(source_of(complete(30))).probes == int(0.28 * wedges)
-    assert predict_size(30, 435, means=Means(wedges=10**6)).probes == 280_000
+    assert predict_size(30, 435, means=CostModelOptions(wedges=10**6)).probes == 280_000
     assert "as in a Kronecker graph" in predict_size(30, 435).estimate
     assert predict_size(30, 15_702_423).probes == 78 * 15_702_423
 
@@ -307,7 +307,7 @@ def test_wedges_of_a_source_are_known_and_those_of_a_size_can_be_named():
 def test_rates_that_make_no_sense_are_refused(given):
     (name,) = given
     with pytest.raises(InputError, match="--" + name.replace("_", "-")):
-        predict_size(10, 10, means=Means(**given))
+        predict_size(10, 10, means=CostModelOptions(**given))
 
 
 # Sizes that no machine here holds
@@ -320,7 +320,7 @@ def test_rates_that_make_no_sense_are_refused(given):
 )  # fmt: skip
 def test_large_graphs_are_planned_at_once(vertices, edges, gpus, memory):
     began = time.process_time()
-    found = predict_size(vertices, edges, means=Means(gpus=gpus), memory=memory)
+    found = predict_size(vertices, edges, means=CostModelOptions(gpus=gpus), memory=memory)
     assert time.process_time() - began < 30
     plan = found.plan
     assert plan.fits
@@ -333,7 +333,7 @@ def test_large_graphs_are_planned_at_once(vertices, edges, gpus, memory):
 
 def test_planning_takes_no_memory_by_the_edge():
     tracemalloc.start()
-    predict_size(955_000_000, 37_400_000_000, means=Means(gpus=8))
+    predict_size(955_000_000, 37_400_000_000, means=CostModelOptions(gpus=8))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**7
@@ -341,17 +341,17 @@ def test_planning_takes_no_memory_by_the_edge():
 
 def test_gpus_are_planned_with_their_own_memory_and_scratch():
     kron = SOURCES["kronecker"]
-    found, here = predict_source(kron, means=Means(gpus=3)), plan_source(kron, workers=3)
+    found, here = predict_source(kron, means=CostModelOptions(gpus=3)), plan_source(kron, workers=3)
     assert (found.plan.workers, found.plan.memory, found.plan.splits) == (3, GPU_MEMORY, 3)
     assert found.plan.bytes_per_task != here.bytes_per_task
     assert found.plan.bytes_total == here.bytes_total
     for memory, partition, lean in ((4 * 10**6, "whole", True), (3 * 10**6, "hash2d", False)):
-        plan = predict_source(kron, means=Means(gpus=3), memory=memory).plan
+        plan = predict_source(kron, means=CostModelOptions(gpus=3), memory=memory).plan
         assert (plan.partition, plan.fits, plan.memory, plan.lean) == (partition, True, memory, lean)
     with pytest.raises(InputError, match="--workers and --gpus"):
-        predict_size(10, 10, workers=2, means=Means(gpus=2))
+        predict_size(10, 10, workers=2, means=CostModelOptions(gpus=2))
     with pytest.raises(InputError, match="--gpus 0"):
-        predict_size(10, 10, means=Means(gpus=0))
+        predict_size(10, 10, means=CostModelOptions(gpus=0))
 
 
 # The command line

@@ -19,7 +19,7 @@ from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.options import Options
 
 SMALL = Recipe("kronecker", (9,))
@@ -43,7 +43,7 @@ def curve() -> Curve:
 
 def test_overhead_is_what_was_not_in_tasks(client: Any) -> None:
     options = Options(backend="cpu", kernel="merge", partition="hash2d", splits=1, parts=3)
-    found = overhead._measured(OnCluster(client), SMALL, options)
+    found = overhead._measured(DaskExecutor(client), SMALL, options)
     assert (found.workers, found.parts, found.tasks) == (2, 3, 27)
     assert 0 < found.within < 2 * found.seconds
     assert found.outside == 2 * found.seconds - found.within
@@ -83,7 +83,7 @@ def test_every_number_of_workers_has_the_plan_that_the_planner_chooses(asked: di
 def test_every_task_is_counted_and_has_its_own_price() -> None:
     options = Options(partition="hash2d", parts=3)
     alone, many = price(SMALL, options, [1, 20], runs=2)
-    graph = build(Direct(), SMALL.source(), options)
+    graph = build(LocalExecutor(), SMALL.source(), options)
     assert (len(alone.costs), alone.splits, len(many.costs), many.splits) == (27, 1, 81, 3)
     assert all(seconds >= 0 for seconds in many.costs)
     assert sum(many.costs) > 0

@@ -25,7 +25,7 @@ from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.executors.spill.file_store import OnDisk, room_within
 from dasktc.executors.spill.shared_file_store import OnSharedDisk
 from dasktc.executors.spill.work_dir import WorkDir
@@ -39,7 +39,7 @@ from dasktc.pipeline.sharded import unique as numbering
 from dasktc.pipeline.sharded import vertex_budget as vertex_room
 from dasktc.pipeline.sharded.unique import integers, numbered, places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
-from dasktc.pipeline.sharded.vertex_budget import VertexRoom, room_on
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_ids import texts
 
 PATIENCE = 60
@@ -94,12 +94,12 @@ def everything(graph, tasks):
 
 
 def check(tasks, given, ids, shards, options, parts=3, large=20):
-    expected = build(Direct(), source_of(given, ids, parts), options)
+    expected = build(LocalExecutor(), source_of(given, ids, parts), options)
     with in_shards(shards), many_partitions(large):
         found = build(tasks, source_of(given, ids, parts), options)
     assert found.plan.shards == shards
     assert isinstance(found.prepared.vertices, Sharded)
-    assert everything(found, tasks) == everything(expected, Direct())
+    assert everything(found, tasks) == everything(expected, LocalExecutor())
     assert int(found.triangle_count()) == triangles(given)
     return found
 
@@ -122,7 +122,7 @@ def kind_of(given):
 @example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, planner=PLANNERS[4], parts=2)
 @settings(max_examples=15)
 def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, planner, parts):
-    check(Direct(), given, kind_of(given), shards, Options(reorder=reorder, **planner), parts)
+    check(LocalExecutor(), given, kind_of(given), shards, Options(reorder=reorder, **planner), parts)
 
 
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
@@ -133,11 +133,11 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
     if ids == "text":
         given = [(f"v{u}", f"v{v}") for u, v in given]
     for planner in (PLANNERS[0], PLANNERS[-1]):
-        expected = build(Direct(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+        expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
         with in_shards(7), many_partitions(500):
-            found = build(Direct(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+            found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
         assert len(found.prepared.graph.order.parts) > 3
-        assert everything(found, Direct()) == everything(expected, Direct())
+        assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
 
 
 @given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), planner=st.sampled_from(PLANNERS))
@@ -152,7 +152,7 @@ def test_shards_in_files(tmp_path_factory, given, reorder, planner):
 
 def test_shards_on_workers_that_share_a_disk(client, tmp_path):
     given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
-    tasks = OnSharedDisk(OnCluster(client), WorkDir(tmp_path), 1 << 20, small=1)
+    tasks = OnSharedDisk(DaskExecutor(client), WorkDir(tmp_path), 1 << 20, small=1)
     check(tasks, given, "int", 2, options, 2, large=150)
     tasks.close()
 
@@ -179,7 +179,7 @@ def apart(values, count, seed):
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
     with mock.patch.object(numbering, "SAMPLES", 1 + seed):
-        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, integers("cpu"))
+        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers("cpu"))
     assert np.concatenate(found.parts).tolist() == sorted(set(given))
     assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
     assert len(found.parts) <= count
@@ -200,7 +200,7 @@ def test_text_is_numbered_by_its_bytes(given, count, samples):
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
     kind = texts("cpu")
     with mock.patch.object(numbering, "SAMPLES", samples):
-        found, numbers = numbered(Direct(), "a test", list(values), lambda _: count, kind)
+        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind)
     assert [name for part in found.parts for name in part.tolist()] == whole
     assert np.concatenate(numbers[0]).tolist() == list(range(0, len(whole), 2))
     assert np.concatenate(numbers[2]).tolist() == list(range(len(whole)))
@@ -219,7 +219,7 @@ def test_shards_are_about_equal_whatever_the_lists_share():
     lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
     expected = []
     found, _ = numbered(
-        Direct(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers("cpu")
+        LocalExecutor(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers("cpu")
     )
     sizes = [len(part) for part in found.parts]
     assert sum(sizes) == 50_000
@@ -233,7 +233,7 @@ def test_entries_are_taken_and_added_across_shards(size, count, seed):
     vector = rng.integers(0, 9, size)
     ids = [np.flatnonzero(rng.random(size) < share) for share in (0.0, 0.3, 0.9)]
     parts = [vector[a:b] for a, b in pairwise(starts)]
-    answers = taken(Direct(), "a test", Sharded(starts, parts), list(ids))
+    answers = taken(LocalExecutor(), "a test", Sharded(starts, parts), list(ids))
     assert [np.concatenate(found).tolist() for found in answers] == [vector[some].tolist() for some in ids]
     values = [rng.integers(1, 9, len(some)) for some in ids]
     sums, least = np.zeros(size, "int64"), np.full(size, 7)
@@ -241,7 +241,7 @@ def test_entries_are_taken_and_added_across_shards(size, count, seed):
         np.add.at(sums, some, found)
         np.minimum.at(least, some, found)
     for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
-        found = added(Direct(), "a test", list(ids), list(values), starts, "cpu", how)
+        found = added(LocalExecutor(), "a test", list(ids), list(values), starts, "cpu", how)
         assert np.concatenate(found.parts).tolist() == expected.tolist()
 
 
@@ -250,10 +250,10 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
     rng, starts = np.random.default_rng(seed), even(size, count)
     keys = rng.permutation(3 * size)[:size]
     parts = [keys[a:b].copy() for a, b in pairwise(starts)]
-    ascending, place = places(Direct(), "a test", Sharded(starts, parts), "cpu")
+    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), "cpu")
     assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
-    there = moved(Direct(), "a test", Sharded(starts, parts), place, "cpu")
+    there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place, "cpu")
     assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(parts).tolist() == keys.tolist()
 
@@ -261,7 +261,7 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
 # Nothing is as large as the vertices
 
 
-class Watched(Direct):
+class Watched(LocalExecutor):
     """Notes the bytes that each call receives and returns."""
 
     def __init__(self, workers):
@@ -348,35 +348,43 @@ def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
 
 
 def test_vertices_are_in_one_piece_while_they_fit():
-    room = VertexRoom(42_000)
+    room = VertexBudget(42_000)
     assert (room.need(1_000), room.shards(1_000), room.shards(1_001)) == (42_000, 1, 2)
     assert room.shards(10_000) == 20
-    assert VertexRoom(80_000, how="collective").shards(1_000) == 1
-    assert VertexRoom(79_999, how="collective").shards(1_000) == 2
-    assert VertexRoom(199_999, ids="text").shards(1_000) == 3
-    assert VertexRoom(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
-    assert VertexRoom(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide
-    assert VertexRoom(None).shards(2**31) == VertexRoom(1, on_device=True).shards(2**31) == 1
-    assert "1,000 vertices take 42 kB" in VertexRoom(40_000).why(1_000)
-    assert VertexRoom(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
+    assert VertexBudget(80_000, how="collective").shards(1_000) == 1
+    assert VertexBudget(79_999, how="collective").shards(1_000) == 2
+    assert VertexBudget(199_999, ids="text").shards(1_000) == 3
+    assert VertexBudget(200_000, ids="text").of(1_000, 17_000).shards(1_000) == 1
+    assert VertexBudget(200_000, ids="text").of(1_000, 180_000).shards(1_000) == 23  # ten times as wide
+    assert VertexBudget(None).shards(2**31) == VertexBudget(1, on_device=True).shards(2**31) == 1
+    assert "1,000 vertices take 42 kB" in VertexBudget(40_000).why(1_000)
+    assert VertexBudget(50_000).why(1_000).startswith("vertices in one piece: 42 kB")
     with pytest.raises(InputError, match=r"1,000 vertices take 42 kB .* more than the 1 B .* vertices do not; give"):
-        VertexRoom(1, on_device=True).check(1_000, "auto")
-    VertexRoom(200).check(1_000, "auto")
+        VertexBudget(1, on_device=True).check(1_000, "auto")
+    VertexBudget(200).check(1_000, "auto")
     with pytest.raises(
         InputError, match=r"than the 100 B .*: 512 shards of them do not fit either; give --memory 223 B"
     ):
-        VertexRoom(100).check(1_000, "auto")
+        VertexBudget(100).check(1_000, "auto")
 
 
 def test_the_room_is_that_of_the_executor(client, tmp_path):
     """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
     options = Options(reorder="collective", memory="20MB")
     on_disk = OnDisk(WorkDir(tmp_path), 20_000)
-    assert room_on(on_disk, options, "text") == VertexRoom(15_000, "text", "collective", memory=20_000_000 / 15_000)
-    assert room_on(OnCluster(client), options, "int") == VertexRoom(20_000_000, "int", "collective", 3, memory=1.0)
-    assert room_on(OnCluster(client), Options(), "int").room == OnCluster(client).memory() > 20_000_000
-    assert room_on(OnCluster(client), Options(memory=1), "int").room == vertex_room.LEAST_ROOM
-    assert room_on(Direct(), options, "int").room is None
+    assert vertex_budget_of(on_disk, options, "text") == VertexBudget(
+        15_000, "text", "collective", memory=20_000_000 / 15_000
+    )
+    assert vertex_budget_of(DaskExecutor(client), options, "int") == VertexBudget(
+        20_000_000, "int", "collective", 3, memory=1.0
+    )
+    assert (
+        vertex_budget_of(DaskExecutor(client), Options(), "int").memory_per_call
+        == DaskExecutor(client).memory()
+        > 20_000_000
+    )
+    assert vertex_budget_of(DaskExecutor(client), Options(memory=1), "int").memory_per_call == vertex_room.LEAST_MEMORY
+    assert vertex_budget_of(LocalExecutor(), options, "int").memory_per_call is None
     on_disk.close()
 
 
@@ -391,7 +399,7 @@ def sparse(tmp_path_factory):
     """A file with 300,000 vertices and twice as many edges, and one with few."""
     folder = tmp_path_factory.mktemp("graphs")
     for count in (300_000, 1_000):
-        write_edges(generate.random_graph(count, 2 * count), folder / f"{count}.parquet", Direct())
+        write_edges(generate.random_graph(count, 2 * count), folder / f"{count}.parquet", LocalExecutor())
     return [str(folder / f"{count}.parquet") for count in (300_000, 1_000)]
 
 
@@ -448,7 +456,7 @@ def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
     monkeypatch.setattr(vertices, "MAX_VERTICES", 20)
     ids = [np.arange(start, start + 30) for start in (0, 10)]
     with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
-        numbered(Direct(), "vertices", ids, lambda _: 3, integers("cpu"))
+        numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers("cpu"))
 
 
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
@@ -472,9 +480,9 @@ def results(graph):
 @settings(max_examples=12)
 def test_results_are_those_of_whole_vectors(planner, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **planner)
-    expected = results(build(Direct(), source(), options))
+    expected = results(build(LocalExecutor(), source(), options))
     with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
-        found = results(build(Direct(), source(), options))
+        found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)
     for one, other in zip(found[2:], expected[2:], strict=True):
@@ -501,8 +509,8 @@ def test_results_in_files(tmp_path, ids):
 
 def test_results_on_workers(client, tmp_path):
     given = [(f"v{u}", f"v{v}") for u, v in skewed_edges(50, 400, 7)]
-    graph = check(OnCluster(client), given, "text", 3, Options(partition="hash2d", parts=2), large=150)
-    alone = build(Direct(), source_of(given, "text", 2), Options())
+    graph = check(DaskExecutor(client), given, "text", 3, Options(partition="hash2d", parts=2), large=150)
+    alone = build(LocalExecutor(), source_of(given, "text", 2), Options())
     pd.testing.assert_series_equal(graph.clustering(), alone.clustering())
     pd.testing.assert_frame_equal(graph.triangle_list(), alone.triangle_list())
     Outputs(per_edge=tmp_path / "e.csv").write(graph, graph.triangle_count())

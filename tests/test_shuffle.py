@@ -18,7 +18,7 @@ from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Direct, Fold, OnCluster, tree
+from dasktc.executors.dask.executor import DaskExecutor, Fold, LocalExecutor, tree
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import edge_keys as keys_module
@@ -86,7 +86,9 @@ def test_transform_goes_in_chunks_over_every_key(size):
 @given(st.lists(st.integers(), min_size=1, max_size=100), st.integers(2, 9))
 def test_tree_takes_every_handle_once(handles, arity):
     left, groups = list(handles), []
-    assert tree(Direct(), "sum", lambda group: groups.append(len(group)) or sum(group), left, arity) == sum(handles)
+    assert tree(LocalExecutor(), "sum", lambda group: groups.append(len(group)) or sum(group), left, arity) == sum(
+        handles
+    )
     assert not left
     assert sum(groups) == (len(handles) + len(groups) - 1 if groups else 0)
     assert max(groups, default=0) <= arity
@@ -96,11 +98,13 @@ def test_fold_takes_every_input_once_and_holds_one_result():
     """Here and in a tree alike: neither overwrites a result that came from elsewhere."""
     adding = Fold(lambda: np.zeros(3, int), lambda found, item: np.add(found, item, out=found), total)
     inputs = [np.full(3, 10**k) for k in range(5)]
-    assert Direct().fold("sum", adding, list(inputs)).tolist() == [11111] * 3
-    assert tree(Direct(), "sum", adding.combine, [adding.alone(item) for item in inputs], 2).tolist() == [11111] * 3
+    assert LocalExecutor().fold("sum", adding, list(inputs)).tolist() == [11111] * 3
+    assert (
+        tree(LocalExecutor(), "sum", adding.combine, [adding.alone(item) for item in inputs], 2).tolist() == [11111] * 3
+    )
     assert [item.tolist() for item in inputs] == [[10**k] * 3 for k in range(5)]
     left = list(inputs)
-    Direct().fold("sum", adding, left)
+    LocalExecutor().fold("sum", adding, left)
     assert not left
 
 
@@ -110,12 +114,12 @@ def test_fold_takes_every_input_once_and_holds_one_result():
 @given(st.lists(ARRAYS, min_size=1, max_size=30), st.lists(st.integers(0, 120), max_size=30).map(sorted), st.booleans())
 def test_two_steps_bring_together_what_one_does(keys, starts, many):
     """With no more tasks: an array of every range from every partition, or from every group."""
-    made, tasks = [], Direct()
-    tasks.pieces_are_tasks = True
-    pieces = Direct.pieces
+    made, tasks = [], LocalExecutor()
+    tasks.transpose_submits = True
+    pieces = LocalExecutor.transpose
     with (
         mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
-        mock.patch.object(Direct, "pieces", lambda *args: made.append(len(args[2]) * args[3]) or pieces(*args)),
+        mock.patch.object(LocalExecutor, "pieces", lambda *args: made.append(len(args[2]) * args[3]) or pieces(*args)),
     ):
         ranges = shuffle.exchange(tasks, "test", list(keys), starts, 100, "cpu")
     borders = [0, *starts, 10**9]
@@ -131,14 +135,16 @@ def test_two_steps_bring_together_what_one_does(keys, starts, many):
 def test_a_cluster_goes_in_two_steps(client, monkeypatch):
     monkeypatch.setattr(shuffle, "DIRECT", 1)
     monkeypatch.setattr(edge_stage, "partition_count", lambda *_: 5)
-    result = build(OnCluster(client), source_of(EDGES, parts=4), Options(partition="hash2d", parts=3)).triangle_count()
+    result = build(
+        DaskExecutor(client), source_of(EDGES, parts=4), Options(partition="hash2d", parts=3)
+    ).triangle_count()
     assert int(result) == oracle.triangles(EDGES)
 
 
 # Ranges
 
 
-class Watched(Direct):
+class Watched(LocalExecutor):
     """Several workers' worth of partitions, and the arrays that came to the client."""
 
     def __init__(self, workers):
@@ -198,7 +204,7 @@ def test_few_edges_stay_in_one_partition():
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
     """An index of the rows that were kept would be as large as the ids, and travel with them."""
-    frames, rows, loops, _ = edge_stage.read(Direct(), source_of(edges), "cpu")
+    frames, rows, loops, _ = edge_stage.read(LocalExecutor(), source_of(edges), "cpu")
     assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
     assert list(frames[0].columns) == ["src", "dst"]
     assert isinstance(frames[0].index, pd.RangeIndex)
@@ -221,7 +227,7 @@ def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder
         options = Options(partition="hash2d", parts=n, splits=1, reorder=reorder)
         graph = build(Watched(workers), source_of(edges, parts=parts), options, silent)
         result = graph.triangle_count()
-    plain = build(Direct(), source_of(edges), Options(partition="hash2d", parts=n, splits=1, reorder=reorder))
+    plain = build(LocalExecutor(), source_of(edges), Options(partition="hash2d", parts=n, splits=1, reorder=reorder))
     assert int(result) == int(plain.triangle_count())
     assert (result.edges, result.wedges) == (len(slow.edges), slow.wedges)
     for place, block in graph.blocks.items():
@@ -270,15 +276,15 @@ def test_tasks_never_change_their_inputs(reorder, scale):
         options = Options(partition="hash2d", parts=2, reorder=reorder)
         graph = build(Frozen(9), source_of(edges, parts=4), options, silent)
         result = graph.triangle_count(verify=1.0)
-    assert int(result) == int(build(Direct(), source_of(edges), Options()).triangle_count())
+    assert int(result) == int(build(LocalExecutor(), source_of(edges), Options()).triangle_count())
 
 
 def test_handles_are_given_up_once_they_are_used():
     """Whoever kept them would keep their memory on the workers."""
     handles = [[1, 2], [3, 4]]
-    assert Direct().pieces("stage", handles, 2) == [[1, 3], [2, 4]]
+    assert LocalExecutor().transpose("stage", handles, 2) == [[1, 3], [2, 4]]
     inputs = [1, 2, 3]
-    assert Direct().map("stage", lambda item, by: item * by, inputs, 2) == [2, 4, 6]
+    assert LocalExecutor().map("stage", lambda item, by: item * by, inputs, 2) == [2, 4, 6]
     assert handles == inputs == []
 
 

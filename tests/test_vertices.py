@@ -17,7 +17,7 @@ from pipeline import by_dense_id, orientation, random_edges, source_of
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline import vertex_ids as vertices
@@ -45,7 +45,7 @@ def frames(*pairs, ids="int"):
 
 
 def run(source, **options):
-    return prepare_edges(Direct(), source, Options(**options))
+    return prepare_edges(LocalExecutor(), source, Options(**options))
 
 
 SCALES = {

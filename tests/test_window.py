@@ -27,12 +27,12 @@ from dasktc.counting.edge_support import SUM
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask import flow_control as window
-from dasktc.executors.dask.executor import OnCluster
-from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, Held, Window
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window
 from dasktc.executors.dask.futures import Waiting
 from dasktc.options import Options
 from dasktc.planning.memory_model import block_bytes
-from dasktc.planning.placement import Copies, homes, needed
+from dasktc.planning.placement import ReplicaCache, homes, needed
 from dasktc.planning.schemes import PLANNERS
 
 PATIENCE = 20
@@ -82,7 +82,7 @@ def test_copies_stay_while_they_fit(data, blocks, room):
     """Against a list of what was used, last at the end; up to three tasks use blocks at a time."""
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=blocks, max_size=blocks))
     built = data.draw(st.sets(st.integers(0, blocks - 1)))
-    copies, order, running = Copies(sizes, built, room), [], []
+    copies, order, running = ReplicaCache(sizes, built, room), [], []
     for wanted in data.draw(st.lists(st.lists(st.integers(0, blocks - 1), max_size=3).map(tuple), max_size=20)):
         if len(running) == 3 or (running and data.draw(st.booleans())):
             copies.give_back(running.pop(0))
@@ -110,7 +110,7 @@ def test_copies_stay_while_they_fit(data, blocks, room):
 def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, room):
     threads = {f"w{number}": data.draw(st.integers(1, 3)) for number in range(workers)}
     needs = data.draw(st.lists(st.lists(st.integers(0, 4), max_size=3).map(tuple), min_size=calls, max_size=calls))
-    found = Window(needs, threads, Held({block: 3 for block in range(5)}, {0: ["w0"]}, room))
+    found = Window(needs, threads, BlockReplicas({block: 3 for block in range(5)}, {0: ["w0"]}, room))
     flying, begun = {}, []
     while len(found) or flying:
         more, _ = found.begin()
@@ -138,7 +138,7 @@ def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, r
 def test_a_worker_that_ran_dry_gets_more():
     """Twice as many each time; one whose calls take longer than the way there and back keeps one waiting."""
     now = itertools.count(step=100)
-    found = Window([()] * 1_000, {"fast": 1, "slow": 1}, Held({}, {}), now.__next__)
+    found = Window([()] * 1_000, {"fast": 1, "slow": 1}, BlockReplicas({}, {}), now.__next__)
     fast, slow = [], []
     for _ in range(8):
         begun, _ = found.begin()
@@ -154,7 +154,7 @@ def test_a_worker_that_ran_dry_gets_more():
 def test_short_calls_wait_for_a_fifth_of_a_second(seconds, threads, wanted):
     """As many as run in that time, and one; they begin together once half of them have ended; none ever runs dry."""
     now, flying, together = 0.0, [], []
-    found = Window([()] * 20_000, {"a": threads, "b": threads}, Held({}, {}), lambda: now)
+    found = Window([()] * 20_000, {"a": threads, "b": threads}, BlockReplicas({}, {}), lambda: now)
     for _ in range(400):
         begun, _ = found.begin()
         mine = [call for call, worker in begun if worker == "a"]
@@ -170,7 +170,7 @@ def test_short_calls_wait_for_a_fifth_of_a_second(seconds, threads, wanted):
 def test_near_the_end_few_calls_wait():
     """So that whoever has time may take what is left."""
     now, flying, most = 0.0, [], []
-    found = Window([()] * 200, {"a": 1, "b": 1}, Held({}, {}), lambda: now)
+    found = Window([()] * 200, {"a": 1, "b": 1}, BlockReplicas({}, {}), lambda: now)
     while len(found) or flying:
         flying += found.begin()[0]
         most.append((len(found), max(Counter(worker for _, worker in flying).values())))
@@ -183,7 +183,7 @@ def test_near_the_end_few_calls_wait():
 
 
 def test_an_idle_worker_takes_what_a_slow_one_has_not_begun():
-    found = Window([()] * 20, {"a": 1, "b": 1}, Held({}, {}), itertools.count(step=100).__next__)
+    found = Window([()] * 20, {"a": 1, "b": 1}, BlockReplicas({}, {}), itertools.count(step=100).__next__)
     ran, slow = Counter(), None
     while len(found) or slow is None:
         begun, _ = found.begin()
@@ -198,7 +198,7 @@ def test_calls_wait_where_their_blocks_do_not_fit_yet():
     held = {block: 10 for block in range(20)}
     needs = [(block,) for block in held]
     for room, flying in ((30, 3), (5, 1)):
-        found = Window(needs, {"a": 1}, Held(held, {}, room))
+        found = Window(needs, {"a": 1}, BlockReplicas(held, {}, room))
         with mock.patch.object(window, "FIRST_DEPTH", 8):
             found._workers["a"].depth = 8
         begun, gone = found.begin()
@@ -235,7 +235,7 @@ def test_few_calls_are_in_flight(pair):
     """However many there are; and every one is run."""
     cluster, client = pair
     most, ran = 0, []
-    for number in OnCluster(client).each("many", tired, [(number, 0.002) for number in range(400)]):
+    for number in DaskExecutor(client).map_unordered("many", tired, [(number, 0.002) for number in range(400)]):
         ran.append(number)
         most = max(most, sum(str(key).startswith("('many") for key in list(cluster.scheduler.tasks)))
     assert sorted(ran) == list(range(400))
@@ -253,9 +253,9 @@ def test_few_calls_that_make_arrays_are_in_flight(pair):
         arrays.append(sum(state == "memory" and key.startswith(("('many", "('sum")) for key, state in found))
         return [number % 3]
 
-    tasks = OnCluster(client)
+    tasks = DaskExecutor(client)
     calls = [(number, 0.002) for number in range(200)]
-    ran, sums = tasks.fold_each("many", tired_array, calls, keys, SUM)
+    ran, sums = tasks.fold_unordered("many", tired_array, calls, keys, SUM)
     assert sorted(ran) == list(range(200))
     assert [int(found[0]) for found in tasks.gather(sums[key] for key in range(3))] == [6_633, 6_700, 6_567]
     assert max(flying) <= 2 * (DEPTH + 1)
@@ -270,7 +270,7 @@ def tired_array(number, seconds):
 def test_visits_are_placed_as_counting_tasks_are(pair):
     """Blocks come to a worker once: no more travel than its tasks need, and the sums are exact."""
     cluster, client = pair
-    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
     logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
     for log in logs:
         log.clear()
@@ -291,7 +291,7 @@ def test_a_slow_worker_keeps_nobody_waiting(pair):
     cluster, client = pair
     slow = sorted(cluster.scheduler.workers)[0]
     began, ran = time.monotonic(), Counter()
-    for worker in OnCluster(client).each("share", slower_there, [(slow,)] * 40):
+    for worker in DaskExecutor(client).map_unordered("share", slower_there, [(slow,)] * 40):
         ran[worker] += 1
     assert sum(ran.values()) == 40
     assert ran[slow] <= 5
@@ -306,7 +306,7 @@ def slower_there(address):
 def test_a_worker_that_comes_later_gets_its_part(pair):
     cluster, client = pair
     ran = Counter()
-    for worker in OnCluster(client).each("late", slower_there, [("nobody",)] * 400):
+    for worker in DaskExecutor(client).map_unordered("late", slower_there, [("nobody",)] * 400):
         ran[worker] += 1
         if sum(ran.values()) == 10:
             cluster.scale(3)
@@ -317,7 +317,7 @@ def test_a_worker_that_comes_later_gets_its_part(pair):
 def test_blocks_are_built_where_they_are_counted_with(pair):
     """A worker has built the blocks that it alone needs, and about half of the bytes."""
     _, client = pair
-    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
     where = {place: client.who_has([block])[block.key] for place, block in graph.blocks.items()}
     work, (first, second) = jobs(graph.plan, "hub", "cpu"), sorted(client.ncores())
     needs = [{place for job in half for place in job.triple.places} for half in (work[:32], work[32:])]
@@ -340,13 +340,13 @@ def holding(job, *blocks):
 
 def peak(client, memory, parts):
     """The most bytes of blocks that a worker held while it counted, and the triangles; those of the largest task."""
-    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
+    graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
     sizes = block_bytes("hash2d", graph.prepared.sizes)
     largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
-    graph.tasks.memory(memory)
-    graph.tasks.reserve(largest)
+    graph.executor.memory(memory)
+    graph.executor.set_task_memory(largest)
     calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
-    records, held = zip(*graph.tasks.each("count", holding, calls), strict=True)
+    records, held = zip(*graph.executor.map_unordered("count", holding, calls), strict=True)
     return max(held), sum(record.count.triangles for record in records), int(sizes.sum()), largest
 
 
@@ -372,13 +372,13 @@ def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
     """Each comes once to a worker, whatever Dask's memory manager would drop; later it drops them again."""
     cluster, client = pair
     monkeypatch.setattr(window, "KEEP_SECONDS", 3.0)
-    graph = build(OnCluster(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
+    graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=4, splits=1, memory="1GB"))
     calls = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     names, before = {block.key for block in graph.blocks.values()}, policies(cluster)
     logs = [worker.transfer_incoming_log for worker in cluster.workers.values()]
     for log in logs:
         log.clear()
-    for _ in graph.tasks.each("count", counting._count, calls):
+    for _ in graph.executor.map_unordered("count", counting._count, calls):
         client.amm.run_once()
         assert policies(cluster) == before - {"ReduceReplicas"} | {"KeepCopies"}
     came = [Counter(key for got in list(log) for key in got["keys"] if key in names) for log in logs]
@@ -389,10 +389,10 @@ def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
 
 def test_the_threads_of_a_worker_share_one_copy():
     with workers(threads=3) as (_, client):
-        tasks = OnCluster(client)
+        tasks = DaskExecutor(client)
         graph = build(tasks, GRAPH, Options(partition="hash2d", parts=3, splits=4, memory="1GB"))
         calls = [(graph.blocks[place],) for job in jobs(graph.plan, "hub", "cpu") for place in job.triple.places]
-        copies = set(tasks.each("look", which, calls))
+        copies = set(tasks.map_unordered("look", which, calls))
         assert len({thread for *_, thread in copies}) > 2
         assert len({found[:3] for found in copies}) == len({found[:2] for found in copies})
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.dask.executor import Direct, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges
@@ -24,12 +24,12 @@ def on_cluster():
     from distributed import Client
 
     with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as client:
-        yield OnCluster(client)
+        yield DaskExecutor(client)
 
 
 @pytest.fixture(params=["direct", "cluster"])
 def tasks(request):
-    return Direct() if request.param == "direct" else request.getfixturevalue("on_cluster")
+    return LocalExecutor() if request.param == "direct" else request.getfixturevalue("on_cluster")
 
 
 def wanted():
@@ -78,7 +78,7 @@ def test_parquet(tmp_path, tasks, parts):
 @pytest.mark.parametrize("source", [Source("none", ()), kronecker(6, edge_factor=0)], ids=lambda source: source.name)
 def test_no_edges(tmp_path, source, name):
     out = tmp_path / name
-    assert write_edges(source, str(out), Direct()) == 0
+    assert write_edges(source, str(out), LocalExecutor()) == 0
     if name == "g.txt":
         assert out.read_bytes() == b""
     else:
@@ -90,7 +90,7 @@ def test_no_edges(tmp_path, source, name):
 
 def test_a_relative_name_is_taken_from_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_edges(kronecker(3), "g.txt", Direct())
+    write_edges(kronecker(3), "g.txt", LocalExecutor())
     assert (tmp_path / "g.txt").exists()
 
 
@@ -98,7 +98,7 @@ def test_a_relative_name_is_taken_from_the_working_directory(tmp_path, monkeypat
 @pytest.mark.parametrize("error", [InputError, KeyboardInterrupt, RuntimeError])
 def test_nothing_is_left_by_a_failure(tmp_path, name, error):
     with pytest.raises(error, match="broken on purpose"):
-        write_edges(broken(error), str(tmp_path / name), Direct())
+        write_edges(broken(error), str(tmp_path / name), LocalExecutor())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,12 +120,12 @@ def test_an_existing_target_is_replaced_by_force_alone(tmp_path, name, parts, be
         (out / "old.parquet").write_text("old")
     source = kronecker(6, parts=parts)
     with pytest.raises(InputError, match=r"exists: .* --force"):
-        write_edges(source, str(out), Direct())
+        write_edges(source, str(out), LocalExecutor())
     with pytest.raises(KeyboardInterrupt):
-        write_edges(broken(KeyboardInterrupt), str(out), Direct(), force=True)
+        write_edges(broken(KeyboardInterrupt), str(out), LocalExecutor(), force=True)
     kept = out if before == "file" else out / "old.parquet"
     assert kept.read_text() == "old"
-    assert write_edges(source, str(out), Direct(), force=True) == EDGES
+    assert write_edges(source, str(out), LocalExecutor(), force=True) == EDGES
     assert list(tmp_path.iterdir()) == [out]
     assert not (out / "old.parquet").exists()
     assert out.is_dir() == (name == "g.parquet" and parts == 3)
@@ -142,7 +142,7 @@ def test_a_failing_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
     (out / "old.parquet").write_text("old")
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(DasktcError, match=r"g\.parquet cannot be written: .*Permission denied.*; choose"):
-        write_edges(kronecker(6), str(out), Direct(), force=True)
+        write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
     assert (out / "old.parquet").read_text() == "old"
     assert list(tmp_path.iterdir()) == [out]
 
@@ -152,19 +152,19 @@ def test_force_spares_a_folder_of_other_things(tmp_path):
     out.mkdir()
     (out / "thesis.tex").write_text("words")
     with pytest.raises(InputError, match=r"1 entries other than \.parquet files, 'thesis\.tex'"):
-        write_edges(kronecker(6), str(out), Direct(), force=True)
+        write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
     assert (out / "thesis.tex").exists()
 
 
 @pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.gz", "parquet"])
 def test_other_endings_are_refused(tmp_path, name):
     with pytest.raises(InputError, match=f"'{name}' ends in none of .parquet, .txt"):
-        write_edges(kronecker(3), str(tmp_path / name), Direct())
+        write_edges(kronecker(3), str(tmp_path / name), LocalExecutor())
 
 
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"missing is no folder: g\.txt would stand in it; create it first"):
-        write_edges(kronecker(3), str(tmp_path / "missing" / "g.txt"), Direct())
+        write_edges(kronecker(3), str(tmp_path / "missing" / "g.txt"), LocalExecutor())
 
 
 def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch
 
     monkeypatch.setattr(write, "_piece_paths", lambda *_: [str(tmp_path / "elsewhere" / "part-0000000.txt")])
     with pytest.raises(DasktcError, match=r"cannot be written: .*No such file.*every worker sees") as caught:
-        write_edges(kronecker(3), str(tmp_path / "g.txt"), Direct())
+        write_edges(kronecker(3), str(tmp_path / "g.txt"), LocalExecutor())
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 

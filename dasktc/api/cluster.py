@@ -20,7 +20,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, OnCluster, Tasks
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, DaskExecutor, Executor, LocalExecutor
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.tls import checked, greet, with_scheme
@@ -46,7 +46,7 @@ def connect(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
-) -> Iterator[Tasks]:
+) -> Iterator[Executor]:
     """Yield the executor that the options name, and close what was started for it.
 
     Parameters
@@ -95,7 +95,7 @@ def connect(
     else:
         _step_aside()
         found = client if client is not None else active_client()
-        yield Direct() if found is None else _on(found, retries, worker_timeout)
+        yield LocalExecutor() if found is None else _on(found, retries, worker_timeout)
 
 
 def active_client() -> Any:
@@ -110,12 +110,12 @@ def active_client() -> Any:
         return None
 
 
-def _on(client: Any, retries: int, worker_timeout: float) -> OnCluster:
+def _on(client: Any, retries: int, worker_timeout: float) -> DaskExecutor:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
-    tasks = OnCluster(client, worker_timeout, retries)
-    tasks.wait_for_workers()
-    return tasks
+    executor = DaskExecutor(client, worker_timeout, retries)
+    executor.wait_for_workers()
+    return executor
 
 
 def _step_aside() -> None:

@@ -14,7 +14,7 @@ from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Tasks
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
@@ -170,8 +170,8 @@ def triangle_count(
     with connected as anywhere, ExitStack() as held:
         options = options if memory is None else choose_backend(anywhere, options)
         limits = (memory, work_dir, options.chosen_backend, host_memory)
-        tasks = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(tasks, found, options, progress or silent)
+        executor = held.enter_context(within_memory(anywhere, *limits))
+        graph = build(executor, found, options, progress or silent)
         outputs.check_memory(graph)
         result = graph.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         outputs.write(graph, result)
@@ -222,16 +222,16 @@ def prepare(
     found = as_source(source, format, columns, ids, skip, memory)
     with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
         options = options if memory is None else choose_backend(anywhere, options)
-        tasks = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        return build(tasks, found, options, progress or silent)
+        executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
+        return build(executor, found, options, progress or silent)
 
 
-def build(tasks: Tasks, source: Source, options: Options, progress: Progress = silent) -> Graph:
+def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Run all stages before counting."""
-    options = choose_backend(tasks, options)
-    prepared = prepare_edges(tasks, source, options, progress)
-    prepared, blocks = prepare_blocks(tasks, prepared, prepared.options, progress)
-    return Graph(tasks, prepared, blocks, prepared.options)
+    options = choose_backend(executor, options)
+    prepared = prepare_edges(executor, source, options, progress)
+    prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
+    return Graph(executor, prepared, blocks, prepared.options)
 
 
 def as_source(

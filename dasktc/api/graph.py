@@ -67,7 +67,7 @@ class Graph(CountingContext):
             raise InputError(f"--verify {verify} is not a share: give a number from 0 to 1")
         if kernel is not None:
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
-            prepared = replace(self.prepared, plan=plan_again(self.tasks, self.prepared, options))
+            prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
             other = replace(self, prepared=prepared, options=options)
             return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         return count(self, verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)

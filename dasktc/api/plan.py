@@ -14,13 +14,13 @@ from dasktc.api.cluster import connect
 from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Direct, Tasks
+from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor, LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import room_within, usable
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
-from dasktc.pipeline.sharded.vertex_budget import VertexRoom
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, Prediction, predict
 from dasktc.planning.memory_model import Sizes, block_bytes
@@ -28,7 +28,7 @@ from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
 from dasktc.planning.schemes import PLANNERS, Block
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 
-__all__ = ["Means", "plan_size", "plan_source", "predict_size", "predict_source"]
+__all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
 
 GPU_MEMORY = int(0.8 * 139 * 2**30)
 """Bytes planned with on each of `--gpus` where nobody says: 80 % of an H200, as dask-cuda lets a worker fill."""
@@ -37,7 +37,7 @@ MAX_EDGES = 2**53
 
 
 @dataclass(frozen=True)
-class Means:
+class CostModelOptions:
     """What a prediction is for, beside the graph.
 
     Attributes
@@ -69,7 +69,7 @@ def predict_source(
     source: Any,
     client: Any = None,
     *,
-    means: Means | None = None,
+    means: CostModelOptions | None = None,
     format: str | None = None,
     columns: Sequence[str] | None = None,
     ids: str = "auto",
@@ -91,10 +91,10 @@ def predict_source(
 
     Parameters
     ----------
-    means : Means, optional
+    means : CostModelOptions, optional
         Its `wedges` have no effect: those of the source are known.
     """
-    chosen, wanted = Options(**options), means or Means()
+    chosen, wanted = Options(**options), means or CostModelOptions()
     found = as_source(source, format, columns, ids, skip, chosen.memory)
     connected = connect(
         client,
@@ -107,14 +107,14 @@ def predict_source(
     with connected as anywhere, ExitStack() as stack:
         chosen = choose_backend(anywhere, chosen)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
-        tasks = stack.enter_context(budget)
-        limits = _limits(tasks, chosen, _workers(workers, wanted.gpus), wanted.gpus)
+        executor = stack.enter_context(budget)
+        limits = _limits(executor, chosen, _workers(workers, wanted.gpus), wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
-        prepared = prepare_edges(tasks, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
-        seats = np.unique(np.array(tasks.seats), return_inverse=True)[1]
+        prepared = prepare_edges(executor, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
+        worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(block_bytes(prepared.plan.partition, prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
-    there = seats if workers is None and len(seats) == prepared.plan.workers else None
+    there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
     return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there)
 
 
@@ -143,7 +143,7 @@ def plan_size(
             raise InputError(f"--{name} {value:,} is more than {most:,}: no plan has blocks for it; give its size")
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
-    limits = _limits(Direct(), chosen, _workers(workers, gpus), gpus)
+    limits = _limits(LocalExecutor(), chosen, _workers(workers, gpus), gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, chosen))
     if given is not None and on_disk:
         limits = replace(limits, memory=usable(given))
@@ -163,7 +163,7 @@ def plan_size(
     )
     plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
     room, order = room_within(given) if given and on_disk else None, chosen.chosen_reorder
-    kept = VertexRoom(room, how=order, on_device=backend in ON_DEVICE)
+    kept = VertexBudget(room, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
@@ -177,15 +177,20 @@ def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:
 
 
 def predict_size(
-    vertices: int, edges: int, *, means: Means | None = None, workers: int | str | None = None, **options: Any
+    vertices: int,
+    edges: int,
+    *,
+    means: CostModelOptions | None = None,
+    workers: int | str | None = None,
+    **options: Any,
 ) -> Prediction:
     """Plan the count of a graph of a given size, and predict what it takes; parameters as for `plan_size`.
 
     Parameters
     ----------
-    means : Means, optional
+    means : CostModelOptions, optional
     """
-    wanted = means or Means()
+    wanted = means or CostModelOptions()
     plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
     notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
     if vertices > MAX_VERTICES:
@@ -222,14 +227,14 @@ def _least_parts(vertices: int, options: Options) -> int:
     return least
 
 
-def _limits(tasks: Tasks, options: Options, workers: int | None, gpus: int | None) -> Limits:
+def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
-    memory = tasks.memory(given, backend) if gpus is None else given or GPU_MEMORY
+    memory = executor.memory(given, backend) if gpus is None else given or GPU_MEMORY
     each = tasks_a_worker(backend)
-    return Limits(workers or tasks.workers, memory, options.partition, options.parts, options.splits, each)
+    return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, each)
 
 
-def _rates(means: Means) -> Any:
+def _rates(means: CostModelOptions) -> Any:
     return RATES["cpu" if means.gpus is None else "cuda"].changed(
         edges=means.rate_edges,
         probes=means.rate_probes,
@@ -238,7 +243,7 @@ def _rates(means: Means) -> Any:
     )
 
 
-def _notes(options: Options, means: Means) -> list[str]:
+def _notes(options: Options, means: CostModelOptions) -> list[str]:
     if means.gpus is None or options.memory is not None:
         return []
     return ["memory of a GPU: 80 % of an H200's; name --memory for others"]

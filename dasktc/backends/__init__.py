@@ -28,9 +28,9 @@ __all__ = [
     "ON_DEVICE",
     "PARTITION_EDGES",
     "Backend",
+    "GraphBounds",
     "TaskSize",
     "TextIds",
-    "Whole",
     "get_backend",
     "kernel_names",
     "kernels",
@@ -96,7 +96,7 @@ class TaskSize(NamedTuple):
         return max(self.splits * self.index_edges, self.table_edges, self.stream_edges)
 
 
-class Whole(NamedTuple):
+class GraphBounds(NamedTuple):
     """What is known of the graph that a task's blocks are cut from.
 
     Attributes
@@ -185,7 +185,7 @@ class Backend:
     lookup: Callable[[Any, Any], Any]
     sort: Callable[[Any, int], Any]
     count: Callable[[BlockTask, str], TaskCount]
-    scratch_bytes: Callable[[str, TaskSize, Whole | None], int]
+    scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask], tuple[list[Any], int, int]]
     listing: Callable[[BlockTask, int], Any]
@@ -259,7 +259,7 @@ def kernel_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(kernel for name in BACKENDS for kernel in kernels(name)))
 
 
-def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
+def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
     if name == "cuda":
         from dasktc.backends.cuda import launch

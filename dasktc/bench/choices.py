@@ -18,7 +18,7 @@ from dasktc.backends import kernels
 from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, look
@@ -109,8 +109,8 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     CountError
         Two kernels disagree.
     """
-    auto = build(Direct(), source(), Options(backend=backend))
-    facts = look(Direct(), auto.prepared.graph, backend)
+    auto = build(LocalExecutor(), source(), Options(backend=backend))
+    facts = look(LocalExecutor(), auto.prepared.graph, backend)
     taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
     found = Measured(taken, auto.edges, facts)
     counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
@@ -190,6 +190,6 @@ def _prepared(source: Make, order: str, partition: str, runs: int, backend: str)
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)
-        graph = build(Direct(), source(), Options(backend, "merge", partition, 2, reorder=order))
+        graph = build(LocalExecutor(), source(), Options(backend, "merge", partition, 2, reorder=order))
         samples.append(_now(backend) - began)
     return graph, median(samples)

@@ -187,8 +187,8 @@ def _choices(found: dict[str, Measured], backend: str) -> Section:
 
 def _against_one(found: dict[str, Measured], backend: str) -> str:
     """What `auto` takes over the one fixed choice that is best for all graphs together."""
-    everywhere = [choice for choice in choices(backend) if all(choice in of.count for of in found.values())]
-    best = min(everywhere, key=lambda choice: mean(of.ratios(choice)[0] for of in found.values()))
+    run_on_workers = [choice for choice in choices(backend) if all(choice in of.count for of in found.values())]
+    best = min(run_on_workers, key=lambda choice: mean(of.ratios(choice)[0] for of in found.values()))
     over = {name: of.count[of.auto] / of.count[best] for name, of in found.items()}
     worst = max(over, key=lambda name: over[name])
     return (

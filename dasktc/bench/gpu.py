@@ -23,7 +23,7 @@ from dasktc.bench.gpu_scaling import several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 
@@ -188,7 +188,7 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
 
 
 def _fits(case: Case) -> bool:
-    return PEAK_BYTES * case.rows < Direct().memory(None, "cuda")
+    return PEAK_BYTES * case.rows < LocalExecutor().memory(None, "cuda")
 
 
 def _raw(source: Source) -> Raw:
@@ -205,7 +205,7 @@ def _raw(source: Source) -> Raw:
 def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
     from dasktc.backends.cuda import memory as cuda_memory
 
-    raw, memory = _raw(case.source()), Direct().memory(None, "cuda")
+    raw, memory = _raw(case.source()), LocalExecutor().memory(None, "cuda")
     options = Options(backend="cuda", kernel=kernel, memory=memory)
     with cuda_memory.peak() as peak:
         graph = _prepared(raw, options)[0]
@@ -233,7 +233,7 @@ def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
 
     cuda.synchronize()
     began = time.perf_counter()
-    graph = build(Direct(), as_source(tuple(raw)), options)
+    graph = build(LocalExecutor(), as_source(tuple(raw)), options)
     cuda.synchronize()
     return graph, time.perf_counter() - began
 

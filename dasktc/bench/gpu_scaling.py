@@ -16,7 +16,7 @@ from dasktc.bench.report import Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.options import Options
 
 __all__ = ["Counted", "measure", "several"]
@@ -57,11 +57,11 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: S
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
     found: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in _numbers(workers):
-        with connect(workers=number, backend="cuda") as tasks:
-            tasks.everywhere(_warm)
+        with connect(workers=number, backend="cuda") as executor:
+            executor.run_on_workers(_warm)
             for case, kernel in cases:
-                say(f"{case.name} on {tasks.workers} GPUs")
-                found[case.name].append(measure(tasks, case, kernel, runs))
+                say(f"{case.name} on {executor.workers} GPUs")
+                found[case.name].append(measure(executor, case, kernel, runs))
     for name, counted in found.items():
         section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]
     section.notes += [
@@ -79,12 +79,12 @@ def _numbers(workers: int | str) -> list[int]:
     return list(dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)))
 
 
-def measure(tasks: Tasks, case: Case, kernel: str, runs: int) -> Counted:
+def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
     """Prepare and count a graph on the workers that are there.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     case : Case
     kernel : str
     runs : int
@@ -95,16 +95,16 @@ def measure(tasks: Tasks, case: Case, kernel: str, runs: int) -> Counted:
         A count is wrong.
     """
     began = time.perf_counter()
-    graph = build(tasks, case.source(), Options(backend="cuda", kernel=kernel))
+    graph = build(executor, case.source(), Options(backend="cuda", kernel=kernel))
     prepare = 1e3 * (time.perf_counter() - began)
-    first, *results = [_afresh(tasks, graph) for _ in range(runs + 1)]
+    first, *results = [_afresh(executor, graph) for _ in range(runs + 1)]
     wanted = first.triangles if case.triangles is None else case.triangles
     for result in (first, *results):
         if int(result) != wanted:
             raise CountError(f"{case.name} has {wanted:,} triangles, the cluster counted {int(result):,}")
-    loads = [_loads(result.records, tasks.workers) for result in results]
+    loads = [_loads(result.records, executor.workers) for result in results]
     return Counted(
-        tasks.workers,
+        executor.workers,
         first.kernel,
         prepare,
         1e3 * first.seconds["count"],
@@ -121,9 +121,9 @@ def _warm() -> None:
     cuda.warm()
 
 
-def _afresh(tasks: Tasks, graph: Graph) -> TriangleCount:
+def _afresh(executor: Executor, graph: Graph) -> TriangleCount:
     """Count, the kernels' tables made anew: the first tasks of a worker make what its others share."""
-    tasks.everywhere(kept.forget)
+    executor.run_on_workers(kept.forget)
     return graph.triangle_count()
 
 

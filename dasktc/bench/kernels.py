@@ -91,21 +91,21 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     import numpy as np
 
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import Direct
+    from dasktc.executors.dask.executor import LocalExecutor
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
     from dasktc.pipeline.canonicalize import canonical, read
     from dasktc.pipeline.edge_keys import shift_of, unpack
     from dasktc.pipeline.vertex_ids import vertex_map
 
-    tasks, source = Direct(), kronecker(scale)
-    frames, rows, loops, _ = read(tasks, source, "cpu")
-    vertices, _ = vertex_map(tasks, frames, "int", "cpu")
-    found = canonical(tasks, frames, rows - loops, vertices, vertices.size, "cpu")
+    executor, source = LocalExecutor(), kronecker(scale)
+    frames, rows, loops, _ = read(executor, source, "cpu")
+    vertices, _ = vertex_map(executor, frames, "int", "cpu")
+    found = canonical(executor, frames, rows - loops, vertices, vertices.size, "cpu")
     ends = unpack(np.concatenate(found.partitions), shift_of(vertices.size))
     inputs.save("edges", np.stack(ends, axis=1).astype("int32"))
     for order in ORDERS:
-        block = build(tasks, source, Options(partition="whole", reorder=order)).blocks[0, 0]
+        block = build(executor, source, Options(partition="whole", reorder=order)).blocks[0, 0]
         inputs.save(f"{order}-offsets", block.offsets)
         inputs.save(f"{order}-columns", block.columns)
     return int(vertices.size), found.edges

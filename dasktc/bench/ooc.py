@@ -19,8 +19,8 @@ from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Direct
-from dasktc.executors.device.prefetch import Moves
+from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.device.prefetch import TransferStats
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.memory_budget import within_memory
 from dasktc.io.generators.synthetic import kronecker
@@ -52,14 +52,14 @@ class Run(NamedTuple):
         Wall time, the device done.
     peak : int
         Bytes on the device, at most.
-    moves : Moves
+    moves : TransferStats
         Of its counting tasks.
     """
 
     result: TriangleCount
     seconds: float
     peak: int
-    moves: Moves
+    moves: TransferStats
 
 
 def run(
@@ -144,13 +144,16 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
     from dasktc.backends.cuda import memory as cuda_memory
 
     cuda.synchronize()
-    with within_memory(Direct(), options.memory, place, backend="cuda", host=host) as tasks, cuda_memory.peak() as peak:
+    with (
+        within_memory(LocalExecutor(), options.memory, place, backend="cuda", host=host) as executor,
+        cuda_memory.peak() as peak,
+    ):
         began = time.perf_counter()
-        result = build(tasks, kronecker(scale), options).triangle_count()
+        result = build(executor, kronecker(scale), options).triangle_count()
         cuda.synchronize()
         seconds = time.perf_counter() - began
-        limited = isinstance(tasks, OnGpu)
-        moves, inside = (tasks.moves, tasks.peak) if limited else (Moves(), 0)  # type: ignore[attr-defined]
+        limited = isinstance(executor, OnGpu)
+        moves, inside = (executor.moves, executor.peak) if limited else (TransferStats(), 0)  # type: ignore[attr-defined]
     return Run(result, seconds, inside or peak[0], moves)
 
 

@@ -109,10 +109,10 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
 
 def write_kronecker(scale: int, out: str) -> None:
     """Write a Kronecker graph's edges as Parquet."""
-    from dasktc.executors.dask.executor import Direct
+    from dasktc.executors.dask.executor import LocalExecutor
     from dasktc.io.write import write_edges
 
-    write_edges(_open(scale), out, Direct())
+    write_edges(_open(scale), out, LocalExecutor())
 
 
 def _open(source: int | str) -> Any:
@@ -139,7 +139,7 @@ def _small(source: int | str, folder: str) -> Any:
 def _warm(source: Any) -> None:
     """Import and compile on a worker: count a small graph there, without the cluster."""
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import Direct
+    from dasktc.executors.dask.executor import LocalExecutor
     from dasktc.options import Options
 
-    build(Direct(), source, Options()).triangle_count()
+    build(LocalExecutor(), source, Options()).triangle_count()

@@ -119,9 +119,9 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
         Times that each is counted; the least time is its price.
     """
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import Direct
+    from dasktc.executors.dask.executor import LocalExecutor
 
-    graph = build(Direct(), recipe.source(), options)
+    graph = build(LocalExecutor(), recipe.source(), options)
     backend = graph.options.chosen_backend
     _count(graph, plan_for(graph.plan, 1, options.splits, backend), 1)  # compiles, or loads what was compiled
     return [_price(graph, plan_for(graph.plan, number, options.splits, backend), runs) for number in workers]
@@ -183,7 +183,7 @@ def _count(graph: Graph, plan: Plan, workers: int) -> tuple[list[float], int]:
 def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
     from dasktc.counting.tasks import count_jobs
 
-    return list(count_jobs(graph.tasks, graph.blocks, part))
+    return list(count_jobs(graph.executor, graph.blocks, part))
 
 
 def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:

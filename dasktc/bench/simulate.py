@@ -2,8 +2,8 @@
 
 The scheduler hands tasks out one after another, `overhead` seconds each, to workers in the order in which they ask.
 A worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is
-used up, the last one of the share with most left (`dealing.Shares`, with which `Tasks.each` deals them out too). It
-then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and counts.
+used up, the last one of the share with most left (`placement.Shares`, by which `Executor.map_unordered` deals
+out too). It then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from dasktc.planning.placement import Copies, Shares, shares
+from dasktc.planning.placement import ReplicaCache, Shares, shares
 
 __all__ = ["Fetches", "Simulation", "simulate"]
 
@@ -31,7 +31,7 @@ class Fetches:
         Bytes that a worker receives in a second; every worker has a link of its own.
     homes : sequence of int
         The worker that built each block.
-    room : float
+    capacity : float
         Bytes that a worker has for copies of blocks that others built.
     """
 
@@ -39,14 +39,14 @@ class Fetches:
     block_bytes: Sequence[float]
     rate: float
     homes: Sequence[int]
-    room: float = inf
+    capacity: float = inf
 
-    def copies(self, workers: int) -> list[Copies]:
+    def copies(self, workers: int) -> list[ReplicaCache]:
         """What every worker has before it counts."""
         built: list[list[int]] = [[] for _ in range(workers)]
         for block, worker in enumerate(self.homes):
             built[worker].append(block)
-        return [Copies(self.block_bytes, own, self.room) for own in built]
+        return [ReplicaCache(self.block_bytes, own, self.capacity) for own in built]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def simulate(
     return Simulation(ended, busy, received, ran)
 
 
-def _fetch(copies: Copies, task: int, fetches: Fetches) -> float:
+def _fetch(copies: ReplicaCache, task: int, fetches: Fetches) -> float:
     """Bytes that come for a task."""
     come, _ = copies.take(fetches.needs[task])
     copies.give_back(fetches.needs[task])

@@ -46,7 +46,7 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
     from dasktc.options import Options
 
     with connect(workers=1) as one, connect(workers=2) as two:
-        first, second = (build(tasks, kronecker(scale), Options(backend="cpu")) for tasks in (one, two))
+        first, second = (build(executor, kronecker(scale), Options(backend="cpu")) for executor in (one, two))
         return take_turns(first, second, turns)
 
 
@@ -77,6 +77,8 @@ def _anew(graph: Graph) -> TriangleCount:
     """Count without what the workers' threads keep of the last count: one that is made once has no tables yet."""
     from dasktc.backends.cpu import hub_tables
 
-    client = graph.tasks.client  # type: ignore[attr-defined]
-    client.gather([client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.tasks.seats])
+    client = graph.executor.client  # type: ignore[attr-defined]
+    client.gather(
+        [client.submit(hub_tables.forget, workers=[seat], pure=False) for seat in graph.executor.worker_threads]
+    )
     return graph.triangle_count()

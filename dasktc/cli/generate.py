@@ -39,8 +39,8 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
 
             options = secured(options)
             source = make(**{name: value for name, value in options.items() if name not in RUNNING})
-            with connect(**{name: options[name] for name in RUNNING}) as tasks:
-                edges = write_edges(source, out, tasks, force)
+            with connect(**{name: options[name] for name in RUNNING}) as executor:
+                edges = write_edges(source, out, executor, force)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
             known = "" if source.triangles is None else f", {source.triangles:,} triangles"
             click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")

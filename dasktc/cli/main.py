@@ -154,9 +154,9 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 @printing
 def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""
-    from dasktc.api.plan import Means, predict_size, predict_source
+    from dasktc.api.plan import CostModelOptions, predict_size, predict_source
 
-    means = Means(**{name: options.pop(name) for name in Means.__dataclass_fields__})
+    means = CostModelOptions(**{name: options.pop(name) for name in CostModelOptions.__dataclass_fields__})
     options = secured(options)
     options["columns"] = _columns(options["columns"])
     vertices, edges = options.pop("vertices"), options.pop("edges")

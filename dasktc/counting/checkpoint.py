@@ -51,9 +51,9 @@ def fingerprint(graph: CountingContext) -> What:
     dict
         Ready for JSON.
     """
-    tasks, plan, backend = graph.tasks, graph.plan, graph.options.chosen_backend
+    executor, plan, backend = graph.executor, graph.plan, graph.options.chosen_backend
     places = sorted(graph.blocks)
-    digests = tasks.gather([tasks.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
+    digests = executor.gather([executor.submit("fingerprint", _digest, graph.blocks[place]) for place in places])
     return {
         "graph": hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest(),
         "vertices": plan.vertices,

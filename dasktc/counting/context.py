@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared
@@ -19,7 +19,7 @@ class CountingContext:
 
     Attributes
     ----------
-    tasks : Tasks
+    executor : Executor
         Runs the counting tasks, and holds the blocks.
     prepared : Prepared
         What the pipeline knows of the graph besides its blocks.
@@ -27,7 +27,7 @@ class CountingContext:
     options : Options
     """
 
-    tasks: Tasks = field(repr=False)
+    executor: Executor = field(repr=False)
     prepared: Prepared = field(repr=False)
     blocks: Blocks = field(repr=False)
     options: Options

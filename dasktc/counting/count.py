@@ -31,7 +31,7 @@ def count(
 ) -> TriangleCount:
     """Count the triangles of a prepared graph; parameters and errors as of `Graph.triangle_count`."""
     began, report, plan = time.perf_counter(), progress or silent, graph.plan
-    graph.tasks.reserve(plan.bytes_per_task)
+    graph.executor.set_task_memory(plan.bytes_per_task)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     # 7. Count, a task a block triple and split.
     records, resumed = _run(graph, work, checkpoint, report)
@@ -39,11 +39,11 @@ def count(
     # 8. Check, and add up.
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
-    total = add_up(graph.tasks, records)
+    total = add_up(graph.executor, records)
     verified = 0
     if verify:
         report("verify", 0, 1)
-        verified = verify_records(graph.tasks, graph.blocks, records, verify, seed)
+        verified = verify_records(graph.executor, graph.blocks, records, verify, seed)
     result = _result(graph, sorted(records), total, ended - began, began)
     return replace(result, verified=verified, resumed=resumed)
 
@@ -58,7 +58,7 @@ def _run(
         resumed = len(records)
         report("count", resumed, len(work))
         left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        for record in count_jobs(graph.tasks, graph.blocks, left):
+        for record in count_jobs(graph.executor, graph.blocks, left):
             records.append(record)
             if checkpoint is not None:
                 checkpoint.add(record)
@@ -83,7 +83,7 @@ def _result(
         loops_dropped=graph.prepared.loops,
         duplicates_dropped=graph.prepared.rows - graph.prepared.loops - graph.edges,
         backend=graph.options.chosen_backend,
-        workers=graph.tasks.workers,
+        workers=graph.executor.workers,
         kernel=graph.options.chosen_kernel,
         reorder=graph.options.chosen_reorder,
         plan=graph.plan,

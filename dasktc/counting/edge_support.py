@@ -90,15 +90,17 @@ def _sums(
     These are one array for each distinct key of the triple, in ascending order, `nbytes` in all; a Record follows.
     """
     plan, needed = graph.plan, refuse_beyond_memory(graph)
-    if graph.tasks.room is None:  # a worker then holds its part of the sums, and what is about to be added to it
+    if (
+        graph.executor.memory_per_call is None
+    ):  # a worker then holds its part of the sums, and what is about to be added to it
         needed = min(plan.memory, needed + 2 * nbytes // plan.workers)
-    graph.tasks.reserve(needed)
+    graph.executor.set_task_memory(needed)
     blocks, work = graph.blocks, jobs(graph.plan, "trust", graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
     ]
-    found = graph.tasks.fold_each("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    found = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
     records: list[Record] = found[0]
     check(records, graph.plan, graph.prepared.wedges)
     return found[1], sum(record.count.triangles for record in records)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.sharded.orient import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
@@ -39,13 +39,13 @@ def column(ids: Any) -> Any:
 
 
 def shares_of(
-    tasks: Tasks, sides: list[Any], numberings: list[tuple[int, int]], starts: tuple[int, ...]
+    executor: Executor, sides: list[Any], numberings: list[tuple[int, int]], starts: tuple[int, ...]
 ) -> list[tuple[list[Any], list[tuple[int, int]]]]:
     """What the shards hold of vectors that are over every so-many-th vertex.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     sides : list of handles of arrays
     numberings : list of (int, int)
         First id and stride of each.
@@ -60,7 +60,7 @@ def shares_of(
     found = []
     for first, end in pairwise(starts):
         cuts = [(max(0, -((id - first) // stride)), max(0, -((id - end) // stride))) for id, stride in numberings]
-        parts = [tasks.submit("triangles", _share, side, *cut) for side, cut in zip(sides, cuts, strict=True)]
+        parts = [executor.submit("triangles", _share, side, *cut) for side, cut in zip(sides, cuts, strict=True)]
         there = [(id + a * stride - first, stride) for (id, stride), (a, _) in zip(numberings, cuts, strict=True)]
         found.append((parts, there))
     return found
@@ -71,13 +71,13 @@ def _share(vector: Array, start: int, stop: int) -> Array:
 
 
 def frames_of_vertices(
-    tasks: Tasks, vectors: list[Sharded], order: Sharded, ids: Sharded, name: str, value: Callable[..., Array]
+    executor: Executor, vectors: list[Sharded], order: Sharded, ids: Sharded, name: str, value: Callable[..., Array]
 ) -> list[Any]:
     """Frames of values that are computed from vectors, in the shards of the caller's ids.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     vectors : list of Sharded
         Of integers, in the shards of `order`.
     order : Sharded
@@ -92,9 +92,9 @@ def frames_of_vertices(
     list of handles of DataFrame
         Columns "vertex" and `name`.
     """
-    found = [moved(tasks, name, vector, order, "cpu", ids.starts) for vector in vectors]
+    found = [moved(executor, name, vector, order, "cpu", ids.starts) for vector in vectors]
     parts = zip(ids.parts, *(vector.parts for vector in found), strict=True)
-    return [tasks.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
+    return [executor.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
 
 
 def _vertices(name: str, value: Callable[..., Array], ids: Any, *vectors: Array) -> pd.DataFrame:
@@ -106,16 +106,16 @@ def _vertices(name: str, value: Callable[..., Array], ids: Any, *vectors: Array)
 # by edge
 
 
-def edges_by_dense_id(tasks: Tasks, slices: list[Any], order: Sharded) -> list[Any]:
+def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded) -> list[Any]:
     """Keys above supports, over new ids, to the same over dense ids; empties the list."""
-    ids, local = tasks.pieces("edges", tasks.map("edges", _with_own, slices), 2)
-    return tasks.map("edges", _renamed, zipped(local, taken(tasks, "edges", order, ids)))
+    ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
+    return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)))
 
 
-def frames_of_edges(tasks: Tasks, parts: list[Any], ids: Sharded) -> list[Any]:
+def frames_of_edges(executor: Executor, parts: list[Any], ids: Sharded) -> list[Any]:
     """Frames, in ascending order, of keys above supports, over dense ids; empties the list."""
-    own, local = tasks.pieces("edges", tasks.map("edges", _with_own, parts), 2)
-    return tasks.map("edges", _edges, zipped(local, taken(tasks, "edges", ids, own)))
+    own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
+    return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own)))
 
 
 def _with_own(part: Array) -> list[Array]:
@@ -151,15 +151,15 @@ def _together(found: list[Any]) -> Any:
 # lists
 
 
-def list_frame(tasks: Tasks, parts: list[Any], order: Sharded, ids: Sharded) -> Any:
+def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
-    found = tasks.submit("list", _corners, parts)
-    own, corners = (tasks.submit("list", _entry, found, number) for number in (0, 1))
-    (dense,) = taken(tasks, "list", order, [own])
-    found = tasks.submit("list", _by_dense_id, corners, dense)
-    own, corners = (tasks.submit("list", _entry, found, number) for number in (0, 1))
-    (names,) = taken(tasks, "list", ids, [own])
-    return tasks.submit("list", _triangles, corners, names)
+    found = executor.submit("list", _corners, parts)
+    own, corners = (executor.submit("list", _entry, found, number) for number in (0, 1))
+    (dense,) = taken(executor, "list", order, [own])
+    found = executor.submit("list", _by_dense_id, corners, dense)
+    own, corners = (executor.submit("list", _entry, found, number) for number in (0, 1))
+    (names,) = taken(executor, "list", ids, [own])
+    return executor.submit("list", _triangles, corners, names)
 
 
 def _entry(found: list[Array], number: int) -> Array:

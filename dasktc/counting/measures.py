@@ -30,7 +30,7 @@ from dasktc.counting.vertex_counts import (
     triangles_by_id,
 )
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
@@ -80,19 +80,19 @@ def average_clustering(graph: CountingContext) -> float:
 
 def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
-    found, tasks = graph.prepared.graph, graph.tasks
+    found, executor = graph.prepared.graph, graph.executor
     degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
-    pairs = sum(tasks.gather([tasks.submit("transitivity", pairs_of, *both) for both in degrees]))
+    pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *both) for both in degrees]))
     return 3 * int(count_triangles(graph)) / pairs if pairs else 0.0
 
 
 def edge_support(graph: CountingContext) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
-    alone = getattr(graph.tasks, "client", None) is None
-    if alone and graph.tasks.room is not None:
-        _refuse_unless_room(graph.tasks.room, graph.edges)
+    alone = getattr(graph.executor, "client", None) is None
+    if alone and graph.executor.memory_per_call is not None:
+        _refuse_unless_room(graph.executor.memory_per_call, graph.edges)
     frames, _ = edge_frames(graph, together=alone)
-    found = graph.tasks.values(frames)
+    found = graph.executor.values(frames)
     if alone:
         return found[0]
     return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
@@ -142,23 +142,27 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     InputError, CountError
         As `Graph.edge_support`.
     """
-    tasks, vertices = graph.tasks, graph.prepared.vertices
+    executor, vertices = graph.executor, graph.prepared.vertices
     supports, count = edge_supports(graph)
     each = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
-    step = PARTITION_EDGES if tasks.room is None else min(PARTITION_EDGES, max(1, tasks.room // each))
+    step = (
+        PARTITION_EDGES
+        if executor.memory_per_call is None
+        else min(PARTITION_EDGES, max(1, executor.memory_per_call // each))
+    )
     slices = _slices(graph, supports, step)
     if graph.plan.shards > 1:
-        slices = edges_by_dense_id(tasks, slices, graph.prepared.graph.order)
-    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(tasks, slices, graph.edges, step)
-    parts = tasks.map("edges", _summed, groups)
-    added = tasks.gather(tasks.map("support", _added, list(parts)))
+        slices = edges_by_dense_id(executor, slices, graph.prepared.graph.order)
+    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(executor, slices, graph.edges, step)
+    parts = executor.map("edges", _summed, groups)
+    added = executor.gather(executor.map("support", _added, list(parts)))
     refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
     refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
-    apart = hasattr(tasks, "client") or (tasks.room is not None and not together)
+    apart = hasattr(executor, "client") or (executor.memory_per_call is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
     if graph.plan.shards > 1:
-        return frames_of_edges(tasks, tasks.map("edges", _joined, groups), vertices), count
-    return [tasks.submit("edges", _edge_frame, group, vertices) for group in groups], count
+        return frames_of_edges(executor, executor.map("edges", _joined, groups), vertices), count
+    return [executor.submit("edges", _edge_frame, group, vertices) for group in groups], count
 
 
 def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list[Any]:
@@ -166,7 +170,7 @@ def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list
     order = None if graph.plan.shards > 1 else graph.prepared.graph.order.whole
     backend = graph.options.chosen_backend
     return [
-        graph.tasks.submit("edges", _slice, graph.blocks[place], of_block, order, start, start + step, backend)
+        graph.executor.submit("edges", _slice, graph.blocks[place], of_block, order, start, start + step, backend)
         for place, of_block in supports.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
@@ -198,11 +202,11 @@ def _slice(block: OrientedCSR, support: Array, order: Array | None, start: int, 
     return on_host(xp.stack([keys, support[start:stop].astype("int64")]))
 
 
-def _by_edge(tasks: Tasks, slices: list[Any], edges: int, step: int) -> list[list[Any]]:
+def _by_edge(executor: Executor, slices: list[Any], edges: int, step: int) -> list[list[Any]]:
     """Bring the supports of one edge, which stand in several slices, together."""
-    keys = [tasks.submit("edges", operator.getitem, part, 0) for part in slices]
-    starts = splitters(tasks, "edges", keys, edges, max(1, -(-edges // step)))
-    return tasks.pieces("edges", tasks.map("edges", _cut, slices, starts), len(starts) + 1)
+    keys = [executor.submit("edges", operator.getitem, part, 0) for part in slices]
+    starts = splitters(executor, "edges", keys, edges, max(1, -(-edges // step)))
+    return executor.transpose("edges", executor.map("edges", _cut, slices, starts), len(starts) + 1)
 
 
 def _cut(slice: Array, starts: list[int]) -> list[Array]:

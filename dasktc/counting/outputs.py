@@ -80,11 +80,11 @@ class Outputs:
         if self.per_vertex is not None:
             frames, count = vertex_frames(graph)
             _same(count, result, "vertices")
-            write_frames(frames, self.per_vertex, graph.tasks)
+            write_frames(frames, self.per_vertex, graph.executor)
         if self.per_edge is not None:
             frames, count = edge_frames(graph)
             _same(count, result, "edges")
-            write_frames(frames, self.per_edge, graph.tasks)
+            write_frames(frames, self.per_edge, graph.executor)
         if self.report is not None:
             write_page(page(result, graph.prepared.source.name), self.report)
 

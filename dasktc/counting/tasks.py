@@ -21,7 +21,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan, size
 from dasktc.planning.schemes import Triple
@@ -91,16 +91,18 @@ def _seat(split: int, workers: int) -> int:
     return workers - 1 - seat if turn % 4 in (1, 2) else seat
 
 
-def count_jobs(tasks: Tasks, blocks: Blocks, work: list[Job]) -> Iterator[Record]:
+def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Iterator[Record]:
     """Run counting tasks and yield their records as they come.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     blocks : dict of (i, j) to handle of OrientedCSR
     work : list of Job
     """
-    return tasks.each("count", _count, ((job, *(blocks[place] for place in job.triple.places)) for job in work))
+    return executor.map_unordered(
+        "count", _count, ((job, *(blocks[place] for place in job.triple.places)) for job in work)
+    )
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
@@ -218,12 +220,12 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
         )
 
 
-def add_up(tasks: Tasks, records: list[Record]) -> TaskCount:
+def add_up(executor: Executor, records: list[Record]) -> TaskCount:
     """Add up what the counting tasks reported, some at a time.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     records : list of Record, at least one
 
     Returns
@@ -233,7 +235,7 @@ def add_up(tasks: Tasks, records: list[Record]) -> TaskCount:
     """
     counts = [record.count for record in records]
     batches = [counts[first : first + BATCH] for first in range(0, len(counts), BATCH)]
-    return _sum(tasks.gather([tasks.submit("sum", _sum, batch) for batch in batches]))
+    return _sum(executor.gather([executor.submit("sum", _sum, batch) for batch in batches]))
 
 
 def _sum(counts: list[TaskCount]) -> TaskCount:
@@ -241,12 +243,12 @@ def _sum(counts: list[TaskCount]) -> TaskCount:
     return TaskCount(sum(triangles), sum(wedges), sum(probes), max(collisions), sum(seconds))
 
 
-def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
+def verify_records(executor: Executor, blocks: Blocks, records: list[Record], share: float, seed: int) -> int:
     """Count a random share of the tasks again with another kernel, and their probes from lengths alone.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     blocks : dict of (i, j) to handle of OrientedCSR
     records : list of Record, at least one
     share : float
@@ -266,7 +268,7 @@ def verify_records(tasks: Tasks, blocks: Blocks, records: list[Record], share: f
     """
     chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
-    for record, again, probes in tasks.each("verify", _verify, calls):
+    for record, again, probes in executor.map_unordered("verify", _verify, calls):
         found, job = record.count, record.job
         if (again.triangles, again.wedges, probes) != (found.triangles, found.wedges, found.probes):
             raise CountError(

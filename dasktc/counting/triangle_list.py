@@ -35,10 +35,10 @@ def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFr
     """List the triangles; see `Graph.triangle_list`."""
     if limit is not None and limit < 0:
         raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
-    tasks, blocks, order, split = graph.tasks, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
+    executor, blocks, order, split = graph.executor, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
-    tasks.reserve(graph.plan.bytes_per_task)
-    records = sorted(count_jobs(tasks, blocks, work))
+    executor.set_task_memory(graph.plan.bytes_per_task)
+    records = sorted(count_jobs(executor, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
     count = sum(record.count.triangles for record in records)
     if limit is None and count > LIST_LIMIT:
@@ -54,10 +54,10 @@ def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFr
     dense = None if split else order.whole
     calls = [(job, share, dense, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
     group = {job: [number // GROUP] for number, job in enumerate(shares)}
-    parts = list(tasks.fold_each("list", _listed, calls, group.__getitem__, TOGETHER)[1].values())
+    parts = list(executor.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1].values())
     names = graph.prepared.vertices
-    made = list_frame(tasks, parts, order, names) if split else tasks.submit("list", _list_frame, parts, names)
-    frame: pd.DataFrame = tasks.gather([made])[0]
+    made = list_frame(executor, parts, order, names) if split else executor.submit("list", _list_frame, parts, names)
+    frame: pd.DataFrame = executor.gather([made])[0]
     return frame
 
 

@@ -45,14 +45,14 @@ def refuse_unless(true: bool, fact: str) -> None:
 def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
-    tasks, starts = graph.tasks, graph.prepared.graph.order.starts
+    executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.layout.numbering(side) for side in sums]
     if graph.plan.shards == 1:
-        return Sharded(starts, [tasks.submit("triangles", halves, sides, numberings, graph.vertices, count)]), count
-    shares = shares_of(tasks, sides, numberings, starts)
+        return Sharded(starts, [executor.submit("triangles", halves, sides, numberings, graph.vertices, count)]), count
+    shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
-    parts = [tasks.submit("triangles", halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
-    found = sum(tasks.gather([tasks.submit("triangles", _sum, part) for part in parts]))
+    parts = [executor.submit("triangles", halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
+    found = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
     refuse_unless(found == 3 * count, UNEQUAL)
     return Sharded(starts, parts), count
 
@@ -99,11 +99,11 @@ def frames_by_id(
     graph: CountingContext, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
 ) -> list[Any]:
     """Frames of values of all vertices, under the caller's ids in ascending order; one, or one a shard."""
-    tasks, order, vertices = graph.tasks, graph.prepared.graph.order, graph.prepared.vertices
+    executor, order, vertices = graph.executor, graph.prepared.graph.order, graph.prepared.vertices
     if graph.plan.shards > 1:
-        return frames_of_vertices(tasks, [counts, *degrees], order, vertices, name, value)
-    values = tasks.submit(name, value, counts.whole, *(degree.whole for degree in degrees))
-    return [tasks.submit(name, _named, values, order.whole, vertices, name)]
+        return frames_of_vertices(executor, [counts, *degrees], order, vertices, name, value)
+    values = executor.submit(name, value, counts.whole, *(degree.whole for degree in degrees))
+    return [executor.submit(name, _named, values, order.whole, vertices, name)]
 
 
 def series_by_id(
@@ -112,7 +112,7 @@ def series_by_id(
     """Bring values of all vertices to the caller, under the caller's ids."""
     import pandas as pd
 
-    frames = graph.tasks.gather(frames_by_id(graph, name, counts, degrees, value))
+    frames = graph.executor.gather(frames_by_id(graph, name, counts, degrees, value))
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     series: pd.Series[Any] = frame.set_index("vertex")[name]
     return series
@@ -129,7 +129,7 @@ def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Da
 
 def refuse_series(graph: CountingContext) -> None:
     """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
-    if graph.plan.shards > 1 and graph.tasks.room is not None and not hasattr(graph.tasks, "client"):
+    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not hasattr(graph.executor, "client"):
         raise InputError(
             f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, or prepare "
             "with more --memory"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Direct", "Fold", "Tasks", "available"]
+__all__ = ["Executor", "Fold", "LocalExecutor", "available"]
 
 
 class Fold(NamedTuple):
@@ -33,7 +33,7 @@ class Fold(NamedTuple):
         return self.add(self.start(), item)
 
 
-class Tasks(Protocol):
+class Executor(Protocol):
     """An executor of stage functions. A handle is what stands for a result: itself, or a future."""
 
     @property
@@ -42,7 +42,7 @@ class Tasks(Protocol):
         ...
 
     @property
-    def seats(self) -> list[str]:
+    def worker_threads(self) -> list[str]:
         """For each task that runs at a time the worker that runs it."""
         ...
 
@@ -50,16 +50,16 @@ class Tasks(Protocol):
         """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
         ...
 
-    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs tasks."""
         ...
 
     @property
-    def room(self) -> int | None:
+    def memory_per_call(self) -> int | None:
         """Bytes that one call may take beside results that are kept; None: no budget was given."""
         ...
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Hear what a counting task takes: results are kept beside it."""
         ...
 
@@ -91,11 +91,11 @@ class Tasks(Protocol):
         ...
 
     @property
-    def pieces_are_tasks(self) -> bool:
-        """Each of `pieces` is a task for a scheduler."""
+    def transpose_submits(self) -> bool:
+        """Each of `transpose` is a task for a scheduler."""
         ...
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
         ...
 
@@ -107,11 +107,13 @@ class Tasks(Protocol):
         """Handles that stand for results outside of dasktc too: futures, with a client."""
         ...
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
         ...
 
-    def fold_each(
+    def fold_unordered(
         self,
         stage: str,
         function: Callable[..., list[Any]],
@@ -119,7 +121,7 @@ class Tasks(Protocol):
         keys: Callable[[Any], Sequence[Any]],
         fold: Fold,
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """As `each`, for a function that also makes large arrays: these are combined where they are, as they come.
+        """As `map_unordered`, for a function that also makes large arrays, which are combined where they are.
 
         Parameters
         ----------
@@ -139,26 +141,26 @@ class Tasks(Protocol):
         ...
 
 
-class Direct:
+class LocalExecutor:
     """Calls the stage functions in this process, one after another."""
 
     workers = 1
-    room: int | None = None
-    pieces_are_tasks = False
+    memory_per_call: int | None = None
+    transpose_submits = False
 
     @property
-    def seats(self) -> list[str]:
+    def worker_threads(self) -> list[str]:
         """One, here."""
         return [""]
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Nothing: what is kept has no bound."""
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """All of it; without a budget, what this machine, or its GPU, has available now."""
         return budget or available(backend)
 
-    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the function here."""
         return [function(*args)]
 
@@ -194,7 +196,7 @@ class Direct:
             result = fold.add(result, inputs.pop())
         return result
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces."""
         rows, handles[:] = list(handles), []
         return [[row[k] for row in rows] for k in range(count)]
@@ -207,12 +209,14 @@ class Direct:
         """Results."""
         return self.gather(handles)
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Call the function as the results are asked for."""
         for call in calls:
             yield function(*call)
 
-    def fold_each(
+    def fold_unordered(
         self,
         stage: str,
         function: Callable[..., list[Any]],

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Direct, OnCluster, Tasks
+from dasktc.executors.dask.executor import DaskExecutor, Executor, LocalExecutor
 from dasktc.executors.device.cluster_store import OnGpus
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.spill.file_store import LEAST, OVERHEAD, OnDisk, usable
@@ -27,17 +27,17 @@ NAMED = 3
 
 @contextmanager
 def within_memory(
-    tasks: Tasks,
+    executor: Executor,
     memory: int | str | None,
     place: Place,
     backend: str = "cpu",
     host: int | str | None = None,
-) -> Iterator[Tasks]:
+) -> Iterator[Executor]:
     """Yield an executor that keeps a budget, if one is given, and remove its work directory afterwards.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     memory : int, str or None
         `--memory`.
     place : path or None
@@ -53,7 +53,7 @@ def within_memory(
     InputError
         Some workers do not see the work directory.
     """
-    found = limited(tasks, memory, place, backend, host)
+    found = limited(executor, memory, place, backend, host)
     try:
         yield found
     finally:
@@ -62,43 +62,43 @@ def within_memory(
 
 
 def limited(
-    tasks: Tasks,
+    executor: Executor,
     memory: int | str | None,
     place: Place,
     backend: str = "cpu",
     host: int | str | None = None,
-) -> Tasks:
+) -> Executor:
     """Return that executor. Its work directory goes when nobody holds it any more."""
     check_place(place)
     room = bytes_of(host, "host-memory")
     if memory is None and (place is None or backend != "cpu"):
-        return tasks
+        return executor
     if backend != "cpu":
-        return _on_gpu(tasks, bytes_of(memory), place, room)
-    budget = usable(max(LEAST, tasks.memory(bytes_of(memory))))
-    if isinstance(tasks, Direct):
+        return _on_gpu(executor, bytes_of(memory), place, room)
+    budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
+    if isinstance(executor, LocalExecutor):
         return OnDisk(WorkDir(place), budget)
-    if isinstance(tasks, OnCluster):
-        return OnSharedDisk(tasks, _shared(tasks, place), budget - OVERHEAD)  # a Dask worker grows by itself
-    return tasks
+    if isinstance(executor, DaskExecutor):
+        return OnSharedDisk(executor, _shared(executor, place), budget - OVERHEAD)  # a Dask worker grows by itself
+    return executor
 
 
-def _on_gpu(tasks: Tasks, memory: int | None, place: Place, host: int | None) -> Tasks:
-    if memory is None or isinstance(tasks, OnDisk | OnGpus):
-        return tasks
+def _on_gpu(executor: Executor, memory: int | None, place: Place, host: int | None) -> Executor:
+    if memory is None or isinstance(executor, OnDisk | OnGpus):
+        return executor
     budget = usable(max(LEAST, memory))
-    if isinstance(tasks, OnCluster):
-        return OnGpus(tasks, _shared_or_own(tasks, place), budget, host)
-    if not isinstance(tasks, Direct):
-        return tasks
+    if isinstance(executor, DaskExecutor):
+        return OnGpus(executor, _shared_or_own(executor, place), budget, host)
+    if not isinstance(executor, LocalExecutor):
+        return executor
     return OnGpu(WorkDir(place), budget, int(HOST * get_backend("cpu").memory()) if host is None else host)
 
 
-def _shared(tasks: OnCluster, place: Place) -> WorkDir:
+def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
     """A work directory that all workers see: they were asked."""
     work = WorkDir(place)
     try:
-        found = tasks.everywhere(hidden_here, work.folder)
+        found = executor.run_on_workers(hidden_here, work.folder)
         if hosts := [host for host in found if host is not None]:
             raise InputError(
                 f"{len(hosts)} of {len(found)} workers (on {_names(hosts)}) cannot write to this host's "
@@ -111,10 +111,10 @@ def _shared(tasks: OnCluster, place: Place) -> WorkDir:
     return work
 
 
-def _shared_or_own(tasks: OnCluster, place: Place) -> WorkDir | None:
+def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
     """The same; None, a folder for each worker, where nobody asked for a place and some do not see the default."""
     try:
-        return _shared(tasks, place)
+        return _shared(executor, place)
     except InputError:
         if place is not None:
             raise

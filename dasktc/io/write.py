@@ -18,7 +18,7 @@ from uuid import uuid4
 from dasktc.errors import DasktcError, InputError
 
 if TYPE_CHECKING:
-    from dasktc.executors.dask.executor import Tasks
+    from dasktc.executors.dask.executor import Executor
     from dasktc.io.source import Part, Source
 
 __all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]
@@ -29,7 +29,7 @@ FRAMES = (".parquet", ".csv", ".txt")
 PAGES = (".html",)
 
 
-def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force: bool = False) -> int:
+def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False) -> int:
     """Write the edges of a source as they stand in it: loops, duplicates and directions kept.
 
     Parameters
@@ -39,7 +39,7 @@ def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force
     out : path
         OUT.parquet: columns src and dst; one file, or a folder with a file a part where there are
         several. OUT.txt: a line "src<tab>dst" an edge, in the order of the parts, no header.
-    tasks : Tasks
+    executor : Executor
     force : bool
         Replace an existing file, or a folder that holds nothing but .parquet files.
 
@@ -57,10 +57,10 @@ def write_edges(source: Source, out: str | os.PathLike[str], tasks: Tasks, force
     """
     check_target(out, EDGES, force)
     parts = source.parts or (None,)
-    return _written(out, tasks, len(parts), lambda pieces: _write_parts(list(parts), pieces, tasks))
+    return _written(out, executor, len(parts), lambda pieces: _write_parts(list(parts), pieces, executor))
 
 
-def write_frames(frames: list[Any], out: str | os.PathLike[str], tasks: Tasks) -> int:
+def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor) -> int:
     """Write data frames, one below the other.
 
     Parameters
@@ -70,7 +70,7 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], tasks: Tasks) -
     out : path
         OUT.parquet: one file, or a folder with a file a frame where there are several. OUT.csv: with a header,
         quotes where they are needed. OUT.txt: tabs, no header.
-    tasks : Tasks
+    executor : Executor
 
     Returns
     -------
@@ -86,7 +86,7 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], tasks: Tasks) -
         The operating system refused to write.
     """
     check_target(out, FRAMES)
-    return _written(out, tasks, len(frames), lambda pieces: _write_results(frames, pieces, tasks))
+    return _written(out, executor, len(frames), lambda pieces: _write_results(frames, pieces, executor))
 
 
 def write_page(text: str, out: str | os.PathLike[str]) -> None:
@@ -140,13 +140,13 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
         )
 
 
-def _written(out: str | os.PathLike[str], tasks: Tasks, count: int, write: Callable[[list[str]], int]) -> int:
+def _written(out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], int]) -> int:
     """Have `count` pieces written, and give their whole the target's name."""
     target = Path(out).absolute()
     with _hidden_beside(target) as hidden:
         pieces = _piece_paths(hidden / "pieces", count, target.suffix)
         rows = write(pieces)
-        _publish(_whole(pieces, hidden, tasks), target, hidden)
+        _publish(_whole(pieces, hidden, executor), target, hidden)
     return rows
 
 
@@ -172,8 +172,8 @@ def _piece_paths(folder: Path, count: int, suffix: str) -> list[str]:
     return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
 
 
-def _write_parts(parts: list[Part | None], pieces: list[str], tasks: Tasks) -> int:
-    return sum(tasks.gather(tasks.map("write", _write_part, list(zip(parts, pieces, strict=True)))))
+def _write_parts(parts: list[Part | None], pieces: list[str], executor: Executor) -> int:
+    return sum(executor.gather(executor.map("write", _write_part, list(zip(parts, pieces, strict=True)))))
 
 
 def _write_part(job: tuple[Part | None, str]) -> int:
@@ -186,10 +186,10 @@ def _write_part(job: tuple[Part | None, str]) -> int:
     return _write_frame(backend.frame.DataFrame(empty) if part is None else part.read(backend), path)
 
 
-def _write_results(frames: list[Any], pieces: list[str], tasks: Tasks) -> int:
+def _write_results(frames: list[Any], pieces: list[str], executor: Executor) -> int:
     headers = [piece.endswith(".csv") and number == 0 for number, piece in enumerate(pieces)]
     jobs = zip(frames, pieces, headers, strict=True)
-    return sum(tasks.gather([tasks.submit("write", _write_frame, *job) for job in jobs]))
+    return sum(executor.gather([executor.submit("write", _write_frame, *job) for job in jobs]))
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:
@@ -235,14 +235,14 @@ def _unreadable(table: Any) -> str | None:
     return None
 
 
-def _whole(pieces: list[str], hidden: Path, tasks: Tasks) -> Path:
+def _whole(pieces: list[str], hidden: Path, executor: Executor) -> Path:
     """Return what is to be renamed: the only piece, the folder of pieces, or their join."""
     if len(pieces) == 1:
         return Path(pieces[0])
     if pieces[0].endswith(".parquet"):
         return Path(pieces[0]).parent
     joined = hidden / "joined"
-    tasks.gather([tasks.submit("join", _join, pieces, str(joined))])
+    executor.gather([executor.submit("join", _join, pieces, str(joined))])
     return joined
 
 

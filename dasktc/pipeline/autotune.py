@@ -68,7 +68,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.launch_hub import hub_count
 from dasktc.backends.cuda.launch_trust import SMALL_ROW, chunk_rows, teams_of
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.options import Options
 from dasktc.pipeline.orient import Oriented
 
@@ -197,17 +197,17 @@ RULES: dict[str, tuple[Rule, ...]] = {
 ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the others"
 
 
-def look(tasks: Tasks, graph: Oriented, backend: str) -> Facts:
+def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     """Collect the facts.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
     backend : str
     """
     longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row's degree is no more than those of all its entries
-    found = tasks.gather(graph.out_degree.map(tasks, "plan", _rows, longest + 1, backend))
+    found = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
     counts = np.zeros(max(len(rows) for rows, _ in found), dtype="int64")
     for rows, _ in found:
         counts[: len(rows)] += rows

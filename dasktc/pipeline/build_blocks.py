@@ -15,7 +15,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
 from dasktc.pipeline.orient import Oriented
@@ -34,12 +34,12 @@ Blocks = dict[Block, Any]
 Array = Any
 
 
-def lay_out(tasks: Tasks, graph: Oriented, partition: str, parts: int, shape: Shape, backend: str) -> Layout:
+def lay_out(executor: Executor, graph: Oriented, partition: str, parts: int, shape: Shape, backend: str) -> Layout:
     """Deal the vertices out as a planner wants it.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
     partition : {"whole", "edges", "hash2d", "vertical"}
     parts : int
@@ -51,29 +51,29 @@ def lay_out(tasks: Tasks, graph: Oriented, partition: str, parts: int, shape: Sh
         axis = Axis(shape.vertices, parts)
         return Layout(axis, (axis,), shape)
     rows, columns = (
-        Axis(shape.vertices, parts, _ranges(tasks, degree, parts, backend))
+        Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
         for degree in (graph.out_degree, graph.in_degree)
     )
     return Layout(rows, (rows, columns), shape)
 
 
-def _ranges(tasks: Tasks, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:
+def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:
     """First ids of ranges with about equally many edges, and the number of vertices."""
-    return (*_cuts(tasks, "plan", degree, Axis(degree.size, 1), parts, backend)[0], degree.size)
+    return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts, backend)[0], degree.size)
 
 
-def _cuts(tasks: Tasks, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
+def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
     """For each part of an axis, places that cut its share of a vector before each of `count` ranges of equal sums.
 
     Of a sum over all shards; each shard says how many of its places lie before a cut.
     """
     if count == 1:
         return [[0]] * axis.parts
-    sums = np.array(tasks.gather(vector.map(tasks, stage, _sums, axis)), dtype="int64")
+    sums = np.array(executor.gather(vector.map(executor, stage, _sums, axis)), dtype="int64")
     before = (np.cumsum(sums, axis=0) - sums).tolist()
     wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
-    found = tasks.gather(
-        tasks.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
+    found = executor.gather(
+        executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
         for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
     )
     return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*found, strict=True)]
@@ -95,10 +95,10 @@ def _places_before(
     return found
 
 
-def measure(tasks: Tasks, graph: Oriented, layout: Layout, backend: str) -> Sizes:
+def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
     """Sizes of every block."""
-    counted = tasks.map("plan", _histogram, list(graph.partitions), layout, backend)
-    edges = np.array(tasks.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
+    counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
+    edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
@@ -119,7 +119,7 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
 
 
 def build_blocks(
-    tasks: Tasks,
+    executor: Executor,
     graph: Oriented,
     layout: Layout,
     backend: str,
@@ -130,7 +130,7 @@ def build_blocks(
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
         Its partitions are emptied.
     layout : Layout
@@ -147,32 +147,32 @@ def build_blocks(
     """
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
-    slabs = -(-partition_count(edges, tasks, backend) // len(places))
-    rows = _cuts(tasks, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
+    slabs = -(-partition_count(edges, executor, backend) // len(places))
+    rows = _cuts(executor, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = []
     for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-        keys += _by_block(tasks, partitions, layout, family, backend)
-    ranges = exchange(tasks, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
+        keys += _by_block(executor, partitions, layout, family, backend)
+    ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k in range(len(ranges)):
         pieces, ranges[k] = ranges[k], []  # which can go
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        at = where.get(places[k // slabs]) if len(places) >= tasks.workers else None  # else every worker builds
-        built.append(tasks.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
+        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else every worker builds
+        built.append(executor.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     return {
-        place: tasks.submit("blocks", _stack, stack, place, layout, backend, prefer=where.get(place))
+        place: executor.submit("blocks", _stack, stack, place, layout, backend, prefer=where.get(place))
         for place, stack in zip(places, stacks, strict=True)
     }
 
 
-def _by_block(tasks: Tasks, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
+def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
     """Partitions of the keys by block of a family; empties the list."""
     if layout.shape != (1, 1):
-        return tasks.map("blocks", _block_keys, partitions, layout, family, backend)
+        return executor.map("blocks", _block_keys, partitions, layout, family, backend)
     keys, partitions[:] = list(partitions), []
     return keys
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.cuda.edges import RankedIds
-from dasktc.executors.dask.executor import OnCluster, Tasks
+from dasktc.executors.dask.executor import DaskExecutor, Executor
 from dasktc.io.source import Ids, Part, Source
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import VertexMap
@@ -80,37 +80,41 @@ class _Counts(NamedTuple):
     span: Span | None = None
 
 
-def read(tasks: Tasks, source: Source, backend: str) -> Frames:
+def read(executor: Executor, source: Source, backend: str) -> Frames:
     """Read the parts of a source, each on whichever worker is free.
 
     Returns
     -------
     Frames
     """
-    parts = _joined(source.parts, tasks, backend) or (_NoPart(source.ids),)
-    upstream = tasks.upstream([part.upstream for part in parts])
+    parts = _joined(source.parts, executor, backend) or (_NoPart(source.ids),)
+    upstream = executor.upstream([part.upstream for part in parts])
     calls = zip(parts, upstream, strict=True)
-    if tasks.room is None:
-        results = [tasks.submit("read", _read, part, up, backend) for part, up in calls]
-        frames, counts = tasks.pieces("read", results, 2)
+    if executor.memory_per_call is None:
+        results = [executor.submit("read", _read, part, up, backend) for part, up in calls]
+        frames, counts = executor.transpose("read", results, 2)
     else:
-        most = max(1, tasks.room // ROW_BYTES[source.ids])
-        found = tasks.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
+        most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
+        found = executor.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
         frames, counts = found[::2], found[1::2]
-    totals = tasks.gather(counts)
+    totals = executor.gather(counts)
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     if source.ids == "int" and backend in ON_DEVICE:
-        frames = _in_pieces(tasks, frames, [of.rows for of in totals])
+        frames = _in_pieces(executor, frames, [of.rows for of in totals])
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
 
 
-def _joined(parts: tuple[Part, ...], tasks: Tasks, backend: str) -> tuple[Part, ...]:
+def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[Part, ...]:
     """Parts that are made, not read: on a device few large ones, which take no longer than a small one to submit."""
-    if backend not in ON_DEVICE or tasks.room is not None or not all(hasattr(part, "joined") for part in parts):
+    if (
+        backend not in ON_DEVICE
+        or executor.memory_per_call is not None
+        or not all(hasattr(part, "joined") for part in parts)
+    ):
         return parts
     rows = sum(part.rows for part in parts)  # type: ignore[attr-defined]
-    most, found = min(_piece_edges(rows, tasks), -(-rows // tasks.workers)), list[Any]()
+    most, found = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
     for part in parts:
         fits = found and found[-1].rows + part.rows <= most  # type: ignore[attr-defined]
         both = found[-1].joined(part) if fits else None
@@ -134,19 +138,19 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
     return _without_loops(get_backend(backend).read(part, upstream), backend)
 
 
-def _in_pieces(tasks: Tasks, frames: list[Any], rows: list[int]) -> list[Any]:
+def _in_pieces(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
     """Cut frames that are much larger than the others will be; the pieces are views of them."""
-    found, most = list[Any](), _piece_edges(sum(rows), tasks)
+    found, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
-        found += [frame] if size <= most else tasks.stream("read", _pieces_of, [(frame, most)])
+        found += [frame] if size <= most else executor.stream("read", _pieces_of, [(frame, most)])
     return found
 
 
-def _piece_edges(edges: int, tasks: Tasks) -> int:
+def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of a piece on a device."""
-    least = SENT_EDGES if isinstance(tasks, OnCluster) else PIECE_EDGES
-    return max(least, -(-edges // (PIECES * tasks.workers)))
+    least = SENT_EDGES if isinstance(executor, DaskExecutor) else PIECE_EDGES
+    return max(least, -(-edges // (PIECES * executor.workers)))
 
 
 def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
@@ -182,12 +186,12 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), _Counts(rows, rows - kept)
 
 
-def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
+def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
     """Relabel, forget directions, and keep each edge once.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     frames : list of handles of edge frames, as `read` gives them
         Emptied, so that each is freed once it is relabelled.
     rows : int
@@ -201,15 +205,15 @@ def canonical(tasks: Tasks, frames: list[Any], rows: int, vertices: Any, size: i
     shift = shift_of(size)
     if isinstance(vertices, SplitIds):
         frames.clear()
-        keys = tasks.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
-        count = partition_count(rows, tasks, backend, SPLIT_BYTES)
+        keys = executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
+        count = partition_count(rows, executor, backend, SPLIT_BYTES)
     else:
-        keys = tasks.map("canonical", _keys, frames, vertices, shift, backend)
-        count = partition_count(rows, tasks, backend)
-    starts = splitters(tasks, "canonical", keys, rows, count)
-    ranges = exchange(tasks, "canonical", keys, starts, 1 << 2 * shift, backend)
-    partitions = tasks.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
-    return Canonical(partitions, sum(tasks.gather(tasks.map("canonical", len, list(partitions)))))
+        keys = executor.map("canonical", _keys, frames, vertices, shift, backend)
+        count = partition_count(rows, executor, backend)
+    starts = splitters(executor, "canonical", keys, rows, count)
+    ranges = exchange(executor, "canonical", keys, starts, 1 << 2 * shift, backend)
+    partitions = executor.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
+    return Canonical(partitions, sum(executor.gather(executor.map("canonical", len, list(partitions)))))
 
 
 def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
@@ -251,13 +255,13 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def partition_count(edges: int, tasks: Tasks, backend: str, edge_bytes: int | None = None) -> int:
+def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
     """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
-    workers, largest = tasks.workers, PARTITION_EDGES[backend]
-    if tasks.room is not None:
-        largest = min(largest, max(1, tasks.room // (edge_bytes or EDGE_BYTES[backend])))
+    workers, largest = executor.workers, PARTITION_EDGES[backend]
+    if executor.memory_per_call is not None:
+        largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE:
-        largest = min(largest, _piece_edges(edges, tasks))
+        largest = min(largest, _piece_edges(edges, executor))
     if edges < min(SMALL, largest):
         return 1
     shared = 1 if workers == 1 or edges < SMALL else min(4 * workers, max(workers, edges // MEDIUM))

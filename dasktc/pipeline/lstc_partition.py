@@ -18,7 +18,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Tasks, tree
+from dasktc.executors.dask.executor import Executor, tree
 from dasktc.pipeline.build_blocks import stacked
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, unpack
@@ -31,12 +31,12 @@ from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block
 
-__all__ = ["Parted", "build_parts", "part_vertices"]
+__all__ = ["ProxyPartition", "build_parts", "part_vertices"]
 
 Array = Any
 
 
-class Parted(NamedTuple):
+class ProxyPartition(NamedTuple):
     """A partition with proxies: what its blocks will be.
 
     Attributes
@@ -73,7 +73,7 @@ class Parted(NamedTuple):
 class _Edges(NamedTuple):
     """The oriented edges, and how to walk over them."""
 
-    tasks: Tasks
+    executor: Executor
     partitions: list[Any]
     parts: int
     shift: int
@@ -81,19 +81,21 @@ class _Edges(NamedTuple):
 
     def map(self, function: Any, *given: Any) -> list[Any]:
         """Call `function(keys, *given, parts, shift, backend)` for each partition."""
-        return self.tasks.map("plan", function, list(self.partitions), *given, self.parts, self.shift, self.backend)
+        return self.executor.map("plan", function, list(self.partitions), *given, self.parts, self.shift, self.backend)
 
     def counts(self, function: Any, *given: Any) -> list[int]:
         """Add up counts by part."""
-        return [sum(column) for column in zip(*self.tasks.gather(self.map(function, *given)), strict=True)]
+        return [sum(column) for column in zip(*self.executor.gather(self.map(function, *given)), strict=True)]
 
 
-def part_vertices(tasks: Tasks, graph: Oriented, parts: int, how: str, seed: int, shape: Shape, backend: str) -> Parted:
+def part_vertices(
+    executor: Executor, graph: Oriented, parts: int, how: str, seed: int, shape: Shape, backend: str
+) -> ProxyPartition:
     """Deal the vertices out, find the proxies, and remove the useless ones.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
     parts : int
         n, at most 64.
@@ -109,21 +111,21 @@ def part_vertices(tasks: Tasks, graph: Oriented, parts: int, how: str, seed: int
     InputError
         METIS is not installed.
     """
-    edges = _Edges(tasks, graph.partitions, parts, shape.shift, backend)
-    own = assigned(tasks, graph.partitions, how, parts, seed, shape, backend)
-    induced = tree(tasks, "plan", _either, edges.map(_neighbours, own))
+    edges = _Edges(executor, graph.partitions, parts, shape.shift, backend)
+    own = assigned(executor, graph.partitions, how, parts, seed, shape, backend)
+    induced = tree(executor, "plan", _either, edges.map(_neighbours, own))
     kept = _transformed(edges, own, induced)
-    vertices_of = [tasks.gather([tasks.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
+    vertices_of = [executor.gather([executor.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
     edges_of = [edges.counts(_inside, bits) for bits in (induced, kept)]
     local, wedges = edges.counts(_local, own, kept), 0
     for part in range(parts):
-        degrees = tree(tasks, "plan", total, edges.map(_degrees, own, kept, part))
-        wedges += tasks.gather([tasks.submit("plan", _wedges, degrees)])[0]
+        degrees = tree(executor, "plan", total, edges.map(_degrees, own, kept, part))
+        wedges += executor.gather([executor.submit("plan", _wedges, degrees)])[0]
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
     sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
     proxies = tuple(Proxies(*found) for found in zip(*vertices_of, *edges_of, strict=True))
-    members = [tasks.submit("plan", _members, kept, part, backend) for part in range(parts)]
-    return Parted(own, kept, sizes, proxies, wedges, shape, members)
+    members = [executor.submit("plan", _members, kept, part, backend) for part in range(parts)]
+    return ProxyPartition(own, kept, sizes, proxies, wedges, shape, members)
 
 
 # bits: which parts a vertex is in
@@ -163,10 +165,10 @@ def _give(found: Array, vertices: Array, bits: Array, parts: int) -> None:
 
 def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
     """Bits that algorithm 2 leaves: those of the local vertices, spread along the edges of each part."""
-    tasks, kept, before = edges.tasks, edges.tasks.submit("plan", _bits, own, edges.backend), -1
-    while (reached := sum(tasks.gather([tasks.submit("plan", _held, kept, edges.parts)])[0])) > before:
+    executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.backend), -1
+    while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
         before = reached
-        kept = tree(tasks, "plan", _either, edges.map(_reached, induced, kept))
+        kept = tree(executor, "plan", _either, edges.map(_reached, induced, kept))
     return kept
 
 
@@ -229,15 +231,17 @@ def _wedges(degrees: Array) -> int:
 # blocks
 
 
-def build_parts(tasks: Tasks, graph: Oriented, parted: Parted, backend: str, where: Where) -> dict[Block, Any]:
+def build_parts(
+    executor: Executor, graph: Oriented, parted: ProxyPartition, backend: str, where: Where
+) -> dict[Block, Any]:
     """Build each part's two blocks: the edges of its local vertices, and all of its edges.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
         Its partitions are emptied.
-    parted : Parted
+    parted : ProxyPartition
     backend : str
     where : mapping of (part, 0 or 1) to str
         The worker that should build each block.
@@ -248,19 +252,19 @@ def build_parts(tasks: Tasks, graph: Oriented, parted: Parted, backend: str, whe
     """
     built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
-        pieces = tasks.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
+        pieces = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(tasks, "blocks", pieces, held, partition_count(held, tasks, backend))
+        cuts = splitters(executor, "blocks", pieces, held, partition_count(held, executor, backend))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(tasks, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend)
-        at = where.get((part, 1)) if len(parted.members) >= tasks.workers else None  # else every worker builds
+        ranges = exchange(executor, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend)
+        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else every worker builds
         slabs = [
-            tasks.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
+            executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
-        for place, half in zip([(part, 0), (part, 1)], tasks.pieces("blocks", slabs, 2), strict=True):
+        for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
             given = (half, place, members, parted.shape.ordered, backend)
-            built[place] = tasks.submit("blocks", _block, *given, prefer=where.get(place))
+            built[place] = executor.submit("blocks", _block, *given, prefer=where.get(place))
     graph.partitions.clear()
     return built
 

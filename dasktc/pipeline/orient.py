@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
-from dasktc.executors.dask.executor import Fold, Tasks
+from dasktc.executors.dask.executor import Executor, Fold
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -61,12 +61,12 @@ class Oriented(NamedTuple):
     edges: int
 
 
-def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) -> Oriented:
+def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> Oriented:
     """Rank the vertices by degree and point every edge at its end of higher degree.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     edges : Canonical
         Its partitions are emptied.
     size : int
@@ -79,14 +79,14 @@ def orient(tasks: Tasks, edges: Canonical, size: int, shift: int, backend: str) 
         Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
         for add in (add_degrees, add_sources)
     )
-    degree = tasks.fold("orient", ends, list(edges.partitions))
-    order = tasks.submit("orient", order_by, degree, backend)
-    rank = tasks.submit("orient", inverse, order, backend)
-    partitions = tasks.map("orient", oriented, edges.partitions, rank, shift, backend)
+    degree = executor.fold("orient", ends, list(edges.partitions))
+    order = executor.submit("orient", order_by, degree, backend)
+    rank = executor.submit("orient", inverse, order, backend)
+    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
     del rank
-    outward = tasks.fold("orient", sources, list(partitions))
-    inward = tasks.submit("orient", _in_degree, degree, order, outward)
-    wedges = tasks.gather([tasks.submit("orient", _wedges, inward, outward, backend)])[0]
+    outward = executor.fold("orient", sources, list(partitions))
+    inward = executor.submit("orient", _in_degree, degree, order, outward)
+    wedges = executor.gather([executor.submit("orient", _wedges, inward, outward, backend)])[0]
     order, outward, inward = (Sharded((0, size), [vector]) for vector in (order, outward, inward))
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 

@@ -9,18 +9,18 @@ from typing import Any
 
 from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, build_blocks, lay_out, measure
 from dasktc.pipeline.canonicalize import canonical, read
 from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.lstc_partition import Parted, build_parts, part_vertices
+from dasktc.pipeline.lstc_partition import ProxyPartition, build_parts, part_vertices
 from dasktc.pipeline.orient import Oriented, orient
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
-from dasktc.pipeline.sharded.vertex_budget import room_on
+from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
 from dasktc.pipeline.vertex_ids import SplitIds, vertex_map
 from dasktc.planning.grid import Layout, Shape
 from dasktc.planning.memory_model import Sizes
@@ -73,7 +73,7 @@ class Prepared:
     """
 
     graph: Oriented
-    layout: Layout | Parted
+    layout: Layout | ProxyPartition
     plan: Plan
     sizes: Sizes
     wedges: int
@@ -85,12 +85,12 @@ class Prepared:
     seconds: dict[str, float]
 
 
-def choose_backend(tasks: Tasks, options: Options) -> Options:
+def choose_backend(executor: Executor, options: Options) -> Options:
     """Settle on the backend, once: those that run the tasks must be able to use it, not the client.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     options : Options
 
     Returns
@@ -104,7 +104,7 @@ def choose_backend(tasks: Tasks, options: Options) -> Options:
         A worker cannot use the wanted backend, or it has no such kernel.
     """
     wanted = "cuda" if options.backend == "auto" else options.backend
-    reasons = [reason for reason in tasks.everywhere(unusable, wanted) if reason] if wanted != "cpu" else []
+    reasons = [reason for reason in executor.run_on_workers(unusable, wanted) if reason] if wanted != "cpu" else []
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
     chosen = replace(options, backend="cpu" if reasons else wanted)
@@ -118,7 +118,7 @@ def choose_backend(tasks: Tasks, options: Options) -> Options:
 
 
 def prepare_edges(
-    tasks: Tasks,
+    executor: Executor,
     source: Source,
     options: Options,
     progress: Progress = silent,
@@ -129,7 +129,7 @@ def prepare_edges(
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     source : Source
     options : Options
     progress : callable, optional
@@ -141,41 +141,41 @@ def prepare_edges(
     backend, began = options.chosen_backend, time.perf_counter()
     # 1. Read the parts of the source.
     progress("read", 0, 1)
-    frames, rows, loops, span = read(tasks, source, backend)
+    frames, rows, loops, span = read(executor, source, backend)
     ended = time.perf_counter()
     # 2. Unique undirected edges over dense ids.
     progress("canonical", 0, 1)
-    room = room_on(tasks, options, source.ids)
-    vertices, room = vertex_map(tasks, frames, source.ids, backend, room, span)
-    size = _size(tasks, vertices)
+    room = vertex_budget_of(executor, options, source.ids)
+    vertices, room = vertex_map(executor, frames, source.ids, backend, room, span)
+    size = _size(executor, vertices)
     room.check(size, options.partition)
-    edges = canonical(tasks, frames, rows - loops, vertices, size, backend)
+    edges = canonical(executor, frames, rows - loops, vertices, size, backend)
     # 3. From low degree to high degree.
     progress("orient", 0, 1)
     shift, shards = shift_of(size), room.shards(size)
     if shards == 1:
-        graph = orient(tasks, edges, size, shift, backend)
+        graph = orient(executor, edges, size, shift, backend)
     else:
-        graph = orient_by_shard(tasks, edges, size, shift, shards, backend)
+        graph = orient_by_shard(executor, edges, size, shift, shards, backend)
     # 4. Kernel and order, and the ids that blocks are built with.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(tasks, graph, backend))
+    options, why = choose(options, look(executor, graph, backend))
     how = options.chosen_reorder
-    graph = (reorder if shards == 1 else reorder_by_shard)(tasks, graph, how, shift, backend)
+    graph = (reorder if shards == 1 else reorder_by_shard)(executor, graph, how, shift, backend)
     # 5. Planner, n, m, projected bytes.
     progress("plan", 0, 1)
-    layouts: dict[tuple[str, int], tuple[Layout | Parted, Sizes]] = {}
-    limits = limits or _limits(tasks, options)
+    layouts: dict[tuple[str, int], tuple[Layout | ProxyPartition, Sizes]] = {}
+    limits = limits or _limits(executor, options)
 
     def sizes(partition: str, parts: int) -> Sizes:
         shape = Shape(size, shift, how == "degree")
-        found = _lay_out(tasks, graph, partition, parts, options, shape)
+        found = _lay_out(executor, graph, partition, parts, options, shape)
         layouts.clear()  # no more than one is held
         layouts[partition, parts] = found
         return found[1]
 
-    beside = scratch_of(options, edges.edges, None if planned_for else tasks.room, planned_for)
+    beside = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
     lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
     plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
     plan = replace(plan, shards=shards, numbering=room.why(size))
@@ -183,18 +183,18 @@ def prepare_edges(
         options = replace(options, kernel=LEAN[backend])
     layout, found = layouts[plan.partition, plan.parts]
     wedges = graph.wedges
-    if isinstance(layout, Parted):
+    if isinstance(layout, ProxyPartition):
         plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
     return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, named, options, seconds)
 
 
-def _limits(tasks: Tasks, options: Options) -> Limits:
+def _limits(executor: Executor, options: Options) -> Limits:
     backend = options.chosen_backend
     return Limits(
-        workers=tasks.workers,
-        memory=tasks.memory(bytes_of(options.memory), backend),
+        workers=executor.workers,
+        memory=executor.memory(bytes_of(options.memory), backend),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
@@ -203,29 +203,29 @@ def _limits(tasks: Tasks, options: Options) -> Limits:
 
 
 def _lay_out(
-    tasks: Tasks, graph: Oriented, partition: str, parts: int, options: Options, shape: Shape
-) -> tuple[Layout | Parted, Sizes]:
+    executor: Executor, graph: Oriented, partition: str, parts: int, options: Options, shape: Shape
+) -> tuple[Layout | ProxyPartition, Sizes]:
     """Deal the vertices out to the blocks of a planner, and measure these."""
     backend = options.chosen_backend
     if partition == "proxy":
-        parted = part_vertices(tasks, graph, parts, options.assign, options.seed, shape, backend)
+        parted = part_vertices(executor, graph, parts, options.assign, options.seed, shape, backend)
         return parted, parted.sizes
-    layout = lay_out(tasks, graph, partition, parts, shape, backend)
-    return layout, measure(tasks, graph, layout, backend)
+    layout = lay_out(executor, graph, partition, parts, shape, backend)
+    return layout, measure(executor, graph, layout, backend)
 
 
-def _size(tasks: Tasks, vertices: Any) -> int:
+def _size(executor: Executor, vertices: Any) -> int:
     """Number of vertices."""
     if isinstance(vertices, SplitIds):
         return vertices.ids.size
-    return int(tasks.gather([tasks.submit("vertices", _size_of, vertices)])[0])
+    return int(executor.gather([executor.submit("vertices", _size_of, vertices)])[0])
 
 
 def _size_of(vertices: Any) -> int:
     return int(vertices.size)
 
 
-def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
+def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan:
     """The plan of the same blocks and splits for the options' kernel, whose scratch may be larger.
 
     Raises
@@ -235,7 +235,7 @@ def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
-    scratch = scratch_of(options, plan.edges, tasks.room)
+    scratch = scratch_of(options, plan.edges, executor.memory_per_call)
     found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
     found = replace(found, shards=plan.shards, numbering=plan.numbering)
     if not found.fits:
@@ -244,13 +244,13 @@ def plan_again(tasks: Tasks, prepared: Prepared, options: Options) -> Plan:
 
 
 def prepare_blocks(
-    tasks: Tasks, prepared: Prepared, options: Options, progress: Progress = silent
+    executor: Executor, prepared: Prepared, options: Options, progress: Progress = silent
 ) -> tuple[Prepared, Blocks]:
     """Run the last stage before counting: the plan's blocks.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     prepared : Prepared
         Its edges are used up.
     options : Options
@@ -272,14 +272,16 @@ def prepare_blocks(
         other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
     # 6. CSR blocks on the workers.
-    tasks.reserve(plan.bytes_per_task)
+    executor.set_task_memory(plan.bytes_per_task)
     progress("blocks", 0, 1)
-    backend, where = options.chosen_backend, builders(plan, prepared.sizes, tasks.seats)
-    if isinstance(prepared.layout, Parted):
-        blocks = build_parts(tasks, prepared.graph, prepared.layout, backend, where)
+    backend, where = options.chosen_backend, builders(plan, prepared.sizes, executor.worker_threads)
+    if isinstance(prepared.layout, ProxyPartition):
+        blocks = build_parts(executor, prepared.graph, prepared.layout, backend, where)
     else:
-        blocks = build_blocks(tasks, prepared.graph, prepared.layout, backend, int(prepared.sizes.edges.max()), where)
-    built = tasks.gather([tasks.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
+        blocks = build_blocks(
+            executor, prepared.graph, prepared.layout, backend, int(prepared.sizes.edges.max()), where
+        )
+    built = executor.gather([executor.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
     if built != prepared.sizes.edges.ravel().tolist():
         raise CountError(
             f"the blocks hold {sum(built):,} edges, the plan {prepared.sizes.edges.sum():,}, or not each its own: "

@@ -19,7 +19,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
-from dasktc.executors.dask.executor import Tasks, tree
+from dasktc.executors.dask.executor import Executor, tree
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.orient import Oriented, inverse, order_by, total
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -31,12 +31,12 @@ LARGE_DEGREE = 100
 """TRUST, section 4.3: a CTA above it, a warp up to it."""
 
 
-def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
+def reorder(executor: Executor, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
     """Relabel the oriented graph.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     graph : Oriented
         Over ranks. Its partitions are emptied unless `how` is "degree".
     how : {"degree", "collective", "indegree", "none"}
@@ -50,35 +50,35 @@ def reorder(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -
     """
     if how == "degree":
         return graph
-    chosen = REORDERS[how](tasks, graph, shift, backend)
-    place = tasks.submit("reorder", inverse, chosen, backend)
-    partitions = tasks.map("reorder", relabel, graph.partitions, place, shift, backend)
+    chosen = REORDERS[how](executor, graph, shift, backend)
+    place = executor.submit("reorder", inverse, chosen, backend)
+    partitions = executor.map("reorder", relabel, graph.partitions, place, shift, backend)
     order, outward, inward = (
-        Sharded(vector.starts, [tasks.submit("reorder", _take, vector.whole, chosen)])
+        Sharded(vector.starts, [executor.submit("reorder", _take, vector.whole, chosen)])
         for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
-def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    return tasks.submit("reorder", inverse, graph.order.whole, backend)
+def _by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+    return executor.submit("reorder", inverse, graph.order.whole, backend)
 
 
-def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
-    return tasks.submit("reorder", order_by, graph.in_degree.whole, backend)
+def _by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+    return executor.submit("reorder", order_by, graph.in_degree.whole, backend)
 
 
-def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Any:
+def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
     out = graph.out_degree.whole
-    sums = tasks.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
-    visited = tasks.submit("reorder", order_by, tree(tasks, "reorder", total, sums), backend)
-    visit = tasks.submit("reorder", inverse, visited, backend)
-    firsts = tasks.map("reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
-    first = tree(tasks, "reorder", partial(_least, backend=backend), firsts)
-    return tasks.submit("reorder", _banded, out, first, graph.order.whole, backend)
+    sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
+    visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), backend)
+    visit = executor.submit("reorder", inverse, visited, backend)
+    firsts = executor.map("reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
+    first = tree(executor, "reorder", partial(_least, backend=backend), firsts)
+    return executor.submit("reorder", _banded, out, first, graph.order.whole, backend)
 
 
-REORDERS: dict[str, Callable[[Tasks, Oriented, int, str], Any]] = {
+REORDERS: dict[str, Callable[[Executor, Oriented, int, str], Any]] = {
     "collective": _by_collective_degree,
     "indegree": _by_indegree,
     "none": _by_dense_id,

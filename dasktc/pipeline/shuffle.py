@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.edge_keys import cut
 
 __all__ = ["exchange", "splitters"]
@@ -26,12 +26,14 @@ SAMPLES = 64
 """Sampled keys a range: ranges then differ by a tenth or so."""
 
 
-def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str) -> list[list[Any]]:
+def exchange(
+    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
+) -> list[list[Any]]:
     """Bring the keys of each range together.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     keys : list of handles of int64 arrays
         Emptied.
@@ -49,30 +51,30 @@ def exchange(tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound
     if not starts:
         whole, keys[:] = list(keys), []
         return [whole]
-    if tasks.pieces_are_tasks and len(keys) * (len(starts) + 1) > DIRECT:
-        return _in_two_steps(tasks, stage, keys, starts, bound, backend)
-    return _in_one_step(tasks, stage, keys, starts, bound, backend)
+    if executor.transpose_submits and len(keys) * (len(starts) + 1) > DIRECT:
+        return _in_two_steps(executor, stage, keys, starts, bound, backend)
+    return _in_one_step(executor, stage, keys, starts, bound, backend)
 
 
 def _in_one_step(
-    tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
+    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
 ) -> list[list[Any]]:
-    slices = tasks.map(stage, cut, keys, starts, bound, backend)
-    return tasks.pieces(stage, slices, len(starts) + 1)
+    slices = executor.map(stage, cut, keys, starts, bound, backend)
+    return executor.transpose(stage, slices, len(starts) + 1)
 
 
 def _in_two_steps(
-    tasks: Tasks, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
+    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
 ) -> list[list[Any]]:
     found, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
-    for number, pieces in enumerate(_in_one_step(tasks, stage, keys, wide, bound, backend)):
+    for number, pieces in enumerate(_in_one_step(executor, stage, keys, wide, bound, backend)):
         # As many pieces together as are about a partition.
         groups = [pieces[first : first + len(wide) + 1] for first in range(0, len(pieces), len(wide) + 1)]
         pieces.clear()
         within = starts[number * width : (number + 1) * width - 1]
-        slices = tasks.map(stage, _cut_together, groups, within, bound, backend)
-        found += tasks.pieces(stage, slices, len(within) + 1)
+        slices = executor.map(stage, _cut_together, groups, within, bound, backend)
+        found += executor.transpose(stage, slices, len(within) + 1)
     return found
 
 
@@ -82,12 +84,12 @@ def _cut_together(pieces: list[Array], starts: list[int], bound: int, backend: s
     return cut(keys, starts, bound, backend)
 
 
-def splitters(tasks: Tasks, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
+def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count: int) -> list[int]:
     """Keys that cut partitions of `total` keys into at most `count` ranges of about equal size (sample sort)."""
     if count == 1:
         return []
     step = max(1, total // (SAMPLES * count))
-    found = np.sort(np.concatenate(tasks.gather(tasks.map(stage, _sample, list(keys), step))))
+    found = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
     return sorted({int(found[len(found) * r // count]) for r in range(1, count)}) if len(found) else []
 
 

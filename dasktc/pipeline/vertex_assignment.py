@@ -8,7 +8,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.planning.plan import size
@@ -22,12 +22,14 @@ MOST_ENDS = (1 << 31) - 1
 """Ends of edges that METIS takes, as pymetis is built."""
 
 
-def assigned(tasks: Tasks, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape, backend: str) -> Any:
+def assigned(
+    executor: Executor, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape, backend: str
+) -> Any:
     """Deal vertices out to parts.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     partitions : list of handles of int64 arrays
         The oriented edges' keys.
     how : {"random", "contiguous", "metis"}
@@ -47,8 +49,8 @@ def assigned(tasks: Tasks, partitions: list[Any], how: str, parts: int, seed: in
         METIS is not installed.
     """
     if how == "metis":
-        return tasks.submit("plan", _metis, list(partitions), shape, parts, tasks.room, backend)
-    return tasks.submit("plan", _dealt, how, seed, shape.vertices, parts, backend)
+        return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, backend)
+    return executor.submit("plan", _dealt, how, seed, shape.vertices, parts, backend)
 
 
 def _dealt(how: str, seed: int, vertices: int, parts: int, backend: str) -> Array:
@@ -62,7 +64,7 @@ def _dealt(how: str, seed: int, vertices: int, parts: int, backend: str) -> Arra
     return ((mixed >> xp.uint64(33)) % xp.uint64(parts)).astype("int64")
 
 
-def _metis(partitions: list[Array], shape: Shape, parts: int, room: int | None, backend: str) -> Array:
+def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: int | None, backend: str) -> Array:
     """Parts by METIS, in one task: it takes the whole graph, both directions, in host memory."""
     try:
         import pymetis
@@ -72,10 +74,10 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, room: int | None, 
             "run pip install 'dasktc[metis]', or take --assign random"
         ) from None
     need = METIS_BYTES * sum(len(part) for part in partitions)
-    if room is not None and need > room:
+    if memory_per_call is not None and need > memory_per_call:
         raise InputError(
-            f"--assign metis takes {size(need)}, more than the {size(room)} that one stage may take: it has the whole "
-            "graph in memory, both directions; raise --memory, or take --assign random"
+            f"--assign metis takes {size(need)}, more than the {size(memory_per_call)} that one stage may take: "
+            "it has the whole graph in memory, both directions; raise --memory, or take --assign random"
         )
     keys: Any = np.concatenate([np.asarray(part.get() if hasattr(part, "get") else part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:

@@ -17,13 +17,13 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Fold, Tasks, tree
+from dasktc.executors.dask.executor import Executor, Fold, tree
 from dasktc.io.source import Ids
 from dasktc.pipeline.edge_keys import ranked
 from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
-from dasktc.pipeline.sharded.unique import Kind, integers, numbered, unite
+from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
 from dasktc.pipeline.sharded.vectors import Sharded, zipped
-from dasktc.pipeline.sharded.vertex_budget import VertexRoom
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 
 __all__ = ["MAX_VERTICES", "Span", "SplitIds", "check_size", "vertex_map"]
 
@@ -32,7 +32,7 @@ Frame = Any
 MAX_VERTICES = 2**31 - 1
 """Columns are int32 and an edge is one int64 key of two dense ids."""
 CHUNK = 1 << 13
-NO_BOUND = VertexRoom(None)
+NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
 """Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
 
@@ -76,22 +76,22 @@ class Span(NamedTuple):
 
 
 def vertex_map(
-    tasks: Tasks,
+    executor: Executor,
     frames: list[Any],
     ids: Ids,
     backend: str,
-    room: VertexRoom = NO_BOUND,
+    budget: VertexBudget = NO_BOUND,
     span: Span | None = None,
-) -> tuple[Any, VertexRoom]:
+) -> tuple[Any, VertexBudget]:
     """Build the map of all ids that occur in the frames.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     frames : list of handles of edge frames as `edges.read` gives them; at least one
     ids : {"int", "text"}
     backend : str
-    room : VertexRoom
+    budget : VertexBudget
         Says whether they are kept in shards.
     span : Span, optional
         Of all frames, where it is known.
@@ -99,50 +99,54 @@ def vertex_map(
     Returns
     -------
     vertices : handle of VertexMap, or SplitIds
-    room : VertexRoom
+    budget : VertexBudget
         By the ids' width, where that is another.
     """
     if ids == "int":
         if span is None:
-            span = Span.of(tasks.gather(tasks.map("vertices", _span, list(frames))))
+            span = Span.of(executor.gather(executor.map("vertices", _span, list(frames))))
         low, width, rows = span.low, span.high - span.low + 1, span.rows
-        split, most = room.shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
-        if tasks.room is not None:
-            most = min(most, tasks.room // TABLE_BYTES)
+        split, most = budget.shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
+        if executor.memory_per_call is not None:
+            most = min(most, executor.memory_per_call // TABLE_BYTES)
         if split:
-            places = tasks.map("vertices", _places, list(frames), low, width, backend)
-            return _split(tasks, places, ids, backend, room.shards), room
+            places = executor.map("vertices", _places, list(frames), low, width, backend)
+            return _split(executor, places, ids, backend, budget.shards), budget
         if width <= most:
-            return _table(tasks, frames, low, width, backend), room
-    found = tasks.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
-    if ids == "text" and not room.on_device:
-        sizes = tasks.gather(tasks.map("vertices", _text_size, list(found)))
+            return _table(executor, frames, low, width, backend), budget
+    found = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+    if ids == "text" and not budget.on_device:
+        sizes = executor.gather(executor.map("vertices", _text_size, list(found)))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
-        room = room.of(total, nbytes)
-        if room.shards(total) > 1:
+        budget = budget.of(total, nbytes)
+        if budget.shards(total) > 1:
             given = zipped(list(frames), found)
-            return _split(tasks, tasks.map("vertices", _text_places, given, backend), ids, backend, room.shards), room
+            return _split(
+                executor, executor.map("vertices", _text_places, given, backend), ids, backend, budget.shards
+            ), budget
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
-    united = tree(tasks, "vertices", partial(merge, backend=backend), found)
-    return tasks.submit("vertices", made, united, backend), room
+    united = tree(executor, "vertices", partial(merge, backend=backend), found)
+    return executor.submit("vertices", made, united, backend), budget
 
 
-def _table(tasks: Tasks, frames: list[Any], low: int, width: int, backend: str) -> Any:
+def _table(executor: Executor, frames: list[Any], low: int, width: int, backend: str) -> Any:
     mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
-    return tasks.submit("vertices", _table_map, tasks.fold("vertices", mark, list(frames)), low, width, backend)
+    return executor.submit("vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, backend)
 
 
-def _split(tasks: Tasks, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
+def _split(executor: Executor, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
     """Number ids by shard; a map after all where there are fewer vertices than it might have been.
 
     `found` has for each frame its own ids, ascending, and the places of both ends among them.
     """
-    own, edges = tasks.pieces("vertices", found, 2)
-    distinct, numbers = numbered(tasks, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend))
+    own, edges = executor.transpose("vertices", found, 2)
+    distinct, numbers = numbered(
+        executor, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend)
+    )
     check_size(distinct.size)
     if shards(distinct.size) > 1:
         return SplitIds(distinct, edges, numbers)
-    return tasks.submit("vertices", map_of, list(distinct.parts), ids, backend)
+    return executor.submit("vertices", map_of, list(distinct.parts), ids, backend)
 
 
 def _places(frame: Frame, low: int, width: int, backend: str) -> list[Array]:
@@ -233,9 +237,11 @@ def _unite_text(found: list[Any], backend: str) -> Any:
     return get_backend(backend).text.unite(found)
 
 
-def texts(backend: str) -> Kind:
+def texts(backend: str) -> ValueOps:
     """Columns of text ids."""
-    return Kind(_cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text)
+    return ValueOps(
+        _cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text
+    )
 
 
 def _ascending(ids: Any, backend: str) -> Any:

@@ -27,7 +27,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.planning.memory_model import triple_bytes
-from dasktc.planning.placement import Copies, homes, needed, numbered
+from dasktc.planning.placement import ReplicaCache, homes, needed, numbered
 from dasktc.planning.plan import Plan, size
 from dasktc.planning.schemes import Block
 
@@ -198,7 +198,7 @@ def predict(
     block_bytes: Mapping[Block, int] | None = None,
     wedges: int | None = None,
     notes: list[str] | None = None,
-    seats: Array | None = None,
+    worker_threads: Array | None = None,
 ) -> Prediction:
     """Say what a plan will take.
 
@@ -223,8 +223,10 @@ def predict(
         sizes = np.full(len(blocks), plan.bytes_total / len(blocks))
     else:
         sizes = np.array([block_bytes[block] for block in blocks], dtype="float64")
-    room = plan.memory - plan.bytes_per_task + float(triple_bytes(triples, sizes).max())
-    received = network(triples, sizes, plan.splits, np.arange(plan.workers) if seats is None else seats, room)
+    capacity = plan.memory - plan.bytes_per_task + float(triple_bytes(triples, sizes).max())
+    received = network(
+        triples, sizes, plan.splits, np.arange(plan.workers) if worker_threads is None else worker_threads, capacity
+    )
     probes, estimate = _probes(plan.edges, wedges)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, visits, probes, received)
@@ -239,7 +241,7 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     return int(each * edges), f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
 
 
-def network(triples: Array, block_bytes: Any, splits: int, seats: Array, room: float = inf) -> Network:
+def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:
     """Bytes that the workers receive.
 
     Parameters
@@ -251,26 +253,32 @@ def network(triples: Array, block_bytes: Any, splits: int, seats: Array, room: f
         Tasks of each triple.
     seats : array of int64
         Number of the worker that each task at a time runs on.
-    room : float
+    capacity : float
         Bytes that a worker has for blocks, built and received, for each of its seats.
     """
-    worker, block = needed(triples, splits, seats)
+    worker, block = needed(triples, splits, worker_threads)
     home = homes(worker, block, block_bytes)
-    comes, number = home[block] != worker, 1 + int(seats.max())
+    comes, number = home[block] != worker, 1 + int(worker_threads.max())
     each = np.bincount(worker[comes], block_bytes[block[comes]], number)
-    left = room * np.bincount(seats, minlength=number) - np.bincount(home[home >= 0], block_bytes[home >= 0], number)
+    left = capacity * np.bincount(worker_threads, minlength=number) - np.bincount(
+        home[home >= 0], block_bytes[home >= 0], number
+    )
     sizes = np.asarray(block_bytes).tolist()
     for tight in np.flatnonzero((each > left) & (each > 0)).tolist():
-        copies = Copies(sizes, np.flatnonzero(home == tight).tolist(), float(left[tight]))
-        each[tight] = _received(copies, triples, splits, np.flatnonzero(seats == tight), len(seats), sizes)
+        copies = ReplicaCache(sizes, np.flatnonzero(home == tight).tolist(), float(left[tight]))
+        each[tight] = _received(
+            copies, triples, splits, np.flatnonzero(worker_threads == tight), len(worker_threads), sizes
+        )
     return Network(round(float(each.sum())), round(float(each.max(initial=0))))
 
 
-def _received(copies: Copies, triples: Array, splits: int, own: Array, seats: int, sizes: list[float]) -> float:
+def _received(
+    copies: ReplicaCache, triples: Array, splits: int, own: Array, worker_threads: int, sizes: list[float]
+) -> float:
     """Bytes that a worker receives which cannot keep all that it needs again: it takes its tasks in order."""
     tasks, came = len(triples) * splits, 0.0
     for seat in own.tolist():
-        begin, end = (-(-bound * tasks // seats) for bound in (seat, seat + 1))
+        begin, end = (-(-bound * tasks // worker_threads) for bound in (seat, seat + 1))
         for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
             come, _ = copies.take(blocks)
             copies.give_back(blocks)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dasktc.planning.plan import Plan
     from dasktc.planning.schemes import Block
 
-__all__ = ["NOWHERE", "Copies", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
+__all__ = ["NOWHERE", "ReplicaCache", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Where = Mapping[tuple[int, int], str]
@@ -30,18 +30,18 @@ Where = Mapping[tuple[int, int], str]
 NOWHERE: Where = {}
 
 
-def shares(tasks: int, seats: int) -> list[range]:
+def shares(tasks: int, worker_threads: int) -> list[range]:
     """The tasks of each seat.
 
     Parameters
     ----------
     tasks, seats : int
     """
-    begins = [-(-seat * tasks // seats) for seat in range(seats + 1)]
-    return [range(begins[seat], begins[seat + 1]) for seat in range(seats)]
+    begins = [-(-seat * tasks // worker_threads) for seat in range(worker_threads + 1)]
+    return [range(begins[seat], begins[seat + 1]) for seat in range(worker_threads)]
 
 
-def needed(triples: Array, splits: int, seats: Array) -> tuple[Array, Array]:
+def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, Array]:
     """Every worker that has tasks and every block that these need, once each, worker by worker.
 
     Parameters
@@ -57,14 +57,14 @@ def needed(triples: Array, splits: int, seats: Array) -> tuple[Array, Array]:
     -------
     worker, block : arrays of int64
     """
-    tasks, number = len(triples) * splits, len(seats)
+    tasks, number = len(triples) * splits, len(worker_threads)
     active = np.arange(number, dtype="int64")
     begin, end = (-(-bound * tasks // number) for bound in (active, active + 1))
     active = active[begin < end]
     first, last = begin[active] // splits, (end[active] - 1) // splits
     several = last - first + 1
     before = np.cumsum(several) - several
-    worker = seats[np.repeat(active, several)]
+    worker = worker_threads[np.repeat(active, several)]
     triple = np.arange(len(worker)) - np.repeat(before - first, several)
     blocks = 1 + int(triples.max(initial=0))
     pairs = np.unique((worker[:, None] * blocks + triples[triple]).ravel())
@@ -104,7 +104,7 @@ def numbered(plan: Plan) -> tuple[list[Block], Array]:
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 
-def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> Where:
+def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
     """The worker that should build each block; nothing where there are not two to choose from.
 
     Parameters
@@ -115,9 +115,9 @@ def builders(plan: Plan, sizes: Sizes, seats: Sequence[str]) -> Where:
     seats : sequence of str
         Name of the worker that each belongs to.
     """
-    if len(set(seats)) < 2:
+    if len(set(worker_threads)) < 2:
         return NOWHERE
-    workers, of_seat = np.unique(np.array(seats), return_inverse=True)
+    workers, of_seat = np.unique(np.array(worker_threads), return_inverse=True)
     blocks, triples = numbered(plan)
     held = block_bytes(plan.partition, sizes)
     found = homes(*needed(triples, plan.splits, of_seat), np.array([held[place] for place in blocks]))
@@ -153,7 +153,7 @@ class Shares:
         return longest.popleft() if own else longest.pop()
 
 
-class Copies:
+class ReplicaCache:
     """The copies of blocks that a worker holds beside those it built: the ones used last stay while they fit.
 
     Parameters
@@ -162,16 +162,16 @@ class Copies:
         Bytes of each block.
     built : iterable of blocks
         What the worker has for good.
-    room : float
+    capacity : float
         Bytes that copies may take. Those that tasks use stay even so.
     there : iterable of blocks
         Copies that it has at first.
     """
 
     def __init__(
-        self, block_bytes: Any, built: Iterable[Any] = (), room: float = inf, there: Iterable[Any] = ()
+        self, block_bytes: Any, built: Iterable[Any] = (), capacity: float = inf, there: Iterable[Any] = ()
     ) -> None:
-        self._bytes, self._built, self._room = block_bytes, set(built), room
+        self._bytes, self._built, self._capacity = block_bytes, set(built), capacity
         self._held: dict[Any, None] = dict.fromkeys(there)  # used longest ago first
         self._used: Counter[Any] = Counter()
         self.held = sum(block_bytes[block] for block in self._held)
@@ -179,7 +179,7 @@ class Copies:
     def fits(self, blocks: Iterable[Any]) -> bool:
         """Whether there is room for the copies among these blocks, beside those in use."""
         wanted = {block for block in blocks if block not in self._built} | self._used.keys()
-        return bool(sum(self._bytes[block] for block in wanted) <= self._room)
+        return bool(sum(self._bytes[block] for block in wanted) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Use blocks: which of them have to come, and which other copies have to go."""
@@ -190,7 +190,7 @@ class Copies:
             self._held[block] = None
         self._used.update(wanted)
         self.held += sum(self._bytes[block] for block in come)
-        return come, self._make_room()
+        return come, self._evict()
 
     def give_back(self, blocks: Iterable[Any]) -> None:
         """Use blocks no longer: they stay until others need their room."""
@@ -199,10 +199,10 @@ class Copies:
             if not self._used[block]:
                 del self._used[block]
 
-    def _make_room(self) -> list[Any]:
+    def _evict(self) -> list[Any]:
         gone = []
         for block in self._held:
-            if self.held <= self._room:
+            if self.held <= self._capacity:
                 break
             if block not in self._used:
                 self.held -= self._bytes[block]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasktc.backends import LEAN, TaskSize, Whole, scratch_bytes
+from dasktc.backends import LEAN, GraphBounds, TaskSize, scratch_bytes
 from dasktc.options import Options
 from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch
 from dasktc.planning.plan import Plan
@@ -12,14 +12,14 @@ from dasktc.planning.plan import Plan
 __all__ = ["lean_scratch", "scratch_of", "with_choice"]
 
 
-def scratch_of(options: Options, edges: int, room: int | None, planned_for: str | None = None) -> Scratch:
+def scratch_of(options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None) -> Scratch:
     """What a task takes beside its blocks.
 
-    Out of core (`room` is what one call may take) that is also the block that is read ahead of the next task,
-    unless all tasks have the same one; and no less than a slab of the block while it is built.
+    Out of core (`memory_per_call` is what one call may take) that is also the block that is read ahead of the next
+    task, unless all tasks have the same one; and no less than a slab of the block while it is built.
     """
     backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
-    graph, many = Whole(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
+    graph, many = GraphBounds(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
 
     def alone(of: TaskSize) -> int:
         return scratch_bytes(backend, kernel, of, graph)
@@ -27,9 +27,9 @@ def scratch_of(options: Options, edges: int, room: int | None, planned_for: str 
     def beside_blocks(of: TaskSize) -> int:
         block = BYTES_PER_EDGE * of.block_edges + (BYTES_PER_ROW + BYTES_PER_MEMBER * many) * (of.columns + 1)
         ahead = block if many or of.block_edges < edges else 0
-        return max(alone(of) + ahead, min(block, (room or 0) // 4))
+        return max(alone(of) + ahead, min(block, (memory_per_call or 0) // 4))
 
-    return alone if room is None else beside_blocks
+    return alone if memory_per_call is None else beside_blocks
 
 
 def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
@@ -37,7 +37,7 @@ def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -
     backend = planned_for or options.chosen_backend
     if backend not in LEAN:
         return None
-    graph = Whole(edges, options.chosen_reorder == "degree")
+    graph = GraphBounds(edges, options.chosen_reorder == "degree")
     return lambda of: scratch_bytes(backend, LEAN[backend], of, graph)
 
 

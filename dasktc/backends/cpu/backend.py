@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends import Backend, TaskSize, TextIds, Whole
+from dasktc.backends import Backend, GraphBounds, TaskSize, TextIds
 from dasktc.backends.cpu import hub, hub_tables, intersect, probes, radix, text, visit
 from dasktc.backends.cpu.bisection import lstc, tcstream
 from dasktc.backends.cpu.hindex import hindex
@@ -63,7 +63,7 @@ def _tcstream(task: BlockTask) -> Counts:
     return cast(Counts, tcstream(triple(task)))
 
 
-def _hash_bytes(of: TaskSize, graph: Whole | None) -> int:
+def _hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     longest = of.columns if graph is None else min(of.columns, graph.longest)
     return 4 * intersect.LARGE * (1 + intersect.bucket_depth(longest)) + (1 << 17)
 
@@ -87,7 +87,7 @@ class CpuKernel:
     count: Callable[[BlockTask], Counts]
     probes: Rule
     compiled: tuple[Kernel, ...] = ()
-    scratch: Callable[[TaskSize, Whole | None], int] = lambda *_: 0
+    scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
 
 
 _HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
@@ -134,7 +134,7 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     return TaskCount(triangles, wedges, probed, collision, time.thread_time() - start)
 
 
-def scratch_bytes(kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
+def scratch_bytes(kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that a kernel allocates next to a task's blocks, at most.
 
     Parameters
@@ -142,7 +142,7 @@ def scratch_bytes(kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
     kernel : str
         One of KERNELS.
     of : TaskSize
-    graph : Whole, optional
+    graph : GraphBounds, optional
     """
     sample = sample_bytes(of.splits * of.index_edges, of.splits) if of.splits > 1 else 0
     return max(sample, KERNELS[kernel].scratch(of, graph))

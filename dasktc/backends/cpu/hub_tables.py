@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends import TaskSize, Whole
+from dasktc.backends import GraphBounds, TaskSize
 from dasktc.backends.cpu import hub
 from dasktc.backends.cpu.intersect import Triple
 from dasktc.backends.cpu.splits import triple
@@ -187,13 +187,13 @@ def _aligned_words(words: int) -> Array:
     return spare[skip : skip + words]
 
 
-def scratch_bytes(of: TaskSize, graph: Whole | None) -> int:
+def scratch_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
     """Bytes of a task's tables, at most.
 
     Parameters
     ----------
     of : TaskSize
-    graph : Whole or None
+    graph : GraphBounds or None
     """
     columns, index_edges = of.columns, of.splits * of.index_edges
     longest = columns if graph is None else min(columns, graph.longest)

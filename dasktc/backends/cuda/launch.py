@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from dasktc.backends import TaskSize, Whole
+from dasktc.backends import GraphBounds, TaskSize
 from dasktc.backends.cpu import probes
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import block_cache as kept
@@ -188,14 +188,14 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
     return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))
 
 
-def scratch_bytes(kernel: str, of: TaskSize, graph: Whole | None = None) -> int:
+def scratch_bytes(kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that a kernel allocates next to a task's blocks, at most.
 
     Parameters
     ----------
     kernel : str
     of : TaskSize
-    graph : Whole, optional
+    graph : GraphBounds, optional
         Makes no difference.
     """
     return KERNELS[kernel].scratch(of.index_edges, of.block_edges, of.columns)

@@ -31,7 +31,7 @@ HUB = {
     "WORDS4": 11,
     "WORDS8": 22,
     "EDGES": 2,
-    "ROOM": 12,
+    "CAPACITY": 12,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
 HUB_BYTES = 4
@@ -133,7 +133,7 @@ def _record_words(hub: Launch, longest: int) -> int:
     """Words of a record: as many as serve the longest row, 4 where more take above ROOM bytes an edge with offsets."""
     stream, shape = hub.task.stream, hub.shape
     wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
-    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["ROOM"] * stream.edges)
+    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["CAPACITY"] * stream.edges)
     return next((words for words in fitting if words <= wanted), 4)
 
 

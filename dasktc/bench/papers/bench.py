@@ -15,7 +15,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.bench.papers.graphs import Case, Sizes
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.options import Options
 from dasktc.planning.plan import Proxies
 
@@ -68,7 +68,7 @@ class Bench:
 
     def prepared(self, case: Case, **options: Any) -> Graph:
         """Prepare a graph anew, with options of a count."""
-        return build(Direct(), case.source(), Options(backend=self.backend, **options))
+        return build(LocalExecutor(), case.source(), Options(backend=self.backend, **options))
 
     def block(self, case: Case, order: str = "degree") -> OrientedCSR:
         """The whole graph as one block, ids in an order of `--reorder`; the last few are kept."""

@@ -17,7 +17,7 @@ from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
-from dasktc.executors.dask.executor import Direct
+from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.options import ASSIGNMENTS, Options
 
 __all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
@@ -29,7 +29,7 @@ PARTS, DEALT = 4, 2
 WIDTHS = (64, 128, 256, 512, 1024)
 METIS_EDGES = 1 << 23
 """Most edges of a graph that METIS deals out here."""
-ROOM = 12, 4
+CAPACITY = 12, 4
 """Bytes of a vertex and of an edge in a part's block."""
 
 
@@ -58,7 +58,7 @@ def _removed(bench: Bench, field: int, what: str, letter: str, published: str) -
         sizes = [(part[field], part[field + 1]) for part in parts]
         sizes.append((sum(before for before, _ in sizes), sum(after for _, after in sizes)))
         for name, (before, after) in zip([*map(str, range(len(parts))), "total"], sizes, strict=True):
-            memory = [n * ROOM[table - 3] / 1e6 for n in (before, after)]
+            memory = [n * CAPACITY[table - 3] / 1e6 for n in (before, after)]
             figure.rows.append([case.name, name, before, after, *memory, after / before if before else None])
     totals: list[Any] = [row for row in figure.rows if row[1] == "total"]
     left = {str(row[0]): row[6] for row in totals if row[6] is not None}
@@ -146,7 +146,7 @@ def _whole(bench: Bench, case: Case) -> tuple[float, float]:
 
 def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple[float, float]:
     clock = _Clock(bench.cuda)
-    graph = build(Direct(), case.source(), options, clock)
+    graph = build(LocalExecutor(), case.source(), options, clock)
     clock("count", 0, 1)
     result = graph.triangle_count()
     bench.check(case, f"{options.kernel}, {what}", result.triangles)

@@ -1,7 +1,7 @@
 """How stage functions are run: called here and now, or as Dask tasks. The stages know neither.
 
-`Direct` calls each function at once, in this process. `OnCluster` submits the same calls to a client; a key such as
-("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token
+`LocalExecutor` calls each function at once, in this process. `DaskExecutor` submits the same calls to a client; a key
+such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token
 keeps two runs on one cluster apart: without it the second would be handed the first one's results.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 from uuid import uuid4
 
 from dasktc.errors import ClusterError
-from dasktc.executors.base import Direct, Fold, Tasks, available
-from dasktc.executors.dask.flow_control import Calls
-from dasktc.executors.dask.futures import Given, Waiting
+from dasktc.executors.base import Executor, Fold, LocalExecutor, available
+from dasktc.executors.dask.flow_control import WindowedSubmitter
+from dasktc.executors.dask.futures import FixedFutures, Waiting
 
-__all__ = ["RETRIES", "WORKER_SECONDS", "Direct", "Fold", "OnCluster", "Tasks", "available", "tree"]
+__all__ = ["RETRIES", "WORKER_SECONDS", "DaskExecutor", "Executor", "Fold", "LocalExecutor", "available", "tree"]
 
 RETRIES = 10
 WORKER_SECONDS = 60
@@ -29,7 +29,7 @@ FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
 
 
-class OnCluster:
+class DaskExecutor:
     """Submits the stage functions to a Dask client.
 
     Every task is pure and may run again on another worker: nothing is scattered, nothing is pinned.
@@ -43,8 +43,8 @@ class OnCluster:
         Times that a task is submitted again whose worker died more often than Dask forgives.
     """
 
-    room: int | None = None
-    pieces_are_tasks = True
+    memory_per_call: int | None = None
+    transpose_submits = True
 
     def __init__(self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES) -> None:
         self.client = client
@@ -58,17 +58,17 @@ class OnCluster:
     @property
     def workers(self) -> int:
         """Threads over all workers now, at least 1."""
-        return max(1, len(self.seats))
+        return max(1, len(self.worker_threads))
 
     @property
-    def seats(self) -> list[str]:
+    def worker_threads(self) -> list[str]:
         """The address of each thread's worker."""
         return [worker for worker, threads in sorted(self._threads().items()) for _ in range(threads)]
 
     def _threads(self) -> dict[str, int]:
         return dict(self._waiting.ask(self.client.ncores))
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Hear what a counting task takes: workers keep copies of blocks beside it."""
         self._needed = needed
 
@@ -91,7 +91,7 @@ class OnCluster:
         self._share = min(shares)
         return self._share
 
-    def everywhere(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
 
         Raises
@@ -136,9 +136,9 @@ class OnCluster:
 
     def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
-        return self._plain(stage, *self._around(function), *args, prefer=prefer)
+        return self._plain(stage, *self._wrap_call(function), *args, prefer=prefer)
 
-    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
         """What is called in place of a function, and the arguments that stand before the function's own."""
         return (function,)
 
@@ -150,7 +150,7 @@ class OnCluster:
         self, stage: str, function: Callable[..., Any], calls: list[tuple[Any, ...]], prefer: str
     ) -> list[Any]:
         """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
-        called, *first = self._around(function)
+        called, *first = self._wrap_call(function)
         futures: list[Any] = []
         for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
             rows = [(*first, *call) for call in together]
@@ -181,7 +181,7 @@ class OnCluster:
         """Submit a call for each input, and combine their results in a tree."""
         return tree(self, stage, fold.combine, self.map(stage, fold.alone, inputs))
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Submit one task a piece, so that a piece travels alone, from worker to worker."""
         rows, handles[:] = list(handles), []
         return [[self.submit(stage, operator.getitem, row, k) for row in rows] for k in range(count)]
@@ -189,14 +189,16 @@ class OnCluster:
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results to the client; the first error among them is raised here."""
         futures = list(handles)
-        results = {future.key: result for future, result in self._waiting.results(Given(futures))}
+        results = {future.key: result for future, result in self._waiting.results(FixedFutures(futures))}
         return [results[future.key] for future in futures]
 
     def values(self, handles: list[Any]) -> list[Any]:
         """They are futures."""
         return handles
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
 
         A few calls a thread are in flight, dealt out as module `window` says, and the blocks that come for them
@@ -210,9 +212,9 @@ class OnCluster:
         self, submit: Callable[[list[tuple[Any, ...]], str], list[Any]], calls: Iterable[tuple[Any, ...]]
     ) -> Iterator[tuple[Any, Any]]:
         """Futures of calls as a window submits them, and their results."""
-        return self._waiting.results(Calls(self.client, self._waiting, submit, list(calls), self._beside))
+        return self._waiting.results(WindowedSubmitter(self.client, self._waiting, submit, list(calls), self._beside))
 
-    def fold_each(
+    def fold_unordered(
         self,
         stage: str,
         function: Callable[..., list[Any]],
@@ -220,7 +222,7 @@ class OnCluster:
         keys: Callable[[Any], Sequence[Any]],
         fold: Fold,
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """Run the calls as `each` does; only their small results come to the client.
+        """Run the calls as `map_unordered` does; only their small results come to the client.
 
         Each array is combined with what its key has as soon as it is made, where most of the two is: as many wait
         as there are calls in flight. What a worker held that died is made again, from the calls on.
@@ -268,13 +270,13 @@ def _fillable(limit: int) -> int:
 
 
 def tree(
-    tasks: Tasks, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
+    executor: Executor, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
 ) -> Any:
     """Reduce handles to one with `function(list)`, `arity` at a time, and empty the list.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     function : callable (list) -> object
         Associative and commutative, e.g. the sum of arrays.
@@ -286,8 +288,8 @@ def tree(
     -------
     handle
     """
-    level, handles[:], arity = list(handles), [], arity or (8 if tasks.room is None else 2)
+    level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
     while len(level) > 1:
         groups = [level[i : i + arity] for i in range(0, len(level), arity)]
-        level = [group[0] if len(group) == 1 else tasks.submit(stage, function, group) for group in groups]
+        level = [group[0] if len(group) == 1 else executor.submit(stage, function, group) for group in groups]
     return level[0]

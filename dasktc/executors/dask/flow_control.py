@@ -27,9 +27,9 @@ from typing import Any
 
 from dasktc.executors.dask.futures import LOOK_SECONDS, Waiting
 from dasktc.executors.dask.scheduler_ops import drop_copies, keep_copies
-from dasktc.planning.placement import Copies, Shares, shares
+from dasktc.planning.placement import ReplicaCache, Shares, shares
 
-__all__ = ["DEPTH", "Calls", "Held", "Window"]
+__all__ = ["DEPTH", "BlockReplicas", "Window", "WindowedSubmitter"]
 
 FIRST_DEPTH, DEPTH = 2, 32
 """Calls in flight for each thread of a worker, at first and at most."""
@@ -40,7 +40,7 @@ KEEP_SECONDS = 10 * LOOK_SECONDS
 
 
 @dataclass(frozen=True)
-class Held:
+class BlockReplicas:
     """Blocks on the workers.
 
     Attributes
@@ -48,27 +48,27 @@ class Held:
     block_bytes : mapping of block to int
     holders : mapping of block to sequence of str
         The workers that have it, first the one that keeps it whatever else needs room.
-    room : float
+    capacity : float
         Bytes that the blocks of a worker may take for each of its threads.
     """
 
     block_bytes: Mapping[Any, int]
     holders: Mapping[Any, Sequence[str]]
-    room: float = inf
+    capacity: float = inf
 
-    def copies(self, worker: str, threads: int) -> Copies:
+    def copies(self, worker: str, threads: int) -> ReplicaCache:
         """What a worker has."""
         there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
         built = [block for block, own in there.items() if own]
-        room = threads * self.room - sum(self.block_bytes[block] for block in built)
-        return Copies(self.block_bytes, built, room, [block for block, own in there.items() if not own])
+        capacity = threads * self.capacity - sum(self.block_bytes[block] for block in built)
+        return ReplicaCache(self.block_bytes, built, capacity, [block for block, own in there.items() if not own])
 
 
 @dataclass(eq=False)
 class _Worker:
     name: str
     threads: int
-    copies: Copies
+    copies: ReplicaCache
     looked: float
     depth: int = FIRST_DEPTH
     flying: int = 0
@@ -96,7 +96,7 @@ class Window:
         Those of each call.
     threads : mapping of str to int
         Of each worker. The calls are dealt out to them.
-    held : Held
+    held : BlockReplicas
     clock : callable () -> float
         Seconds.
     """
@@ -105,13 +105,13 @@ class Window:
         self,
         needs: Sequence[Sequence[Any]],
         threads: Mapping[str, int],
-        held: Held,
+        held: BlockReplicas,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._needs, self._held, self._clock = needs, held, clock
-        seats = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+        worker_threads = [worker for worker in sorted(threads) for _ in range(threads[worker])]
         dealt: dict[str, list[int]] = defaultdict(list)
-        for worker, share in zip(seats, shares(len(needs), len(seats)), strict=True):
+        for worker, share in zip(worker_threads, shares(len(needs), len(worker_threads)), strict=True):
             dealt[worker] += share
         self._left = Shares(dealt)
         self._workers: dict[str, _Worker] = {}
@@ -180,8 +180,8 @@ class Window:
                 worker.depth = min(DEPTH, 2 * worker.depth)
 
 
-class Calls:
-    """Submits calls to a cluster as their window says: a `waiting.Feed`.
+class WindowedSubmitter:
+    """Submits calls to a cluster as their window says: a `waiting.TaskSource`.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class Calls:
         Submits some calls to a worker, if it lives, at once.
     calls : list of tuples
         The futures among their arguments are blocks.
-    room : callable (int) -> float
+    capacity : callable (int) -> float
         Of the bytes of the blocks of the largest call, those that blocks may take for each thread of a worker.
     """
 
@@ -201,12 +201,18 @@ class Calls:
         waiting: Waiting,
         submit: Callable[[list[tuple[Any, ...]], str], list[Any]],
         calls: list[tuple[Any, ...]],
-        room: Callable[[int], float],
+        capacity: Callable[[int], float],
     ) -> None:
         from distributed import Future
         from distributed.utils import key_split_group
 
-        self._client, self._waiting, self._submit, self._calls, self._room = client, waiting, submit, calls, room
+        self._client, self._waiting, self._submit, self._calls, self._capacity = (
+            client,
+            waiting,
+            submit,
+            calls,
+            capacity,
+        )
         self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
         self._blocks = list({key: None for keys in self._needs for key in keys})
         self._groups = sorted({key_split_group(key) for key in self._blocks})
@@ -234,7 +240,7 @@ class Calls:
         )
         return found
 
-    def _held(self, found: dict[Any, tuple[int, list[str]]]) -> Held:
+    def _held(self, found: dict[Any, tuple[int, list[str]]]) -> BlockReplicas:
         sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in found.items()}
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
         keeps: Counter[str] = Counter()
@@ -242,7 +248,7 @@ class Calls:
         for key in sorted(found, key=lambda key: -sizes[key]):  # of several that have it, who keeps least
             places[key] = sorted(found[key][1], key=lambda worker: (keeps[worker], worker))
             keeps[places[key][0]] += sizes[key]
-        return Held(sizes, places, self._room(largest))
+        return BlockReplicas(sizes, places, self._capacity(largest))
 
     def submit(self) -> list[Any]:
         """Submit what should be in flight now."""

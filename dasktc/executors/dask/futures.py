@@ -16,7 +16,7 @@ from dasktc.errors import ClusterError
 from dasktc.executors.dask.gc_freeze import left_out
 from dasktc.executors.dask.scheduler_ops import free_stranded, retry_erred
 
-__all__ = ["Feed", "Given", "Waiting"]
+__all__ = ["FixedFutures", "TaskSource", "Waiting"]
 
 Futures = dict[Any, Any]
 """Futures by key."""
@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 """How often it asks who is there."""
 
 
-class Feed(Protocol):
+class TaskSource(Protocol):
     """Where futures to wait for come from."""
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class Feed(Protocol):
         ...
 
 
-class Given:
+class FixedFutures:
     """Futures that were submitted before.
 
     Parameters
@@ -107,7 +107,7 @@ class Waiting:
         except OSError as error:
             raise _lost(error) from error
 
-    def results(self, feed: Feed) -> Iterator[tuple[Any, Any]]:
+    def results(self, feed: TaskSource) -> Iterator[tuple[Any, Any]]:
         """Yield futures and results as they end.
 
         Raises
@@ -130,7 +130,7 @@ class Waiting:
                     return
         raise ClusterError(f"{len(left):,} tasks were cancelled: the cluster was restarted or shut down; run again")
 
-    def _until_killed(self, feed: Feed, left: Futures) -> Iterator[tuple[Any, Any]]:
+    def _until_killed(self, feed: TaskSource, left: Futures) -> Iterator[tuple[Any, Any]]:
         """Yield futures and results as they end, until one has lost too many workers."""
         from distributed import as_completed
 
@@ -160,7 +160,7 @@ class Waiting:
                 time.sleep(pause)
                 pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
 
-    def _seat(self, feed: Feed) -> None:
+    def _seat(self, feed: TaskSource) -> None:
         """Tell who is there; give up when all workers are lost for good."""
         threads = self.for_workers()
         if not threads:
@@ -199,7 +199,7 @@ class Waiting:
         return str(self._client.scheduler.address)
 
 
-def _submit(feed: Feed, left: Futures) -> list[Any]:
+def _submit(feed: TaskSource, left: Futures) -> list[Any]:
     """Submit what a feed says, and wait for it as well."""
     more = feed.submit()
     left.update((future.key, future) for future in more)

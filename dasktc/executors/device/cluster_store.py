@@ -15,9 +15,9 @@ from typing import Any
 
 from dasktc.errors import ClusterError
 from dasktc.executors.base import Fold
-from dasktc.executors.dask.executor import OnCluster
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.device.handles import Result
-from dasktc.executors.device.prefetch import Moves
+from dasktc.executors.device.prefetch import TransferStats
 from dasktc.executors.device.worker_store import Counted, Within, end, forget, peak
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.prefetch import with_next
@@ -26,12 +26,12 @@ from dasktc.executors.spill.work_dir import WorkDir
 __all__ = ["OnGpus"]
 
 
-class OnGpus(OnCluster):
+class OnGpus(DaskExecutor):
     """Submits the stage functions to workers that keep a budget.
 
     Parameters
     ----------
-    tasks : OnCluster
+    executor : DaskExecutor
     work : WorkDir or None
         All workers see it; None: each has its own folder.
     memory : int
@@ -48,13 +48,18 @@ class OnGpus(OnCluster):
     """
 
     def __init__(
-        self, tasks: OnCluster, work: WorkDir | None, memory: int, host: int | None = None, small: int | None = None
+        self,
+        executor: DaskExecutor,
+        work: WorkDir | None,
+        memory: int,
+        host: int | None = None,
+        small: int | None = None,
     ) -> None:
-        vars(self).update(vars(tasks))
-        self._work, self._memory, self._copies = work, memory, float(tasks.memory())
+        vars(self).update(vars(executor))
+        self._work, self._memory, self._copies = work, memory, float(executor.memory())
         self._within = Within(self._token, None if work is None else work.folder, memory, host, small)
-        self.room = self._needed = memory - memory // 4
-        self.moves: dict[str, Moves] = {}
+        self.memory_per_call = self._needed = memory - memory // 4
+        self.moves: dict[str, TransferStats] = {}
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """What is left of a device's budget for a task: a worker counts one at a time."""
@@ -74,7 +79,7 @@ class OnGpus(OnCluster):
             if self._work is not None:
                 self._work.close()
 
-    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
         """A call is made within the budget."""
         return (function,) if isinstance(function, Counted) else (self._within, function)
 
@@ -97,14 +102,16 @@ class OnGpus(OnCluster):
         """Futures of results, not of where they are."""
         return [self._plain("values", self._within.value, handle) for handle in handles]
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Take small results as they come; blocks are copied to the device while the task before counts."""
         counted, ahead = self._ahead(function, calls, False)
         for _, result in self._results(partial(self._submit_all, stage, counted), ahead):
             yield result
         self._end()
 
-    def fold_each(
+    def fold_unordered(
         self,
         stage: str,
         function: Callable[..., list[Any]],
@@ -114,7 +121,7 @@ class OnGpus(OnCluster):
     ) -> tuple[list[Any], dict[Any, Any]]:
         """As on any cluster; arrays are kept where the budget has room for them."""
         counted, ahead = self._ahead(function, calls, True)
-        found = super().fold_each(stage, counted, ahead, keys, fold)
+        found = super().fold_unordered(stage, counted, ahead, keys, fold)
         self._end()
         return found
 

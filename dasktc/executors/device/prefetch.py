@@ -10,7 +10,7 @@ from dasktc.executors.spill.prefetch import Ahead
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copies
 
-__all__ = ["HORIZON", "AheadOnDevice", "Moves", "Place"]
+__all__ = ["HORIZON", "AheadOnDevice", "Place", "TransferStats"]
 
 HORIZON, AHEAD = 16, 8
 """Tasks that are looked at for what may go, and for what is copied."""
@@ -18,7 +18,7 @@ Place = Any
 """Where a value is outside of the device: Copied or Stored."""
 
 
-class Moves(NamedTuple):
+class TransferStats(NamedTuple):
     """What counting tasks copied to the device.
 
     Attributes
@@ -52,8 +52,8 @@ class AheadOnDevice(Ahead):
     Systems Journal 5, 1966).
     """
 
-    def __init__(self, room: int, copies: Copies) -> None:
-        super().__init__(room)
+    def __init__(self, capacity: int, copies: Copies) -> None:
+        super().__init__(capacity)
         self._turn: dict[Place, int] = {}
         self._copies = copies
         self._waits: list[tuple[Any, Any]] = []
@@ -117,15 +117,15 @@ class AheadOnDevice(Ahead):
 
     def _make_room(self, size: int, wanted: set[Place]) -> bool:
         others = sorted(self._held.keys() - wanted, key=lambda place: self._turn.get(place, HORIZON))
-        if self._idle() + size - sum(place.nbytes for place in others) > self.room:
+        if self._idle() + size - sum(place.nbytes for place in others) > self.capacity:
             return False
-        while self._idle() + size > self.room:
+        while self._idle() + size > self.capacity:
             self._held.pop(others.pop()).cancel()
         return True
 
-    def moves(self) -> Moves:
+    def moves(self) -> TransferStats:
         """What was copied, and what was waited for."""
         waited = [self._copies.seconds(*moments) for moments in self._waits]
         copied = sum(self._copies.seconds(began, ended) for began, ended, _ in self._copied)
         nbytes = sum(nbytes for _, _, nbytes in self._copied)
-        return Moves(len(self._copied), nbytes, copied, sum(waited), waited[0] if waited else 0.0)
+        return TransferStats(len(self._copied), nbytes, copied, sum(waited), waited[0] if waited else 0.0)

@@ -21,7 +21,7 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.executors.device.handles import Part, Result, Used, place_of, places_of
-from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, Moves
+from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, TransferStats
 from dasktc.executors.spill.file_store import Later, OnDisk, once_each
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
@@ -53,7 +53,7 @@ class OnGpu(OnDisk):
 
     Attributes
     ----------
-    moves : Moves
+    moves : TransferStats
         Of the counting tasks that ran last.
     """
 
@@ -68,14 +68,14 @@ class OnGpu(OnDisk):
         self._there, self._copies = cuda_memory.Budget(self._budget), cuda_copies.Copies(host)
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
         self._used = Used()
-        self.moves = Moves()
+        self.moves = TransferStats()
 
     @property
     def peak(self) -> int:
         """The most bytes on the device until now."""
         return self._there.peak
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Hear what a counting task takes: results make room for it when tasks begin."""
         self._needed = needed
 
@@ -118,7 +118,7 @@ class OnGpu(OnDisk):
             result = self.submit(stage, fold.combine, [result, self.submit(stage, fold.alone, inputs.pop())])
         return result
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces; each goes when nobody needs it any more, not with the last of its list."""
         rows, handles[:] = list(handles), []
         for row in rows:
@@ -130,7 +130,9 @@ class OnGpu(OnDisk):
         """Bring (small) results here."""
         return self._call(lambda *found: list(found), *handles)
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Call the function as the results are asked for; the next calls' blocks are copied meanwhile."""
         work = [tuple(call) for call in calls]
         self._make_room_for(work)
@@ -146,12 +148,12 @@ class OnGpu(OnDisk):
                 yield result
             self.moves = blocks.moves()
 
-    def fold_each(self, *given: Any) -> tuple[list[Any], dict[Any, Any]]:
+    def fold_unordered(self, *given: Any) -> tuple[list[Any], dict[Any, Any]]:
         """Combine each call's arrays; results stay on the device where calls have room beside them."""
         before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._needed))
         self._leave_until(self._limit)
         try:
-            return super().fold_each(*given)
+            return super().fold_unordered(*given)
         finally:
             self._limit = before
 
@@ -176,10 +178,10 @@ class OnGpu(OnDisk):
         ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # of one the plan has thought
         self._leave_until(max(0, self._budget - self._needed - ahead))
 
-    def _leave_until(self, room: int) -> None:
+    def _leave_until(self, memory_per_call: int) -> None:
         """Let results leave, the largest first, until the others take so many bytes at the most."""
         for result in sorted(self._on_device(), key=lambda result: -result.nbytes):
-            if self._resident() <= room:
+            if self._resident() <= memory_per_call:
                 break
             self._leave(result)
 

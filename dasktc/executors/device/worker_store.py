@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from dasktc.executors.device.handles import SENDING, Result, places_of
-from dasktc.executors.device.prefetch import AheadOnDevice, Moves
+from dasktc.executors.device.prefetch import AheadOnDevice, TransferStats
 from dasktc.executors.device.store import OnGpu
 from dasktc.executors.spill.work_dir import WorkDir
 
-__all__ = ["AtWorker", "Counted", "Within", "end", "forget", "peak"]
+__all__ = ["Counted", "Within", "WorkerDeviceStore", "end", "forget", "peak"]
 
 HOST = 0.5
 """Share of the worker's memory limit, or of what is free, that results may take pinned where nobody says."""
 SOON = 5.0
 """Seconds."""
 _lock = threading.RLock()
-_here: dict[tuple[str, str], AtWorker] = {}
+_here: dict[tuple[str, str], WorkerDeviceStore] = {}
 """By worker and run: threads that stand for workers share a process."""
 _over: set[tuple[str, str]] = set()
 """Runs that are over; a call of one that was under way, or waited, leaves nothing behind."""
 
 
-class AtWorker(OnGpu):
+class WorkerDeviceStore(OnGpu):
     """Makes calls within a budget, and says where their results are."""
 
     _ahead: AheadOnDevice | None = None
@@ -59,7 +59,7 @@ class AtWorker(OnGpu):
             self._ahead = AheadOnDevice(0, self._copies)
         blocks, self._needed = self._ahead, needed
         with self._there:
-            blocks.room = self._make_room(call, following, spare)
+            blocks.capacity = self._make_room(call, following, spare)
             args = self._found(blocks, call, [tuple(following)])
             try:
                 return self._call(function, *args)
@@ -71,21 +71,21 @@ class AtWorker(OnGpu):
     def _make_room(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
         """Let results leave that the call has no room beside; what is left for blocks ahead."""
         own = {id(arg) for arg in call}
-        room = max(0, self._budget - self._needed)
+        memory_per_call = max(0, self._budget - self._needed)
         others = sorted((r for r in self._on_device() if id(r) not in own), key=lambda result: -result.nbytes)
         left = sum(result.nbytes for result in others)
         for result in others:
-            if left <= room:
+            if left <= memory_per_call:
                 break
             left -= result.nbytes
             self._leave(result)
         largest = max((place.nbytes for place in places_of((*call, *following))), default=0)
-        return max(0, room + largest * spare - left)
+        return max(0, memory_per_call + largest * spare - left)
 
-    def end_ahead(self) -> Moves:
+    def end_ahead(self) -> TransferStats:
         """Let go of blocks that were copied ahead; what was copied."""
         if self._ahead is None:
-            return Moves()
+            return TransferStats()
         blocks, self._ahead = self._ahead, None
         self.moves = blocks.moves()
         blocks.__exit__()
@@ -180,7 +180,7 @@ class Within:
             return store.gather([handle])[0]
 
     @contextmanager
-    def turn(self) -> Iterator[AtWorker]:
+    def turn(self) -> Iterator[WorkerDeviceStore]:
         """What keeps this budget in this worker, for one call."""
         from distributed import get_worker
 
@@ -192,7 +192,7 @@ class Within:
                 if key in _over and key in _here:
                     _drop(key)
 
-    def store(self) -> AtWorker:
+    def store(self) -> WorkerDeviceStore:
         """What keeps this budget in this worker."""
         from distributed import get_worker
 
@@ -202,7 +202,9 @@ class Within:
             for other in [other for other in _here if other[0] == worker.address and _here[other].idle()]:
                 _drop(other)
             host = _host(worker) if self.host is None else self.host
-            _here[key] = AtWorker(WorkDir(self.folder or worker.local_directory), self.budget, host, self.small)
+            _here[key] = WorkerDeviceStore(
+                WorkDir(self.folder or worker.local_directory), self.budget, host, self.small
+            )
         return _here[key]
 
 
@@ -247,15 +249,15 @@ def _host(worker: Any) -> int:
     return int(HOST * min(free, worker.memory_manager.memory_limit or free))
 
 
-def _of(worker: Any, run: str) -> AtWorker | None:
+def _of(worker: Any, run: str) -> WorkerDeviceStore | None:
     return _here.get((worker.address, run))
 
 
-def end(run: str, dask_worker: Any) -> Moves:
+def end(run: str, dask_worker: Any) -> TransferStats:
     """Let go of blocks that were copied ahead on a worker; what was copied."""
     with _soon() as mine:
         found = _of(dask_worker, run) if mine else None
-        return Moves() if found is None else found.end_ahead()
+        return TransferStats() if found is None else found.end_ahead()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from dasktc.executors.dask.executor import Direct, Fold
+from dasktc.executors.dask.executor import Fold, LocalExecutor
 from dasktc.executors.spill.prefetch import Ahead, with_next
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir
@@ -83,7 +83,7 @@ class Later:
         return self._delayed.compute(scheduler="sync")
 
 
-class OnDisk(Direct):
+class OnDisk(LocalExecutor):
     """Calls the stage functions in this process, one after another, and keeps their results within a budget.
 
     Parameters
@@ -99,14 +99,14 @@ class OnDisk(Direct):
         self._work, self._budget = work, max(budget, 1)
         self._small = small_for(self._budget) if small is None else small
         self._limit = self._budget // 4
-        self.room = self._needed = self._budget - self._limit
+        self.memory_per_call = self._needed = self._budget - self._limit
         self._kept: weakref.WeakSet[Kept] = weakref.WeakSet()
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """What is left of the budget for a counting task, blocks read ahead included."""
         return self._budget if budget is None else usable(budget)
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Keep so much of the budget free for counting tasks."""
         self._limit = max(0, min(self._limit, self._budget - needed))
         self._needed = needed
@@ -150,7 +150,7 @@ class OnDisk(Direct):
             result = fold.add(result, self._resolve(inputs.pop()))
         return self._keep(result)
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces; they stay where they are."""
         rows, handles[:] = list(handles), []
         return [[self.submit(stage, operator.getitem, row, k) for row in rows] for k in range(count)]
@@ -159,7 +159,9 @@ class OnDisk(Direct):
         """Bring results into memory of their own: the work directory may go before they do."""
         return [self._resolve(handle, copy=True) for handle in handles]
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Call the function as the results are asked for, and read the next call's blocks meanwhile."""
         work = list(calls)
         give_back()

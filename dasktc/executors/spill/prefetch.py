@@ -15,17 +15,17 @@ __all__ = ["Ahead", "with_next"]
 class Ahead:
     """Values of files, read ahead of their use; those used last are kept while they fit.
 
-    Beside the values of the task that runs it holds no more than `room` bytes. Reading lets go of the GIL,
+    Beside the values of the task that runs it holds no more than `memory_per_call` bytes. Reading lets go of the GIL,
     as kernels do.
 
     Parameters
     ----------
-    room : int
+    capacity : int
         Bytes.
     """
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._held: dict[Stored, Future[Any]] = {}
         self._current: set[Stored] = set()
         self._reader = ThreadPoolExecutor(1, "dasktc-read")
@@ -68,10 +68,10 @@ class Ahead:
     def _make_room(self, size: int, wanted: set[Stored]) -> bool:
         """Let those go that were used longest ago, until so many bytes more fit."""
         for place in [place for place in self._held if place not in wanted]:
-            if self._idle() + size <= self.room:
+            if self._idle() + size <= self.capacity:
                 break
             del self._held[place]
-        return self._idle() + size <= self.room
+        return self._idle() + size <= self.capacity
 
     def _idle(self) -> int:
         return sum(place.nbytes for place in self._held if place not in self._current)

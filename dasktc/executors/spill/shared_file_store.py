@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from dasktc.executors.dask.executor import Fold, OnCluster
+from dasktc.executors.dask.executor import DaskExecutor, Fold
 from dasktc.executors.spill.file_store import LEAST, give_back, keep_small, once_each, small_for
 from dasktc.executors.spill.prefetch import Ahead, with_next
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
@@ -27,12 +27,12 @@ from dasktc.executors.spill.work_dir import WorkDir
 __all__ = ["OnSharedDisk"]
 
 
-class OnSharedDisk(OnCluster):
+class OnSharedDisk(DaskExecutor):
     """Submits the stage functions to a Dask client whose workers, and this process, see the work directory.
 
     Parameters
     ----------
-    tasks : OnCluster
+    executor : DaskExecutor
     work : WorkDir
     memory : int
         Bytes that one task may use.
@@ -40,19 +40,19 @@ class OnSharedDisk(OnCluster):
         Bytes of a result below which it travels itself. Default: so few that a grid's blocks do no harm.
     """
 
-    pieces_are_tasks = False
+    transpose_submits = False
 
-    def __init__(self, tasks: OnCluster, work: WorkDir, memory: int, small: int | None = None) -> None:
-        vars(self).update(vars(tasks))
+    def __init__(self, executor: DaskExecutor, work: WorkDir, memory: int, small: int | None = None) -> None:
+        vars(self).update(vars(executor))
         self._work, self._memory = work, memory
         self._written = _Written(work.folder, small_for(memory) if small is None else small)
-        self.room = self._needed = memory - memory // 4
+        self.memory_per_call = self._needed = memory - memory // 4
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """What is left of a worker's budget for a task, blocks read ahead included."""
         return self._memory if budget is None or budget >= LEAST else super().memory(budget)
 
-    def reserve(self, needed: int) -> None:
+    def set_task_memory(self, needed: int) -> None:
         """Hear what a counting task takes."""
         self._needed = needed
 
@@ -71,7 +71,7 @@ class OnSharedDisk(OnCluster):
         key = (f"read-{self._token}", next(self._numbers))
         return dask.delayed(self._written.keep, pure=False)(item, dask_key_name=key)
 
-    def _around(self, function: Callable[..., Any]) -> tuple[Any, ...]:
+    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
         """A task's result is where the call's result stands."""
         return (function,) if isinstance(function, _Counted) else (self._written, function)
 
@@ -80,7 +80,7 @@ class OnSharedDisk(OnCluster):
         made = self._entries([self.submit(stage, function, *call) for call in calls])
         return [entry for entries in made for entry in entries]
 
-    def pieces(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
+    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of pieces; they stay where they are."""
         rows, handles[:] = self._entries(handles), []
         return [[row[k] for row in rows] for k in range(count)]
@@ -96,11 +96,13 @@ class OnSharedDisk(OnCluster):
             weakref.finalize(future, _let_go, self._work).atexit = False
         return futures
 
-    def each(self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_unordered(
+        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """Have each call's blocks read from files, and with them those of the next call."""
         yield from self._each(stage, function, [tuple(call) for call in calls])
 
-    def fold_each(
+    def fold_unordered(
         self,
         stage: str,
         function: Callable[..., list[Any]],
@@ -108,7 +110,7 @@ class OnSharedDisk(OnCluster):
         keys: Callable[[Any], Sequence[Any]],
         fold: Fold,
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """Run the calls as `each` does; each array is written, and goes when the sum that has it is written."""
+        """Run the calls as `map_unordered` does; each array is a file until the sum that has it is written."""
         results, sums, kept = list[Any](), dict[Any, _Combined](), _Kept(function, self._written)
         for first, places, small in self._each(stage, kept, [tuple(call) for call in calls]):
             results.append(small)
@@ -122,7 +124,7 @@ class OnSharedDisk(OnCluster):
         largest = max((arg.nbytes for call in placed for arg in call if isinstance(arg, Stored)), default=0)
         counted = _Counted(function, max(largest, self._memory - self._needed + largest))
         ahead = ((*call, _files(following or ())) for call, following in with_next(placed))
-        yield from super().each(stage, counted, ahead)
+        yield from super().map_unordered(stage, counted, ahead)
         self._waiting.ask(self.client.run, _forget, on_error="ignore")
 
     def _entries(self, handles: list[Any]) -> list[list[Any]]:
@@ -186,8 +188,8 @@ class _Combined:
     may have to be made again.
     """
 
-    def __init__(self, tasks: OnSharedDisk, combine: Callable[[list[Any]], Any]) -> None:
-        self._tasks, self._combine = tasks, combine
+    def __init__(self, executor: OnSharedDisk, combine: Callable[[list[Any]], Any]) -> None:
+        self._tasks, self._combine = executor, combine
         self._waiting, self._used = list[Any](), list[Any]()
         self._call: Any = None
 
@@ -219,11 +221,11 @@ class _Counted:
     """A call on a worker whose blocks are read ahead."""
 
     function: Callable[..., Any]
-    room: int
+    memory_per_call: int
 
     def __call__(self, *args: Any) -> Any:
         *call, following = args
-        blocks = _held(self.room)
+        blocks = _held(self.memory_per_call)
         found = blocks.use(_files(call))
         blocks.prepare(following)
         return self.function(*(found[arg] if isinstance(arg, Stored) else arg for arg in call))
@@ -233,11 +235,11 @@ _blocks: dict[int, Ahead] = {}
 """What each thread of a worker holds."""
 
 
-def _held(room: int) -> Ahead:
+def _held(memory_per_call: int) -> Ahead:
     """Blocks of this thread: none at first, and none that another count left."""
     thread = threading.get_ident()
-    if thread not in _blocks or _blocks[thread].room != room:
-        _blocks[thread] = Ahead(room)
+    if thread not in _blocks or _blocks[thread].capacity != memory_per_call:
+        _blocks[thread] = Ahead(memory_per_call)
         give_back()
     return _blocks[thread]
 

@@ -139,7 +139,7 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 
 def _pack(sizes: Sequence[int], room: int) -> list[tuple[int, ...]]:
-    """Put neighbours together up to `room`, or singly where one is larger."""
+    """Put neighbours together up to `memory_per_call`, or singly where one is larger."""
     packed: list[list[int]] = []
     held = 0
     for place, size in enumerate(sizes):

@@ -13,7 +13,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Tasks
+from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, ranked, unpack
 from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
@@ -26,12 +26,12 @@ __all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
 Array = Any
 
 
-def orient_by_shard(tasks: Tasks, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
+def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
     """Do what `orient` does, with vectors in shards.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     edges : Canonical
         Its partitions are emptied.
     size : int
@@ -42,36 +42,37 @@ def orient_by_shard(tasks: Tasks, edges: Canonical, size: int, shift: int, shard
     backend : str
     """
     starts = even(size, shards)
-    found = tasks.map("orient", _with_degrees, edges.partitions, shift, backend)
-    ids, local, degrees = tasks.pieces("orient", found, 3)
-    degree = added(tasks, "orient", ids, degrees, starts, backend)
+    found = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
+    ids, local, degrees = executor.transpose("orient", found, 3)
+    degree = added(executor, "orient", ids, degrees, starts, backend)
     degrees.clear()
-    ascending, rank, top = _by_weight(tasks, "orient", degree, backend)
+    ascending, rank, top = _by_weight(executor, "orient", degree, backend)
     del degree
-    ranks = taken(tasks, "orient", rank, ids)
+    ranks = taken(executor, "orient", rank, ids)
     del rank
-    found = tasks.map("orient", _oriented, zipped(local, ranks), shift, backend)
-    partitions, ids, sources = tasks.pieces("orient", found, 3)
-    outward = added(tasks, "orient", ids, sources, ascending.starts, backend)
+    found = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
+    partitions, ids, sources = executor.transpose("orient", found, 3)
+    outward = added(executor, "orient", ids, sources, ascending.starts, backend)
     bits = _bits(size)
     pairs = zipped(list(ascending.parts), list(outward.parts))
-    inward = Sharded(ascending.starts, tasks.map("orient", _in_degree, pairs, top, bits))
-    order = Sharded(ascending.starts, tasks.map("orient", _tie, ascending.parts, bits))
+    inward = Sharded(ascending.starts, executor.map("orient", _in_degree, pairs, top, bits))
+    order = Sharded(ascending.starts, executor.map("orient", _tie, ascending.parts, bits))
     pairs = zipped(list(inward.parts), list(outward.parts))
-    wedges = sum(tasks.gather([tasks.submit("orient", wedges_of, *pair) for pair in pairs]))
+    wedges = sum(executor.gather([executor.submit("orient", wedges_of, *pair) for pair in pairs]))
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
 
-def reorder_by_shard(tasks: Tasks, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
+def reorder_by_shard(executor: Executor, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
     """Do what `reorder` does, with vectors in shards; parameters are those of `reorder`."""
     if how == "degree":
         return graph
-    place = PLACES[how](tasks, graph, shift, backend)
-    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, graph.partitions, shift, backend), 2)
-    found = taken(tasks, "reorder", place, ids)
-    partitions = tasks.map("reorder", _relabelled, zipped(local, found), shift, backend)
+    place = PLACES[how](executor, graph, shift, backend)
+    ids, local = executor.transpose("reorder", executor.map("reorder", localised, graph.partitions, shift, backend), 2)
+    found = taken(executor, "reorder", place, ids)
+    partitions = executor.map("reorder", _relabelled, zipped(local, found), shift, backend)
     order, outward, inward = (
-        moved(tasks, "reorder", vector, place, backend) for vector in (graph.order, graph.out_degree, graph.in_degree)
+        moved(executor, "reorder", vector, place, backend)
+        for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
@@ -118,7 +119,7 @@ def _bits(size: int) -> int:
     return max(1, (size - 1).bit_length())
 
 
-def _by_weight(tasks: Tasks, stage: str, weight: Sharded, backend: str) -> tuple[Sharded, Sharded, int]:
+def _by_weight(executor: Executor, stage: str, weight: Sharded, backend: str) -> tuple[Sharded, Sharded, int]:
     """Sort vertices by descending weight, ties by ascending id.
 
     Returns
@@ -130,10 +131,10 @@ def _by_weight(tasks: Tasks, stage: str, weight: Sharded, backend: str) -> tuple
     top : int
         The largest weight.
     """
-    top, bits = max(tasks.gather(weight.map(tasks, stage, _largest)), default=0), _bits(weight.size)
+    top, bits = max(executor.gather(weight.map(executor, stage, _largest)), default=0), _bits(weight.size)
     _refuse_beyond(top + 1, bits)
-    keys = Sharded(weight.starts, weight.map(tasks, stage, _weight_keys, top, bits, backend))
-    return *places(tasks, stage, keys, backend), top
+    keys = Sharded(weight.starts, weight.map(executor, stage, _weight_keys, top, bits, backend))
+    return *places(executor, stage, keys, backend), top
 
 
 def _refuse_beyond(weights: int, bits: int) -> None:
@@ -164,31 +165,33 @@ def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
     return top - (keys >> bits) - outward
 
 
-def _by_dense_id(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
+def _by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
     return graph.order
 
 
-def _by_indegree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
-    return _by_weight(tasks, "reorder", graph.in_degree, backend)[1]
+def _by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+    return _by_weight(executor, "reorder", graph.in_degree, backend)[1]
 
 
-def _by_collective_degree(tasks: Tasks, graph: Oriented, shift: int, backend: str) -> Sharded:
+def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
     size, starts = graph.order.size, graph.order.starts
     bits, bands = _bits(size), 3 * (size + 1)
     _refuse_beyond(bands, bits)
-    ids, local = tasks.pieces("reorder", tasks.map("reorder", localised, list(graph.partitions), shift, backend), 2)
-    found = zipped(list(local), taken(tasks, "reorder", graph.out_degree, ids))
-    sums = tasks.map("reorder", _collective_degree, found, shift, backend)
-    _, visit, _ = _by_weight(tasks, "reorder", added(tasks, "reorder", ids, sums, starts, backend), backend)
-    found = zipped(local, taken(tasks, "reorder", visit, ids))
-    firsts = tasks.map("reorder", _first_visit, found, size, shift, backend)
-    first = added(tasks, "reorder", ids, firsts, starts, backend, ("minimum", size))
+    ids, local = executor.transpose(
+        "reorder", executor.map("reorder", localised, list(graph.partitions), shift, backend), 2
+    )
+    found = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
+    sums = executor.map("reorder", _collective_degree, found, shift, backend)
+    _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts, backend), backend)
+    found = zipped(local, taken(executor, "reorder", visit, ids))
+    firsts = executor.map("reorder", _first_visit, found, size, shift, backend)
+    first = added(executor, "reorder", ids, firsts, starts, backend, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
-    keys = Sharded(starts, tasks.map("reorder", _band_keys, given, size, bits))
-    return places(tasks, "reorder", keys, backend)[1]
+    keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
+    return places(executor, "reorder", keys, backend)[1]
 
 
-PLACES: dict[str, Callable[[Tasks, Oriented, int, str], Sharded]] = {
+PLACES: dict[str, Callable[[Executor, Oriented, int, str], Sharded]] = {
     "collective": _by_collective_degree,
     "indegree": _by_indegree,
     "none": _by_dense_id,

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Tasks, tree
+from dasktc.executors.dask.executor import Executor, tree
 from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
 
-__all__ = ["Kind", "integers", "mixed", "numbered", "places", "unite"]
+__all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
 
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3
@@ -26,7 +26,7 @@ SAMPLES, MARGIN = 256, 1.1
 """Values a shard that are sampled, and how much more there may be than the samples say."""
 
 
-class Kind(NamedTuple):
+class ValueOps(NamedTuple):
     """What values are: how a list of them, ascending and distinct, is handled.
 
     Attributes
@@ -47,18 +47,18 @@ class Kind(NamedTuple):
 
 
 def numbered(
-    tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
 ) -> tuple[Sharded, list[list[Any]]]:
     """Number the distinct values of all lists in ascending order.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     values : list of handles of ascending distinct values
     shards : callable (values) -> int
         How many shards so many distinct values are kept in.
-    kind : Kind
+    kind : ValueOps
 
     Returns
     -------
@@ -69,52 +69,54 @@ def numbered(
     """
     from dasktc.pipeline.vertex_ids import check_size
 
-    starts = _starts(tasks, stage, values, shards, kind)
-    pieces = tasks.pieces(stage, tasks.map(stage, kind.cut, list(values), starts), len(starts) + 1)
-    arity = ARITY if tasks.room is None else ARITY_WITHIN
-    parts = [tree(tasks, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
-    sizes = tasks.gather([tasks.submit(stage, len, part) for part in parts])
+    starts = _starts(executor, stage, values, shards, kind)
+    pieces = executor.transpose(stage, executor.map(stage, kind.cut, list(values), starts), len(starts) + 1)
+    arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
+    parts = [tree(executor, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
+    sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
     found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
-        tasks.map(stage, _number, of_shard, part, first, kind)
+        executor.map(stage, _number, of_shard, part, first, kind)
         for of_shard, part, first in zip(pieces, parts, found.starts, strict=False)
     ]
     return found, [list(answers) for answers in zip(*numbers, strict=True)]
 
 
-def _starts(tasks: Tasks, stage: str, values: list[Any], shards: Callable[[int], int], kind: Kind) -> list[Any]:
+def _starts(
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
+) -> list[Any]:
     """Values that cut all distinct ones into shards of about equal size.
 
     Every list samples the values of the same few hashes: the more lists hold a value, the no more it weighs, and
     how many distinct values there are is known to some hundredths.
     """
-    total = sum(tasks.gather(tasks.map(stage, len, list(values))))
+    total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
     share = min(1.0, SAMPLES * most / max(1, total))
-    samples = tasks.gather(tasks.map(stage, _sample, list(values), share, kind))
+    samples = executor.gather(executor.map(stage, _sample, list(values), share, kind))
     found = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
     count = min(most, shards(int(MARGIN * len(found) / share)))
     return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
 
 
-def _sample(values: Any, share: float, kind: Kind) -> Any:
+def _sample(values: Any, share: float, kind: ValueOps) -> Any:
     """Those values whose hash is in a share of all hashes."""
     return values if share == 1 else values.take(np.flatnonzero(kind.hash(values) < np.uint64(share * 2**63)))
 
 
-def _number(values: Any, among: Any, first: int, kind: Kind) -> Array:
+def _number(values: Any, among: Any, first: int, kind: ValueOps) -> Array:
     found = kind.find(values, among).astype("int32")
     found += first
     return found
 
 
-def places(tasks: Tasks, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
+def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
     """Sort keys across the shards.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     keys : Sharded
         Of int64, all distinct.
@@ -127,9 +129,9 @@ def places(tasks: Tasks, stage: str, keys: Sharded, backend: str) -> tuple[Shard
     place : Sharded
         The place of each key there, in the shards of `keys`.
     """
-    ascending = tasks.map(stage, _ascending, list(keys.parts), backend)
-    found, numbers = numbered(tasks, stage, ascending, lambda _: len(keys.parts), integers(backend))
-    parts = tasks.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
+    ascending = executor.map(stage, _ascending, list(keys.parts), backend)
+    found, numbers = numbered(executor, stage, ascending, lambda _: len(keys.parts), integers(backend))
+    parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
     return found, Sharded(keys.starts, parts)
 
 
@@ -160,9 +162,9 @@ def _find(values: Array, among: Array) -> Array:
     return among.searchsorted(values)
 
 
-def integers(backend: str) -> Kind:
+def integers(backend: str) -> ValueOps:
     """Arrays of int64."""
-    return Kind(cut, partial(unite, backend=backend), _find, mixed)
+    return ValueOps(cut, partial(unite, backend=backend), _find, mixed)
 
 
 def mixed(values: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Fold, Tasks
+from dasktc.executors.dask.executor import Executor, Fold
 
 __all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
 
@@ -49,10 +49,10 @@ class Sharded(NamedTuple):
         (part,) = self.parts
         return part
 
-    def map(self, tasks: Tasks, stage: str, function: Callable[..., Any], *shared: Any) -> list[Any]:
+    def map(self, executor: Executor, stage: str, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Call `function(part, first, *shared)` for each shard."""
         return [
-            tasks.submit(stage, function, part, first, *shared)
+            executor.submit(stage, function, part, first, *shared)
             for part, first in zip(self.parts, self.starts[:-1], strict=True)
         ]
 
@@ -70,12 +70,12 @@ def zipped(*lists: list[Any]) -> list[list[Any]]:
     return found
 
 
-def taken(tasks: Tasks, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
+def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
     """Ask for entries of a vector.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     vector : Sharded
     ids : list of handles of arrays
@@ -87,9 +87,9 @@ def taken(tasks: Tasks, stage: str, vector: Sharded, ids: list[Any]) -> list[lis
         The entries for each list: a shard's after another's.
     """
     count = len(vector.parts)
-    pieces = tasks.pieces(stage, tasks.map(stage, cut, list(ids), vector.starts[1:-1]), count)
+    pieces = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
     answers = [
-        tasks.map(stage, _entries, of_shard, part, first)
+        executor.map(stage, _entries, of_shard, part, first)
         for of_shard, part, first in zip(pieces, vector.parts, vector.starts, strict=False)
     ]
     return [list(found) for found in zip(*answers, strict=True)]
@@ -109,7 +109,7 @@ def _entries(ids: Array, part: Array, first: int) -> Array:
 
 
 def added(
-    tasks: Tasks,
+    executor: Executor,
     stage: str,
     ids: list[Any],
     values: list[Any],
@@ -121,7 +121,7 @@ def added(
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     ids : list of handles of arrays
         Ascending lists of distinct places.
@@ -139,8 +139,8 @@ def added(
         Of int64.
     """
     inputs = [list(pair) for pair in zip(ids, values, strict=True)]
-    pieces = tasks.pieces(stage, tasks.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
-    group, parts = GROUP if tasks.room is None else 1, []
+    pieces = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
+    group, parts = GROUP if executor.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(pieces, pairwise(starts), strict=True):
         fold = Fold(
             partial(_filled, end - first, how[1], backend),
@@ -149,7 +149,7 @@ def added(
         )
         groups = [of_shard[start : start + group] for start in range(0, len(of_shard), group)]
         of_shard.clear()
-        parts.append(tasks.fold(stage, fold, groups))
+        parts.append(executor.fold(stage, fold, groups))
     return Sharded(starts, parts)
 
 
@@ -179,7 +179,7 @@ def _joined(vectors: list[Array], joined: str, backend: str) -> Array:
 
 
 def moved(
-    tasks: Tasks,
+    executor: Executor,
     stage: str,
     vector: Sharded,
     place: Sharded,
@@ -190,7 +190,7 @@ def moved(
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     stage : str
     vector, place : Sharded
         In the same shards; `place` holds each number 0 .. V-1 once.
@@ -198,9 +198,9 @@ def moved(
     starts : tuple of int, optional
         Of the result; default: as before.
     """
-    pairs = tasks.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
-    ids, values = tasks.pieces(stage, pairs, 2)
-    return added(tasks, stage, ids, values, starts or vector.starts, backend)
+    pairs = executor.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
+    ids, values = executor.transpose(stage, pairs, 2)
+    return added(executor, stage, ids, values, starts or vector.starts, backend)
 
 
 def _by_place(given: list[Array]) -> list[Array]:

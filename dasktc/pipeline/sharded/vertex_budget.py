@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
-from dasktc.executors.base import Direct, Tasks
+from dasktc.executors.base import Executor, LocalExecutor
 from dasktc.io.source import Ids
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import size
 
-__all__ = ["VertexRoom", "room_on"]
+__all__ = ["VertexBudget", "vertex_budget_of"]
 
 ID_BYTES = {"int": 42, "text": 200}
 """Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
@@ -25,7 +25,7 @@ SHARD_BYTES = {"int": 80, "text": 450}
 """The same for a vertex of a shard; shards differ by some tenths."""
 IN_MEMORY = 3
 """Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
-LEAST_ROOM = 1 << 24
+LEAST_MEMORY = 1 << 24
 """Where nothing keeps a budget, memory that is planned for is that of counting tasks; preparing takes this at least."""
 USUAL_TEXT = 18
 """Bytes of an id of text that these are for, its offset included."""
@@ -35,12 +35,12 @@ LEAST_SHARDS, MOST_SHARDS = 1, 512
 """Every shard and every partition exchange a piece."""
 
 
-class VertexRoom(NamedTuple):
+class VertexBudget(NamedTuple):
     """What vertices may take.
 
     Attributes
     ----------
-    room : int or None
+    memory_per_call : int or None
         Bytes that one call may take; None: there is no bound that shards could keep.
     workers : int
     ids : {"int", "text"}
@@ -55,7 +55,7 @@ class VertexRoom(NamedTuple):
         How much longer than usual ids of text are.
     """
 
-    room: int | None
+    memory_per_call: int | None
     ids: Ids = "int"
     how: str = "degree"
     times: int = 1
@@ -63,7 +63,7 @@ class VertexRoom(NamedTuple):
     memory: float = 1.4
     width: float = 1.0
 
-    def of(self, vertices: int, nbytes: int) -> VertexRoom:
+    def of(self, vertices: int, nbytes: int) -> VertexBudget:
         """The same for ids of text that take so many bytes together."""
         return self._replace(width=max(1.0, nbytes / max(1, USUAL_TEXT * vertices)))
 
@@ -78,16 +78,16 @@ class VertexRoom(NamedTuple):
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors do."""
-        return self.room is None or self.need(vertices) <= self.room
+        return self.memory_per_call is None or self.need(vertices) <= self.memory_per_call
 
     def shards(self, vertices: int) -> int:
         """How many shards vertices are kept in."""
         return 1 if self.on_device else min(MOST_SHARDS, self._wanted(vertices))
 
     def _wanted(self, vertices: int) -> int:
-        if self.room is None or self.fits(vertices):
+        if self.memory_per_call is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._each // self.room))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._each // self.memory_per_call))
 
     @property
     def _each(self) -> int:
@@ -121,17 +121,17 @@ class VertexRoom(NamedTuple):
     def why(self, vertices: int) -> str:
         """What a plan says."""
         count = self.shards(vertices)
-        if self.room is None:
+        if self.memory_per_call is None:
             return f"vertices in {_pieces(count)}"
         if not self.fits(vertices):
             return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
         need = size(self.need(vertices))
-        return f"vertices in one piece: {need} while they are numbered and ranked, within {size(self.room)}"
+        return f"vertices in one piece: {need} while they are numbered and ranked, within {size(self.memory_per_call)}"
 
     def _fact(self, vertices: int) -> str:
         return (
             f"{vertices:,} vertices take {size(self.need(vertices))} while they are numbered and ranked, more than the "
-            f"{size(self.room or 0)} that one stage may take"
+            f"{size(self.memory_per_call or 0)} that one stage may take"
         )
 
 
@@ -139,19 +139,19 @@ def _pieces(count: int) -> str:
     return "one piece" if count == 1 else f"{count:,} shards"
 
 
-def room_on(tasks: Tasks, options: Options, ids: Ids) -> VertexRoom:
+def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBudget:
     """What vertices may take where the stages run.
 
     Parameters
     ----------
-    tasks : Tasks
+    executor : Executor
     options : Options
     ids : {"int", "text"}
     """
     backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
-    if backend in ON_DEVICE or tasks.room is not None or isinstance(tasks, Direct):
-        found = VertexRoom(tasks.room, ids, how, on_device=backend in ON_DEVICE)
-        return found._replace(memory=given / tasks.room) if given and tasks.room else found
-    share = tasks.memory(given, backend)
-    found = VertexRoom(max(LEAST_ROOM, share), ids, how, IN_MEMORY)
+    if backend in ON_DEVICE or executor.memory_per_call is not None or isinstance(executor, LocalExecutor):
+        found = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
+        return found._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else found
+    share = executor.memory(given, backend)
+    found = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
     return found._replace(memory=given / share) if given and share else found

@@ -2,8 +2,9 @@
 
 The scheduler hands tasks out one after another, `overhead` seconds each, to workers in the order in which they ask.
 A worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is
-used up, the last one of the share with most left (`placement.Shares`, by which `Executor.map_unordered` deals
-out too). It then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and counts.
+used up, the last one of the share with most left (`placement.Shares`, by which `Executor.map_unordered` deals them
+out too). It then fetches the task's blocks that it has not got, one after another, keeps them while they fit, and
+counts.
 """
 
 from __future__ import annotations

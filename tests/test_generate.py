@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
-from dasktc import generate
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.backends.edge_functions import RMAT_CUTS
 from dasktc.errors import InputError
+from dasktc.io.generators import synthetic as generate
 from dasktc.io.generators.synthetic import GeneratedPart, grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.generators.theory import theory_edges, theory_triangles, theory_vertices
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -119,6 +120,120 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
     assert (tmp_path / FILE).read_bytes() == before
 
 
+COUNT = [1, 2, 3, 0, 0.5]
+HUGE = "9" * 5000
+DEEP = "[" * 20_000 + "]" * 20_000
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The checkpoint of a count that has ended."""
+    folder = tmp_path_factory.mktemp("finished")
+    count(folder)
+    return (folder / FILE).read_bytes()
+
+
+def changed(folder, number, change):
+    """Change a line of a finished checkpoint, and have its checksum right again."""
+    file = folder / FILE
+    lines = file.read_bytes().splitlines()
+    text = change(json.loads(lines[number].rpartition(b"\t")[0]))
+    text = text.encode() if isinstance(text, str) else json.dumps(text).encode()
+    lines[number] = text + b"\t" + checkpoint._checksum(text)
+    file.write_bytes(b"\n".join(lines) + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "why"),
+    [
+        (3, lambda line: line | {"count": [9, 8, 9, 0, 0.1]}, r"line 4 has an impossible count, \[9, 8, "),
+        (3, lambda line: line | {"count": [-1, 8, 9, 0, 0.1]}, "impossible count"),
+        (3, lambda line: line | {"count": [1, 8, -9, 0, 0.1]}, "impossible count"),
+        (3, lambda line: line | {"count": [1, 1 << 63, 9, 0, 0.1]}, "impossible count"),
+        (3, lambda line: line | {"count": [True, 8, 9, 0, 0.1]}, "impossible count"),
+        (3, lambda line: line | {"count": [1.0, 8, 9, 0, 0.1]}, "impossible count"),
+        (3, lambda line: line | {"count": [1, 8, 9, 0, float("nan")]}, "impossible count"),
+        (3, lambda line: line | {"count": [1, 8, 9, 0, "1"]}, "impossible count"),
+        (3, lambda line: line | {"count": [[1], 8, 9, 0, 1]}, "impossible count"),
+        (3, lambda line: line | {"count": COUNT[:4]}, "impossible count"),
+        (3, lambda line: line | {"count": {"triangles": 1}}, "impossible count"),
+        (3, lambda line: line | {"count": None}, "impossible count, None"),
+        (3, lambda line: line | {"task": None}, "line 4 has an impossible task, None"),
+        (3, lambda line: line | {"task": [[0, 0], [0, 0], [0, 0], 0]}, "impossible task"),
+        (3, lambda line: line | {"task": [0] * 6}, "none of this count's 16"),
+        (3, lambda line: line | {"task": [9] * 7}, "none of this count's 16"),
+        (3, lambda line: line | {"worker": 5}, "impossible worker, 5"),
+        (3, lambda line: line | {"worker": "a\nb"}, "impossible worker"),
+        (3, lambda line: line | {"more": 5}, "line 4 is no object of task, count, worker"),
+        (3, lambda line: {"task": line["task"], "count": line["count"]}, "line 4 is no object"),
+        (3, lambda line: [line], "line 4 is no object"),
+        (3, lambda line: None, "line 4 is no object"),
+        (3, lambda line: "{", "line 4 is no JSON"),
+        (3, lambda line: HUGE, "line 4 is no JSON"),
+        (3, lambda line: DEEP, "line 4 is no JSON"),
+        (0, lambda line: [line], "line 1 is no object of graph, vertices"),
+        (0, lambda line: None, "line 1 is no object"),
+        (0, lambda line: 5, "line 1 is no object"),
+        (0, lambda line: HUGE, "line 1 is no JSON"),
+        (0, lambda line: line | {"parts": "2"}, "line 1 has an impossible parts, '2'"),
+        (0, lambda line: line | {"parts": 0}, "impossible parts, 0"),
+        (0, lambda line: line | {"splits": True}, "impossible splits, True"),
+        (0, lambda line: line | {"partition": None}, "impossible partition, None"),
+        (0, lambda line: line | {"edges": -1}, "impossible edges, -1"),
+        (0, lambda line: line | {"graph": "x"}, "impossible graph, 'x'"),
+        (0, lambda line: {name: line[name] for name in line if name != "parts"}, "line 1 is no object"),
+    ],
+)
+def test_what_no_task_reports_is_refused(tmp_path, finished, number, change, why):
+    """Whatever the checksum says, and nothing is written."""
+    (tmp_path / FILE).write_bytes(finished)
+    changed(tmp_path, number, change)
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(InputError, match=f"cannot be believed: .*{why}.*; choose another") as caught:
+        count(tmp_path)
+    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_task_with_two_counts_is_refused(tmp_path, finished):
+    file = tmp_path / FILE
+    file.write_bytes(finished)
+    line = file.read_bytes().splitlines(keepends=True)[3]
+    file.write_bytes(file.read_bytes() + line)
+    assert count(tmp_path)[1] == 0
+    file.write_bytes(file.read_bytes() + line)
+    changed(tmp_path, -1, lambda line: line | {"count": [0, *line["count"][1:]]})
+    with pytest.raises(InputError, match="is there twice, with different counts"):
+        count(tmp_path)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("door", [count, lambda folder: dasktc.prepare(([0], [1])).triangle_count(checkpoint=folder)])
+@pytest.mark.parametrize("kind", ["fifo", "device", "socket", "folder"])
+def test_only_a_regular_file_is_opened(tmp_path, kind, door):
+    """A pipe would be waited for, and a device read, for ever."""
+    file = tmp_path / FILE
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        os.mknod(file, stat.S_IFSOCK | 0o600)
+    with pytest.raises(InputError, match=r"checkpoint .* is no regular file"):
+        door(tmp_path)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_that_took_the_place_meanwhile_is_not_waited_for(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / FILE)
+    monkeypatch.setattr(checkpoint, "check_regular", lambda *_: None)
+    with pytest.raises(InputError, match="it is no regular file"):
+        count(tmp_path)
+
+
 def test_another_version_is_refused(tmp_path):
     count(tmp_path)
     with (
@@ -155,11 +270,22 @@ def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
 
 @pytest.mark.parametrize(
     ("folder", "why"),
-    [("missing/kept", "missing is no folder"), ("file", "'.*file' is no folder"), ("", "'' is no folder")],
+    [
+        ("missing/kept", "missing is no folder"),
+        ("file", "'.*file' is no folder"),
+        ("file/kept", "file is no folder"),
+        ("a" * 300 + "/kept", "a is no folder"),
+        (b"", "'' is no path"),
+        (b"a\0b", "has a null character"),
+        (5, "--checkpoint 5 is of type int: a path is needed"),
+        ([], r"--checkpoint \[\] is of type list"),
+        (b"kept", "is of type bytes"),
+    ],
 )
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, folder, why):
     (tmp_path / "file").write_text("mine")
-    where = tmp_path / folder if folder else ""
+    where = tmp_path / folder if isinstance(folder, str) else folder
+    where = where.decode() if where in (b"", b"a\0b") else where
     with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), checkpoint=where)
     assert not reading.called

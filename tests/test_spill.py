@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
+import sys
 import threading
 from itertools import pairwise
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -16,13 +20,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import dasktc
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.spill import claims
 from dasktc.executors.spill import prefetch as ahead
 from dasktc.executors.spill import value_files as spill
+from dasktc.executors.spill.claims import Claim
 from dasktc.executors.spill.prefetch import Ahead, with_next
 from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir, check_place
+from dasktc.io.write import write_page
 from dasktc.pipeline.vertex_ids import TableMap, TextMap
 from dasktc.planning.schemes import Triple, hash2d
 
@@ -136,9 +144,13 @@ def test_the_work_directory_is_made_late_and_removed_alone(tmp_path):
 def test_a_forked_process_removes_nothing(tmp_path):
     work = WorkDir(tmp_path)
     folder = work.folder
+    _, _, (_, lock, _), _ = work._claim.release.peek()
     with mock.patch("os.getpid", return_value=-1):
         work.close()
     assert os.path.isdir(folder)
+    claims.remove_abandoned(tmp_path)
+    assert os.path.isdir(folder)
+    lock.release()
 
 
 def test_its_default_place_is_dask_s(tmp_path):
@@ -148,11 +160,111 @@ def test_its_default_place_is_dask_s(tmp_path):
         assert os.path.dirname(WorkDir().folder) == str(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "missing", "file"])
-def test_a_place_that_is_no_folder_is_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("{}/missing", "is no folder"),
+        ("{}/file", "is no folder"),
+        ("{}/" + "a" * 300, "is no folder"),
+        ("", "'' is no path"),
+        ("a\0b", "has a null character"),
+        (5, "5 is of type int: a path is needed"),
+        (b"/tmp", "is of type bytes"),
+        (True, "is of type bool"),
+    ],
+)
+def test_a_place_that_is_no_folder_is_refused(tmp_path, place, why):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"--work-dir .* is no folder"):
-        check_place(name and tmp_path / name)
+    place = place.format(tmp_path) if isinstance(place, str) else place
+    for door in (dasktc.prepare, dasktc.triangle_count):
+        with pytest.raises(InputError, match=rf"--work-dir .*{why}"):
+            door(([0], [1]), work_dir=place)
+
+
+def test_a_place_that_is_not_ours_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="cannot be written to by this user"):
+        check_place(tmp_path)
+
+
+# What killed processes leave
+
+KILLED = """
+import os, signal, sys
+from dasktc.executors.spill.claims import Claim
+from dasktc.executors.spill.work_dir import WorkDir
+work, hidden = WorkDir(sys.argv[1]), Claim(sys.argv[1], ".dasktc-")
+for name in (work.new_path(), hidden.folder + "/part"):
+    open(name, "w").close()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_folders_of_a_killed_process_go_with_the_next_run(tmp_path):
+    """And those of a process that lives do not; the class is that of hidden folders beside outputs, too."""
+    held = WorkDir(tmp_path)
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    hidden, *left = sorted(os.listdir(tmp_path))
+    assert (hidden[0], len(left)) == (".", 1)
+    there = held.folder
+    assert sorted(os.listdir(tmp_path)) == sorted([hidden, *left, os.path.basename(there)])
+    WorkDir(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [hidden, os.path.basename(there)]
+    write_page("", tmp_path / "page.html")
+    assert sorted(os.listdir(tmp_path)) == [os.path.basename(there), "page.html"]
+
+
+@pytest.mark.parametrize(
+    ("name", "locks", "goes"),
+    [
+        ("{host}-{boot}-0a1b2c3d", True, True),
+        ("{host}-{boot}-0a1b2c3d", False, False),
+        ("{host}-00aa11bb-0a1b2c3d", True, True),
+        ("{host}-00aa11bb-0a1b2c3d", False, True),  # where no locks can be asked for: of an earlier boot
+        ("{host}-{boot}-0a1b2c3d.gone", False, True),
+        ("{host}2-{boot}-0a1b2c3d", True, False),
+        ("{host}-b-{boot}-0a1b2c3d", True, False),
+        ("{host}-{boot}-notes of mine", True, False),
+        ("notes", True, False),
+    ],
+)
+@pytest.mark.parametrize("made", [os.mkdir, Path.touch, lambda path: path.symlink_to(path.parent.parent)])
+@pytest.mark.parametrize("user", ["this", "another"])
+def test_what_counts_as_abandoned(tmp_path, monkeypatch, name, locks, goes, made, user):
+    if not locks:
+        monkeypatch.setattr(claims.locket, "lock_file", mock.Mock(side_effect=OSError(37, "No locks available")))
+    folder = tmp_path / f"dasktc-{name.format(host=claims._host(), boot=claims._boot())}"
+    made(folder)
+    if user == "another":
+        monkeypatch.setattr(os, "getuid", lambda: -1)
+    claims.remove_abandoned(tmp_path)
+    assert os.path.lexists(folder) != (goes and made is os.mkdir and user == "this")
+
+
+def test_a_folder_that_was_taken_for_abandoned_before_it_was_locked(tmp_path):
+    """Another process came between making it and locking it: it is made again."""
+    honest, seen = claims._locked, []
+
+    def slow(folder, timeout):
+        seen.append(folder)
+        if len(seen) == 1:
+            shutil.rmtree(folder)
+        lock = honest(folder, timeout)
+        if len(seen) == 2:
+            os.rename(folder, f"{folder}.gone")
+        return lock
+
+    with mock.patch.object(claims, "_locked", slow):
+        claim = Claim(tmp_path)
+    assert (claim.folder, len(set(seen))) == (seen[2], 3)
+    claim.release()
+    claims.remove_abandoned(tmp_path)
+    assert os.listdir(tmp_path) == []
+    with mock.patch.object(claims.locket, "lock_file", side_effect=OSError(37, "No locks available")):
+        claim = Claim(tmp_path)
+    assert os.listdir(tmp_path) == [os.path.basename(claim.folder)]
+    claim.release()
+    assert os.listdir(tmp_path) == []
 
 
 # Reading ahead

@@ -2,7 +2,8 @@
 
 One file of lines. The first says what is counted: a fingerprint of the blocks, the plan, the kernel and
 the version. Each of the others is the record of a task. A line ends with a checksum of the rest, so one
-that a crash tore is known and its task counted again. Only the client writes, whatever becomes of workers.
+that a crash tore is known and its task counted again. A line whose checksum is right and that says what no
+task can have reported is refused. Only the client writes, whatever becomes of workers.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -26,6 +29,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.paths import as_text, check_regular, check_writable_folder
 from dasktc.options import Options
 
 __all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
@@ -37,6 +41,39 @@ SYNC_SECONDS = 1.0
 
 What = dict[str, Any]
 """What is counted, by name."""
+
+
+def _is_whole(value: Any, least: int = 0) -> bool:
+    return type(value) is int and least <= value < 1 << 63
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and len(value) <= LONGEST
+
+
+def _is_task(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_whole, value))
+
+
+def _is_count(value: Any) -> bool:
+    """Triangles, wedges, probes, longest bucket, seconds: a triangle closes a wedge."""
+    if not isinstance(value, list) or len(value) != len(TaskCount._fields) or not all(map(_is_whole, value[:-1])):
+        return False
+    seconds = value[-1]
+    return value[0] <= value[1] and type(seconds) in (int, float) and 0 <= seconds < float("inf")
+
+
+LONGEST = 1000
+"""Characters of a text in a checkpoint."""
+HEADER: dict[str, Callable[[Any], bool]] = {
+    "graph": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None,
+    **dict.fromkeys(("vertices", "edges"), _is_whole),
+    **dict.fromkeys(("parts", "splits"), lambda value: _is_whole(value, 1)),
+    **dict.fromkeys(("partition", "kernel", "backend", "rows", "reorder", "version"), _is_text),
+}
+"""What the fields of the first line can be; `rows` may be missing."""
+RECORD: dict[str, Callable[[Any], bool]] = {"task": _is_task, "count": _is_count, "worker": _is_text}
+"""What the fields of the others can be."""
 
 
 def fingerprint(graph: CountingContext) -> What:
@@ -89,9 +126,14 @@ class Checkpoint:
 
     def __init__(self, file: int, path: Path, jobs: list[Job], lines: list[What]) -> None:
         self._file, self._path, self._synced = file, path, time.monotonic()
-        names = {_name(job): job for job in jobs}
-        known = ((names.get(tuple(line["task"])), line) for line in lines)
-        self.records = {job: _record(job, line) for job, line in known if job is not None}
+        names, self.records = {_name(job): job for job in jobs}, dict[Job, Record]()
+        for line in lines:
+            job = names.get(tuple(line["task"]))
+            if job is None:
+                raise _damaged(path, f"task {line['task']} is none of this count's {len(names):,}")
+            record = _record(job, line)
+            if self.records.setdefault(job, record).count[:3] != record.count[:3]:
+                raise _damaged(path, f"task {line['task']} is there twice, with different counts")
 
     def add(self, record: Record) -> None:
         """Append a record: one write, on the disk within a second.
@@ -134,10 +176,12 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
     DasktcError
         The operating system refused.
     """
+    check_folder(folder)
     path = Path(folder).absolute() / FILE
     with _said_in_one_line(path):
         path.parent.mkdir(exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        # A pipe or a device that took the file's place since it was looked at is opened without waiting for it.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o644)
     try:
         with _said_in_one_line(path):
             lines = _restored(file, path, what)
@@ -155,11 +199,14 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     ------
     InputError
     """
-    path = Path(folder).absolute()
-    if not os.fspath(folder) or (path.exists() and not path.is_dir()):
+    path = Path(as_text("--checkpoint", folder)).absolute()
+    if os.path.lexists(path) and not os.path.isdir(path):
         raise InputError(f"--checkpoint {os.fspath(folder)!r} is no folder: one is needed, or a name for a new one")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would stand in it; create it first")
+    check_regular("checkpoint", str(path / FILE))
+    if not os.path.exists(path / FILE):
+        check_writable_folder("--checkpoint", str(path if path.is_dir() else path.parent))
 
 
 def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
@@ -175,28 +222,40 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
     Options
         Partition, parts and splits that are not given are those of the checkpoint, if there is one.
     """
+    check_folder(folder)
     path = Path(folder).absolute() / FILE
-    begun = _checked(path.read_bytes().partition(b"\n")[0]) if path.is_file() else None
+    if not path.is_file():
+        return options
+    with _said_in_one_line(path, "read"), path.open("rb") as file:
+        begun = _checked(file.readline().removesuffix(b"\n"), path, 1)
     if begun is None:
         return options
+    _check_fields(begun, HEADER, path, 1)
     chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
-    kept: Any = {name: begun[name] for name, given in chosen.items() if not given and name in begun}
-    return replace(options, **kept)
+    return replace(options, **{name: begun[name] for name, given in chosen.items() if not given})
 
 
 def _restored(file: int, path: Path, what: What) -> list[What]:
     """The records of an open file, which is begun if nothing is there."""
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise _damaged(path, "it is no regular file")
     _lock(file, path)
     text = path.read_bytes()
     lines = _lines(text, path)
     if not lines:
         os.truncate(file, 0)
         _write(file, _line(what))
-    elif lines[0] != what:
-        raise InputError(_differences(path, lines[0], what))
-    elif not text.endswith(b"\n"):
+        return []
+    (first, begun), *others = lines
+    _check_fields(begun, HEADER, path, first)
+    if begun != what:
+        raise InputError(_differences(path, begun, what))
+    if not text.endswith(b"\n"):
         _write(file, b"\n")  # the end of a line that a crash tore
-    return [line for line in lines[1:] if "task" in line]
+    records = [(number, line) for number, line in others if line != begun]
+    for number, line in records:
+        _check_fields(line, RECORD, path, number)
+    return [line for _, line in records]
 
 
 def _lock(file: int, path: Path) -> None:
@@ -217,24 +276,47 @@ def _write(file: int, text: bytes) -> None:
 
 
 @contextmanager
-def _said_in_one_line(path: Path) -> Iterator[None]:
+def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise DasktcError(
-            f"checkpoint {path} cannot be written: {error}; choose a --checkpoint folder that can be, with room"
+            f"checkpoint {path} cannot be {what}: {error}; choose a --checkpoint folder that can be, with room"
         ) from error
 
 
-def _lines(text: bytes, path: Path) -> list[What]:
-    """The lines whose checksum is right; none where even the first was torn."""
-    first, *others = (_checked(line) for line in text.split(b"\n"))
-    if first is None and (others or not BEGINNING.startswith(text[: len(BEGINNING)])):
+def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
+    """The lines whose checksum is right, with their numbers from 1; none where even the first was torn."""
+    found = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
+    if found[0][1] is None and (len(found) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
             f"checkpoint {path} begins with a line of another kind: it is damaged, or not of dasktc; "
             "choose another --checkpoint folder, or remove the file"
         )
-    return [line for line in (first, *others) if line is not None]
+    return [(number, line) for number, line in found if line is not None]
+
+
+def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Path, number: int) -> None:
+    """Refuse a line that does not have these fields, or one with a value that none of ours has."""
+    there = set(line) if isinstance(line, dict) else set()
+    if not fields.keys() - {"rows"} <= there <= fields.keys():
+        named = ", ".join(fields)
+        raise _damaged(path, f"line {number} is no object of {named}")
+    for name in there:
+        if not fields[name](line[name]):
+            raise _damaged(path, f"line {number} has an impossible {name}, {_short(line[name])}")
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"checkpoint {path} cannot be believed: {why}: it was changed, or another program wrote it; choose another "
+        "--checkpoint folder, or remove the file"
+    )
+
+
+def _short(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _line(content: What) -> bytes:
@@ -242,9 +324,16 @@ def _line(content: What) -> bytes:
     return text + b"\t" + _checksum(text) + b"\n"
 
 
-def _checked(line: bytes) -> What | None:
+def _checked(line: bytes, path: Path, number: int) -> Any:
+    """What a line says; None where its checksum is wrong."""
     text, _, checksum = line.rpartition(b"\t")
-    return json.loads(text) if text and checksum == _checksum(text) else None
+    if not text or checksum != _checksum(text):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"line {number} is no JSON ({_short(str(error))})") from None
+    return () if found is None else found  # `null` is no line of ours, and none that a crash tore
 
 
 def _checksum(text: bytes) -> bytes:

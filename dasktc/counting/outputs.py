@@ -12,6 +12,7 @@ from dasktc.counting.edge_support import refuse_beyond_memory
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
 from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.paths import as_text
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Outputs:
         ------
         InputError
         """
-        wanted = [Path(out).absolute() for out in (self.per_vertex, self.per_edge, self.report) if out is not None]
+        given = {"--per-vertex": self.per_vertex, "--per-edge": self.per_edge, "--report": self.report}
+        wanted = [Path(as_text(option, out)).absolute() for option, out in given.items() if out is not None]
         twice = next((out for out in wanted if wanted.count(out) > 1), None)
         if twice is not None:
             raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.paths import as_text, check_writable_folder
+from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
 
 if TYPE_CHECKING:
     from dasktc.executors.dask.executor import Executor
@@ -27,6 +28,8 @@ EDGES = (".parquet", ".txt")
 FRAMES = (".parquet", ".csv", ".txt")
 """Endings of the formats that results are written in."""
 PAGES = (".html",)
+HIDDEN = f".{PREFIX}"
+"""What names of folders begin with where files stand that are not complete."""
 
 
 def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False) -> int:
@@ -121,12 +124,13 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     ------
     InputError
     """
-    target = Path(out).absolute()
+    target = Path(as_text("OUT", out)).absolute()
     if target.suffix not in suffixes:
         endings = ", ".join(suffixes)
         raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
+    check_writable_folder(f"{target.name} stands in a folder,", str(target.parent))
     if not os.path.lexists(target):
         return
     if not force:
@@ -153,13 +157,13 @@ def _written(out: str | os.PathLike[str], executor: Executor, count: int, write:
 @contextmanager
 def _hidden_beside(target: Path) -> Iterator[Path]:
     """Make a hidden folder for what is not complete, and remove it whatever happens."""
-    hidden = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
     try:
+        remove_abandoned(target.parent, HIDDEN)
+        claim = Claim(target.parent, HIDDEN, 0o777)
         try:
-            hidden.mkdir()
-            yield hidden
+            yield Path(claim.folder)
         finally:
-            _remove(hidden)
+            claim.release()
     except OSError as error:
         raise DasktcError(
             f"{target} cannot be written: {error}; choose a place with room, which every worker sees"
@@ -255,22 +259,18 @@ def _join(pieces: list[str], joined: str) -> None:
 
 
 def _publish(whole: Path, target: Path, hidden: Path) -> None:
-    """Give the finished file or folder its name; a folder in its place steps aside first."""
-    replaced = hidden / "replaced"
+    """Give the finished file or folder its name; a folder in its place steps aside first.
+
+    It does so under a name that nobody removes: a process that is killed in between loses neither.
+    """
+    aside = hidden.with_name(f"replaced-{hidden.name[-8:]}")
     if os.path.lexists(target) and (whole.is_dir() or target.is_dir()):
-        target.rename(replaced)
+        target.rename(aside)
     try:
         whole.replace(target)
     except BaseException:
-        if os.path.lexists(replaced):
-            replaced.rename(target)
+        if os.path.lexists(aside):
+            aside.rename(target)
         raise
-
-
-def _remove(hidden: Path) -> None:
-    """Remove the hidden folder: renamed first, so that a task still running finds no place to write."""
-    gone = hidden.with_name(hidden.name + ".gone")
-    with suppress(OSError):
-        hidden.rename(gone)
-    for folder in (gone, hidden):
-        shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(aside):
+        aside.rename(hidden / "replaced")

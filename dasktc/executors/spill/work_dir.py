@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import socket
 import tempfile
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.paths import as_text, check_writable_folder
+from dasktc.executors.spill.claims import Claim, remove_abandoned
 
 __all__ = ["WorkDir", "check_place", "hidden_here", "one_line"]
 
@@ -25,10 +25,10 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
     """
     if place is None:
         return
-    if not os.fspath(place) or not os.path.isdir(place):
-        raise InputError(f"--work-dir {os.fspath(place)!r} is no folder: files would stand in it; create it first")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"--work-dir {os.fspath(place)} cannot be written to by this user; choose another folder")
+    folder = as_text("--work-dir", place)
+    if not os.path.isdir(folder):
+        raise InputError(f"--work-dir {folder!r} is no folder: files would stand in it; create it first")
+    check_writable_folder("--work-dir", folder)
 
 
 def hidden_here(folder: str) -> str | None:
@@ -39,8 +39,9 @@ def hidden_here(folder: str) -> str | None:
 class WorkDir:
     """A folder for files that only this run knows.
 
-    It is removed by `close`, or when nobody holds it any more, or when the interpreter ends, whatever ends
-    it but SIGKILL; nothing else is ever removed. A process that was forked removes nothing.
+    It is removed by `close`, or when nobody holds it any more, or when the interpreter ends; after SIGKILL, by the
+    next run on this host with the same place (`claims`). Nothing else is ever removed. A process that was forked
+    removes nothing.
 
     Parameters
     ----------
@@ -49,10 +50,10 @@ class WorkDir:
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
-        self._place = place
+        self._place = place or _default_place()
+        remove_abandoned(self._place)
         self._numbers = itertools.count()
-        self._folder: str | None = None
-        self._end: Callable[[], object] = _nothing
+        self._claim: Claim | None = None
 
     @property
     def folder(self) -> str:
@@ -63,12 +64,10 @@ class WorkDir:
         DasktcError
             It cannot be made.
         """
-        if self._folder is None:
-            place = self._place or _default_place()
-            with one_line(place):
-                self._folder = os.path.abspath(tempfile.mkdtemp(prefix="dasktc-", dir=place))
-            self._end = weakref.finalize(self, _remove, self._folder, os.getpid())
-        return self._folder
+        if self._claim is None:
+            with one_line(self._place):
+                self._claim = Claim(self._place)
+        return self._claim.folder
 
     def new_path(self) -> str:
         """A name for a new file."""
@@ -76,8 +75,9 @@ class WorkDir:
 
     def close(self) -> None:
         """Remove it."""
-        self._end()
-        self._folder = None
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
 
 
 @contextmanager
@@ -96,18 +96,3 @@ def _default_place() -> str:
     import dask
 
     return str(dask.config.get("temporary-directory", None) or tempfile.gettempdir())
-
-
-def _nothing() -> None:
-    """No folder was made yet."""
-
-
-def _remove(folder: str, process: int) -> None:
-    """Renamed first, so that a task which still runs finds no place to write."""
-    if os.getpid() != process:
-        return
-    gone = f"{folder}.gone"
-    with suppress(OSError):
-        os.rename(folder, gone)
-    for name in (gone, folder):
-        shutil.rmtree(name, ignore_errors=True)

@@ -1,5 +1,6 @@
 """`python -m dasktc`, and `dasktc`, are the command line."""
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -7,6 +8,8 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command line; Ctrl-C while it is being loaded ends in one line too."""
+    if sys.stderr is None:  # it was closed: nobody reads it
+        sys.stderr = open(os.devnull, "w")  # for as long as the process lives
     try:
         from dasktc.cli.main import main
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ import gzip
 import json
 import logging
 import os
+import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -294,6 +296,58 @@ def test_as_a_program(start: list[str], triangle: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["triangles"] == 1
+
+
+SAYING = [
+    *(("count", "{}", *more) for more in ((), ("--json",), ("--quiet",))),
+    *(("plan", "--vertices", "9", "--edges", "9", *more) for more in ((), ("--json",))),
+    *(("generate", "kronecker", "{}.parquet", "--scale", "4", *more) for more in ((), ("--json",))),
+    ("info",),
+    ("info", "--json"),
+    ("cluster", "tls"),
+    ("--help",),
+    ("count", "--help"),
+    ("--version",),
+]
+
+
+@pytest.mark.parametrize("arguments", SAYING, ids=" ".join)
+def test_an_answer_that_cannot_be_written(
+    triangle: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    """A full disk is an error that repeats the answer; who reads no more has what it wants; closed, nothing begins."""
+    given = [text.format(triangle) for text in arguments]
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(given) == 1
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "standard output cannot be written: [Errno 28] No space left on device; redirect it" in err
+    assert arguments[0] != "count" or "--help" in arguments or re.search(r"begins: \D*1\b", err)
+    Path(f"{triangle}.parquet").unlink(missing_ok=True)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as unread:
+        monkeypatch.setattr(sys, "stdout", unread)
+        assert main(given) == 128 + signal.SIGPIPE
+    assert capfd.readouterr() == ("", "")
+    Path(f"{triangle}.parquet").unlink(missing_ok=True)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(given) == 1
+    assert capfd.readouterr().err.startswith("dasktc: error: standard output is closed: the answer would be lost;")
+    assert not Path(f"{triangle}.parquet").exists()
+
+
+def test_streams_as_a_shell_gives_them(triangle: Path) -> None:
+    """With what Python itself does with them at its start and end."""
+    script = 'run() { "$PYTHON" -m dasktc count "$@" --quiet; }\n'
+    script += 'run "$0" >&-; echo $?; run "$0" >/dev/full; echo $?; run "$0" 2>&-; echo $?; run no 2>/dev/full; echo $?'
+    environment = os.environ | {"PYTHON": sys.executable}
+    done = subprocess.run(["sh", "-c", script, triangle], capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout.split() == ["1", "1", "1", "0", "2"]
+    closed, full = done.stderr.splitlines()
+    assert "is closed" in closed
+    assert full.endswith("The answer begins: 1")
 
 
 def test_every_folder_of_modules_is_installed():

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import dask
 import numpy as np
@@ -32,6 +33,7 @@ from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options
@@ -364,7 +366,7 @@ for file in sys.argv[1:]:
 def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
     """In a process of its own: waiting for a file that never comes could not be ended here."""
     files = [tmp_path / "missing.json"]
-    for number, content in enumerate(["", "not json", '{"id": "x"}', "[]"]):
+    for number, content in enumerate(["", "not json", '{"id": "x"}', "[]", '{"address": 5}', "[" * 20_000]):
         files.append(tmp_path / f"{number}.json")
         files[-1].write_text(content)
     command = [sys.executable, "-W", "error", "-c", FROM_FILES, *map(str, files)]
@@ -373,6 +375,64 @@ def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) == len(files)
     assert all(str(file) in line for file, line in zip(files, lines, strict=True))
+
+
+@pytest.mark.timeout(PATIENCE)
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"scheduler_file": 5}, "--scheduler-file 5 is of type int"),
+        ({"scheduler_file": ""}, "--scheduler-file '' is no path"),
+        ({"scheduler_file": "{}"}, "--scheduler-file .* is no regular file"),
+        ({"scheduler_file": "{}/fifo"}, "--scheduler-file .* is no regular file"),
+        ({"scheduler": 5}, "--scheduler 5 is no address"),
+        ({"scheduler": b"tcp://127.0.0.1:1"}, "is no address"),
+    ],
+)
+def test_what_is_no_file_or_no_address_is_refused(tmp_path, given, why):
+    os.mkfifo(tmp_path / "fifo")
+    (name, value), *_ = given.items()
+    with pytest.raises(InputError, match=why):
+        dasktc.triangle_count(TRIANGLE, **{name: value.format(tmp_path) if isinstance(value, str) else value})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["ca_file", "cert", "key"])
+def test_certificates_are_regular_files(tmp_path, name):
+    os.mkfifo(tmp_path / "fifo")
+    for value, why in ((tmp_path / "fifo", "is no regular file"), (5, "5 is of type int"), ("", "is no path")):
+        with pytest.raises(InputError, match=rf"--tls-{name.replace('_', '-')} .*{why}"):
+            security_of(**({"ca_file": None, "cert": None, "key": None} | {name: value}))
+
+
+UNGUARDED = """
+import dasktc
+print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
+"""
+
+
+@pytest.mark.timeout(4 * PATIENCE)
+def test_a_script_that_starts_workers_whenever_it_is_imported(tmp_path):
+    """Each worker imports it: that ends at once, and the script with one error, and no process is left."""
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = subprocess.Popen([sys.executable, script], text=True, start_new_session=True, **pipes)
+    out, err = running.communicate(timeout=3 * PATIENCE)
+    *raised, last = err.splitlines()
+    assert (running.returncode, out) == (1, "")
+    assert last.startswith(f"dasktc.errors.InputError: {script} starts workers whenever it is imported, and every")
+    assert 'has to stand below `if __name__ == "__main__":`; move it there' in last
+    assert sum(line.startswith("Traceback") for line in raised) == 1
+    until(lambda: not subprocess.run(["pgrep", "-s", str(running.pid)], capture_output=True).stdout)
+
+
+def test_workers_that_cannot_be_started_are_one_line(monkeypatch):
+    refused = RuntimeError("Nanny failed to start.")
+    refused.__cause__ = BlockingIOError(11, "Resource temporarily unavailable")
+    monkeypatch.setattr("distributed.LocalCluster", mock.Mock(side_effect=refused))
+    with pytest.raises(ClusterError, match=r"^2 workers could not be started \(Nanny .*; .*unavailable\): the system"):
+        dasktc.triangle_count(TRIANGLE, workers=2)
 
 
 @pytest.mark.timeout(PATIENCE)

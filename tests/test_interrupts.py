@@ -139,27 +139,66 @@ def tasks_on(client):
     return client.run_on_scheduler(lambda dask_scheduler: sum(str(k).startswith("('") for k in dask_scheduler.tasks))
 
 
-def test_in_this_process():
-    """The handler is there while a command runs, and gone afterwards."""
-    before = signal.getsignal(signal.SIGINT)
-    with interrupts.one_at_a_time():
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)  # the same press again
-        assert interrupts.was_pressed()
-    signal.signal(signal.SIGINT, before)
-    with interrupts.one_at_a_time():
-        assert not interrupts.was_pressed()
-    assert signal.getsignal(signal.SIGINT) is before
+@pytest.fixture
+def handlers():
+    """Signals as they were before a test."""
+    before = {number: signal.getsignal(number) for number in interrupts.ENDING}
+    yield before
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-def test_what_starts_or_ends_workers_is_not_broken_off():
-    before, reached = signal.getsignal(signal.SIGINT), []
+ENDS = [
+    (signal.SIGINT, KeyboardInterrupt, None),
+    (signal.SIGTERM, SystemExit, 128 + signal.SIGTERM),
+    (signal.SIGHUP, SystemExit, 128 + signal.SIGHUP),
+]
+
+
+@pytest.mark.parametrize(("number", "error", "code"), ENDS)
+def test_in_this_process(handlers, number, error, code):
+    """The handlers are there while a command runs, and gone afterwards."""
     with interrupts.one_at_a_time():
-        with pytest.raises(KeyboardInterrupt), interrupts.held():
-            reached.append(signal.raise_signal(signal.SIGINT))
-    signal.signal(signal.SIGINT, before)
+        with pytest.raises(error) as caught:
+            signal.raise_signal(number)
+        for again in interrupts.ENDING:
+            signal.raise_signal(again)  # the same press again; a batch system sends one signal after another
+        assert interrupts.ended_by() == number
+        assert getattr(caught.value, "code", None) == code
+    for other, handler in handlers.items():
+        signal.signal(other, handler)
+    with interrupts.one_at_a_time():
+        assert interrupts.ended_by() is None
+    assert {other: signal.getsignal(other) for other in handlers} == handlers
+
+
+@pytest.mark.parametrize(("number", "error", "code"), ENDS)
+def test_what_starts_or_ends_workers_is_not_broken_off(handlers, number, error, code):
+    reached = []
+    with interrupts.one_at_a_time():
+        with pytest.raises(error), interrupts.held():
+            reached.append(signal.raise_signal(number))
     assert reached == [None]
+    assert interrupts.ended_by() == number
+
+
+def test_what_nohup_ignores_stays_ignored(handlers):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interrupts.one_at_a_time():
+        signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGTERM) is not handlers[signal.SIGTERM]
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is handlers[signal.SIGTERM]
+
+
+def test_threads_of_workers_do_not_hear_a_terminal():
+    masks = []
+    with interrupts.loop_without_interrupts() as loop:
+        heard = threading.Event()
+        loop.add_callback(lambda: (masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ())), heard.set()))
+        assert heard.wait(PATIENCE)
+    assert masks[0] >= interrupts.OF_TERMINALS == {signal.SIGINT, signal.SIGHUP}
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & masks[0]
 
 
 LOST = """
@@ -168,40 +207,38 @@ from dasktc.executors.signals import one_at_a_time
 
 class Deaf:
     def __del__(self):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(int(sys.argv[1]))
 
 with one_at_a_time():
     try:
         deaf = Deaf()
         del deaf
         time.sleep(20)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         print("heard")
 """
 
 
-def test_an_interrupt_that_python_drops_comes_again():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_that_python_drops_comes_again(number):
     """Inside a finalizer, Python prints it and goes on."""
-    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=15)
+    done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True, text=True, timeout=15)
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
 
-def test_an_error_that_came_of_it_is_not_reported(monkeypatch, capsys):
+@pytest.mark.parametrize(("number", "error", "_"), ENDS)
+def test_an_error_that_came_of_it_is_not_reported(handlers, monkeypatch, capsys, number, error, _):
     """A library may turn the interrupt into an error of its own."""
-    before = signal.getsignal(signal.SIGINT)
 
     def collect():
         try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
+            signal.raise_signal(number)
+        except error:
             raise ImportError("half of it was loaded") from None
 
     monkeypatch.setattr("dasktc.executors.environment.collect", collect)
-    try:
-        assert cli.main(["info"]) == INTERRUPTED
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert capsys.readouterr().err == LINE
+    assert cli.main(["info"]) == 128 + number
+    assert capsys.readouterr().err == (LINE if number == signal.SIGINT else "")
 
 
 def test_only_the_main_thread_has_handlers():

@@ -377,14 +377,13 @@ sys.exit(main(sys.argv[1:]))
 
 @contextmanager
 def counting(graph, work, *more):
-    """A count whose work directory has files."""
+    """A count whose work directory has files, in a session of its own, as a terminal starts it."""
     arguments = [sys.executable, "-c", HEARING, *command(graph, work, *more)[3:]]
-    running = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes, there = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}, os.environ | {"TMPDIR": str(work / "mine")}
+    running = subprocess.Popen(arguments, text=True, start_new_session=True, env=there, **pipes)
     try:
         end = time.monotonic() + PATIENCE
-        while not any(
-            folder.is_dir() and {file.name for file in folder.iterdir()} - {LOCK} for folder in work.iterdir()
-        ):
+        while not any(set(os.listdir(folder)) - {LOCK} for folder in work.glob("dasktc-*")):
             assert running.poll() is None, running.stderr.read()
             assert time.monotonic() < end, "nothing was written"
             time.sleep(0.01)
@@ -395,22 +394,33 @@ def counting(graph, work, *more):
 
 
 @pytest.mark.timeout(4 * PATIENCE)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("more", [[], ["--workers", "2"]], ids=str)
+@pytest.mark.parametrize(
+    ("number", "more"),
+    [
+        (signal.SIGINT, []),
+        (signal.SIGTERM, []),
+        (signal.SIGHUP, []),
+        (signal.SIGTERM, ["--workers", "2"]),
+        (signal.SIGHUP, ["--workers", "2"]),
+    ],
+    ids=str,
+)
 def test_a_count_that_is_ended_leaves_nothing(kronecker, tmp_path, number, more):
-    (tmp_path / "mine").touch()
+    """Neither here nor where Dask's workers have their folders; a terminal tells them, too, when it is closed."""
+    (tmp_path / "mine").mkdir()
     with counting(kronecker[0], tmp_path, "--kernel", "merge", *more) as running:
-        running.send_signal(number)
-        running.communicate(timeout=PATIENCE)
-        assert running.returncode != 0
+        os.killpg(running.pid, number) if number == signal.SIGHUP else running.send_signal(number)
+        out, err = running.communicate(timeout=PATIENCE)
+        assert (running.returncode, out, err.count("\n")) == (128 + number, "", number == signal.SIGINT)
     assert os.listdir(tmp_path) == ["mine"]
+    assert not [path for path in (tmp_path / "mine").rglob("*") if path.suffix != ".lock" and path.is_file()]
 
 
 @pytest.mark.timeout(6 * PATIENCE)
 def test_a_count_that_is_killed_goes_on_from_its_checkpoint(kronecker, tmp_path):
     """Its work directory, which it could not remove, is not needed, and goes with the next run."""
     work, kept = tmp_path / "work", tmp_path / "kept"
-    work.mkdir()
+    (work / "mine").mkdir(parents=True)
     more = ["--parts", "4", "--kernel", "merge", "--checkpoint", str(kept)]
     with counting(kronecker[0], work, *more) as running:
         end = time.monotonic() + PATIENCE
@@ -419,14 +429,14 @@ def test_a_count_that_is_killed_goes_on_from_its_checkpoint(kronecker, tmp_path)
             assert time.monotonic() < end, "no task was written"
             time.sleep(0.01)
         running.kill()
-    assert len(os.listdir(work)) == 1
+    assert len(os.listdir(work)) == 2
     assert sorted(os.listdir(tmp_path)) == ["kept", "work"]
     done = subprocess.run(command(kronecker[0], work, *more[:4], "--json", *more[4:]), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["triangles"] == KRONECKER_18
     assert found["resumed"] >= 9
-    assert os.listdir(work) == []
+    assert os.listdir(work) == ["mine"]
 
 
 def lines(file):

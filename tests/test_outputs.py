@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -82,6 +84,8 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
         ("report", "r.htm", r"'r\.htm' ends in none of \.html"),
         ("per_vertex", "there.csv", r"there\.csv exists: it would be lost; choose another name, or remove it"),
         ("report", "missing/r.html", r"missing is no folder: r\.html would stand in it"),
+        ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would stand in it"),
+        ("report", "a" * 300 + "/r.html", r"a is no folder: r\.html would stand in it"),
     ],
 )
 def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
@@ -103,6 +107,51 @@ def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
     with pytest.raises(DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*v\.csv cannot be written"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "v.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def disk_of(nbytes):
+    """Files take no more bytes than this: the system refuses a write as it does on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        *((option, f"o{end}") for option in ("per_vertex", "per_edge") for end in (".parquet", ".csv", ".txt")),
+        ("report", "r.html"),
+    ],
+)
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
+    with (
+        disk_of(100),
+        pytest.raises(
+            DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*{name} cannot be written: .*large"
+        ),
+    ):
+        dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with mock.patch("dasktc.api.count.build") as build, pytest.raises(InputError, match="cannot be written to by this"):
+        dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
+    assert not build.called
+
+
+@pytest.mark.parametrize("option", ["per_vertex", "per_edge", "report"])
+@pytest.mark.parametrize(
+    ("given", "why"), [(5, "5 is of type int"), (b"v.csv", "of type bytes"), ("", "is no path"), ("\0.csv", "null")]
+)
+def test_what_is_no_path_is_refused(option, given, why):
+    with pytest.raises(InputError, match=rf"--{option.replace('_', '-')} .*{why}"):
+        dasktc.triangle_count(source_of(EDGES), **{option: given})
 
 
 def test_names_that_are_not_utf8(tmp_path):

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
 import os
 import socket
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, DaskExecutor, Executor, LocalExecutor
 from dasktc.executors.gpu_discovery import devices, least_free
+from dasktc.executors.paths import as_text, check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.tls import checked, greet, with_scheme
 
@@ -85,10 +89,16 @@ def connect(
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} were both given: each names a place to run; keep one")
+    if scheduler is not None and not isinstance(scheduler, str):
+        raise InputError(f"--scheduler {scheduler!r} is no address, as tcp://10.0.0.1:8786 is: give it as a str")
+    if scheduler_file is not None:
+        scheduler_file = as_text("--scheduler-file", scheduler_file)
+        check_regular("--scheduler-file", scheduler_file)
     if scheduler is not None or scheduler_file is not None:
         with _remote(scheduler, scheduler_file, checked(security)) as found:
             yield _on(found, retries, worker_timeout)
     elif workers is not None:
+        _end_if_imported_again()
         there = checked(security)
         with _on_gpus(workers, there) if _wants_gpus(backend) else _local(workers, there) as found:
             yield _on(found, retries, worker_timeout)
@@ -156,9 +166,11 @@ def _address(file: str | None) -> str:
     while True:
         try:
             with open(file or "") as text:
-                address: str = json.load(text)["address"]
+                address = json.load(text)["address"]
+            if isinstance(address, str):
                 return address
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise TypeError(f"{type(address).__name__} is no address")
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             if time.monotonic() > ends:
                 raise TimeoutError from error
         time.sleep(0.1)
@@ -192,16 +204,19 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
     from distributed import Client
 
     try:
-        cluster = LocalCUDACluster(
-            n_workers=number,
-            threads_per_worker=1,
-            protocol=_protocol(),
-            rmm_pool_size=_pool(number),
-            rmm_allocator_external_lib_list=["cupy"],
-            dashboard_address=f"127.0.0.1:{_free_port(8787)}",
-            silence_logs=logging.CRITICAL,
-            security=security,
-        )
+        with held(), _main_guarded():
+            cluster = LocalCUDACluster(
+                n_workers=number,
+                threads_per_worker=1,
+                protocol=_protocol(),
+                rmm_pool_size=_pool(number),
+                rmm_allocator_external_lib_list=["cupy"],
+                dashboard_address=f"127.0.0.1:{_free_port(8787)}",
+                silence_logs=logging.CRITICAL,
+                security=security,
+            )
+    except InputError:
+        raise
     except Exception as error:  # of NVML, of dask-cuda, of the workers
         raise InputError(
             f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, or "
@@ -234,7 +249,7 @@ def _local(workers: int | str, security: Any) -> Iterator[Any]:
     patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
     with patient, loop_without_interrupts() as loop, ExitStack() as opened:
         try:
-            with held(), warnings.catch_warnings():
+            with held(), _main_guarded(), _starting(number), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
                 cluster = LocalCluster(
                     n_workers=number,
@@ -250,6 +265,58 @@ def _local(workers: int | str, security: Any) -> Iterator[Any]:
         finally:
             with held():
                 opened.close()
+
+
+IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
+"""Names a file that a worker makes whose start ran the user's script once more."""
+
+
+def _end_if_imported_again() -> None:
+    """End a worker process, quietly, that is only about to start and has come here again with the user's script."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
+        if path := os.environ.get(IMPORTED_AGAIN):
+            Path(path).touch()
+        raise SystemExit(1)
+
+
+@contextmanager
+def _main_guarded() -> Iterator[None]:
+    """Say in one line what is wrong with a script that starts workers whenever it is imported.
+
+    A worker's process imports the main module of the one that starts it.
+    """
+    with tempfile.TemporaryDirectory(prefix="dasktc-start-") as folder:
+        again = Path(folder) / "again"
+        os.environ[IMPORTED_AGAIN] = str(again)
+        try:
+            yield
+        except Exception:
+            if not again.exists():
+                raise
+            raise InputError(
+                f"{_main_file()} starts workers whenever it is imported, and every worker imports it: its call has to "
+                'stand below `if __name__ == "__main__":`; move it there, or leave workers out'
+            ) from None
+        finally:
+            del os.environ[IMPORTED_AGAIN]
+
+
+def _main_file() -> str:
+    return str(getattr(sys.modules["__main__"], "__file__", "the main module"))
+
+
+@contextmanager
+def _starting(number: int | None) -> Iterator[None]:
+    """Say in one line why workers could not be started."""
+    try:
+        yield
+    except (OSError, RuntimeError, TimeoutError) as error:
+        causes = [error, error.__cause__, error.__context__]
+        why = "; ".join(dict.fromkeys(" ".join(str(cause).split()) for cause in causes if cause is not None))
+        raise ClusterError(
+            f"{number} workers could not be started ({why}): the system allows no more processes, memory or open "
+            "files, or no folder for temporary files; give fewer --workers, or see `ulimit -a`"
+        ) from error
 
 
 def _free_port(wanted: int) -> int:

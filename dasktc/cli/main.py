@@ -1,16 +1,18 @@
 """The command line: options in, one number (or one JSON object) out.
 
-Exit 0 done, 2 bad usage or bad input, 130 Ctrl-C, 1 anything else. An error is one line on stderr.
+Exit 0 done, 2 bad usage or bad input, 1 anything else; of a signal 128 and its number: 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP, 141 where nobody reads the output any more. An error is one line on stderr.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 import click
@@ -20,11 +22,15 @@ from dasktc.cli.cluster_templates import SAMPLES, sample
 from dasktc.cli.generate import generate
 from dasktc.cli.options import counting, printing, reading, running, secured, spilling
 from dasktc.errors import DasktcError
-from dasktc.executors.signals import INTERRUPTED, dask_hushed, one_at_a_time, was_pressed
+from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 
 __all__ = ["cli", "main"]
 
 Command = Callable[..., Any]
+BROKEN_PIPE = 128 + 13
+"""13: SIGPIPE, which some systems do not name."""
+SHOWN = 200
+"""Characters of an answer that an error repeats."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,38 +42,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Default: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+    if sys.stdout is None:
+        return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
     with dask_hushed(given), one_at_a_time():
         return _run(given)
 
 
 def _run(given: list[str]) -> int:
     try:
-        cli.main(args=given, prog_name="dasktc", standalone_mode=False)
+        with redirect_stdout(io.StringIO()) as answer:
+            cli.main(args=given, prog_name="dasktc", standalone_mode=False)
+        return _say(answer.getvalue())
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        _complain(error.format_message())
         return 2
     except click.ClickException as error:
         return _fail(f"{error.format_message()} See `dasktc --help`.", error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
-    except BrokenPipeError:
-        return 1
     except Exception as error:
-        if was_pressed():
-            return _interrupted()
+        if number := ended_by():
+            return _interrupted() if number == signal.SIGINT else 128 + number
         if "--debug" in given:
             raise
         if isinstance(error, DasktcError):
             return _fail(str(error), error.exit_code)
         return _fail(f"{type(error).__name__}: {error}: not expected; run again with --debug and report it", 1)
-    return 0
-
-
-def _terminated(number: int, frame: Any) -> None:
-    """End as after Ctrl-C, so that hidden files go and workers end."""
-    raise SystemExit(128 + number)
 
 
 def _interrupted() -> int:
@@ -75,8 +75,43 @@ def _interrupted() -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    click.echo("dasktc: error: " + " ".join(text.split()), err=True)
+    _complain("dasktc: error: " + " ".join(text.split()))
     return code
+
+
+def _complain(text: str) -> None:
+    try:
+        click.echo(text, err=True)
+    except OSError:  # nobody reads it, or nothing can be written: the exit code tells
+        _let_go(sys.stderr)
+
+
+def _say(answer: str) -> int:
+    """Write what a command had to say; the exit code.
+
+    A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
+    shows of any command that is cut off so.
+    """
+    try:
+        click.echo(answer, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go(sys.stdout)
+        return BROKEN_PIPE
+    except OSError as error:
+        _let_go(sys.stdout)
+        start = " ".join(answer.split())[:SHOWN]
+        return _fail(
+            f"standard output cannot be written: {error}; redirect it to a place with room. The answer begins: {start}",
+            1,
+        )
+    return 0
+
+
+def _let_go(stream: Any) -> None:
+    """Have what a stream holds go nowhere: the interpreter would try again to write it at its end."""
+    with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class OneLine(click.Group):

@@ -1,7 +1,8 @@
-"""Ctrl-C: one line, no traceback of any process, and everything that was begun is cleared away.
+"""Signals that end a command: no traceback of any process, and everything that was begun is cleared away.
 
-A terminal sends SIGINT to every process of the command, so to local workers too. Only the client takes
-it: it closes what it opened, and that ends the workers.
+These are Ctrl-C, which is reported in one line, SIGTERM, as a batch system ends a job, and SIGHUP, as a terminal
+that is closed does; under `nohup` SIGHUP stays ignored. A terminal sends SIGINT and SIGHUP to every process of the
+command, so to local workers too. Only the client takes them: it closes what it opened, and that ends the workers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["INTERRUPTED", "dask_hushed", "held", "loop_without_interrupts", "one_at_a_time", "was_pressed"]
+__all__ = ["INTERRUPTED", "dask_hushed", "ended_by", "held", "loop_without_interrupts", "one_at_a_time"]
 
 INTERRUPTED = 128 + signal.SIGINT
 GRACE_SECONDS = 5.0
@@ -26,37 +27,48 @@ SILENT = 2 * logging.CRITICAL
 """A closed connection is critical to Dask."""
 WORKER_LEVEL = "DASK_LOGGING__DISTRIBUTED"
 
-_pressed = float("-inf")
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+OF_TERMINALS = {number for number in ENDING if number != signal.SIGTERM}
+"""Those that a terminal sends to all processes of a command."""
+
+_ended = float("-inf"), 0
+"""When this process was last told to end, and by which signal."""
 _held: bool = False
-_late: float | None = None
+_late: tuple[float, int] | None = None
 
 
-def was_pressed() -> bool:
-    """Whether Ctrl-C is what this process ends of, whatever error came of it on the way."""
-    return time.monotonic() - _pressed < 60
+def ended_by() -> int | None:
+    """The signal that this process ends of, whatever error came of it on the way."""
+    when, number = _ended
+    return number if time.monotonic() - when < 60 else None
 
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Raise KeyboardInterrupt once for several Ctrl-C, and again if it was lost."""
+    """Raise KeyboardInterrupt, or SystemExit, once for several signals, and again if it was lost."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    global _pressed
-    _pressed = float("-inf")
-    before, hook = signal.signal(signal.SIGINT, _interrupt), sys.unraisablehook
+    global _ended
+    _ended = float("-inf"), 0
+    ignored = {number for number in OF_TERMINALS - {signal.SIGINT} if signal.getsignal(number) is signal.SIG_IGN}
+    before, hook = (
+        {number: signal.signal(number, _end) for number in ENDING if number not in ignored},
+        sys.unraisablehook,
+    )
     sys.unraisablehook = _again_if_lost
     try:
         yield
     finally:
-        if not was_pressed():  # else a further one would break into the end of the process
-            signal.signal(signal.SIGINT, before)
+        if ended_by() is None:  # else a further one would break into the end of the process
+            for number, handler in before.items():
+                signal.signal(number, handler)
             sys.unraisablehook = hook
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let what starts or ends processes do so in a second or two; Ctrl-C comes afterwards, or by insisting."""
+    """Let what starts or ends processes do so in a second or two; signals come afterwards, or by insisting."""
     global _held, _late
     _held, _late = True, None
     try:
@@ -64,35 +76,36 @@ def held() -> Iterator[None]:
     finally:
         _held = False
     if _late is not None:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(_late[1])
 
 
-def _interrupt(number: int, frame: Any) -> None:
-    global _late, _pressed
+def _end(number: int, frame: Any) -> None:
+    global _late, _ended
     now = time.monotonic()
-    if _held and (_late is None or now - _late < GRACE_SECONDS):
-        _late = _late or now
-    elif now - _pressed > GRACE_SECONDS:
-        _pressed = now
-        raise KeyboardInterrupt
+    if _held and (_late is None or now - _late[0] < GRACE_SECONDS):
+        _late = _late or (now, number)
+    elif now - _ended[0] > GRACE_SECONDS:
+        _ended = now, number
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def _again_if_lost(unraisable: Any) -> None:
-    """An interrupt inside a finalizer or a callback of C code is dropped by Python: have it come again."""
-    global _pressed
-    if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        _pressed = float("-inf")
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
-    elif not was_pressed():
+    """What ends the process is dropped by Python inside a finalizer or a callback of C code: have it come again."""
+    global _ended
+    number = _ended[1]
+    if number and isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
+        _ended = float("-inf"), 0
+        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+    elif ended_by() is None:
         sys.__unraisablehook__(unraisable)
 
 
 @contextmanager
 def loop_without_interrupts() -> Iterator[Any]:
-    """Yield a running event loop whose threads, and processes that they start, do not get SIGINT.
+    """Yield a running event loop whose threads, and processes that they start, do not get a terminal's signals.
 
     The mask of signals is inherited, by workers that a nanny starts later as well. The helper process of
-    multiprocessing is started first: starting it takes the mask off its thread.
+    multiprocessing is started first: starting it takes the mask for SIGINT off its thread.
     """
     from multiprocessing import resource_tracker
 
@@ -102,9 +115,10 @@ def loop_without_interrupts() -> Iterator[Any]:
     if not hasattr(signal, "pthread_sigmask"):
         runner.start()
     else:
-        resource_tracker.ensure_running()
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
         try:
+            resource_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
             runner.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from dasktc.errors import ClusterError, InputError
+from dasktc.executors.paths import as_text, check_regular
 
 __all__ = ["checked", "greet", "security_of", "with_scheme"]
 
@@ -38,12 +39,14 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
     distributed.Security or None
         None without any of the three. What is not given comes from Dask's configuration.
     """
-    files = {"ca-file": ca_file, "cert": cert, "key": key}
-    if all(file is None for file in files.values()):
+    given = {"ca-file": ca_file, "cert": cert, "key": key}
+    files = {name: as_text(f"--tls-{name}", file) for name, file in given.items() if file is not None}
+    if not files:
         return None
     for name, file in files.items():
-        if file is not None and not os.access(file, os.R_OK):
-            raise InputError(f"--tls-{name} {os.fspath(file)!r} cannot be read: it is not there, or not ours; check it")
+        check_regular(f"--tls-{name}", file)
+        if not os.access(file, os.R_OK):
+            raise InputError(f"--tls-{name} {file!r} cannot be read: it is not there, or not ours; check it")
     from distributed.security import Security
 
     roles = ("client", "scheduler", "worker")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import runpy
 import subprocess
 import sys
 import tracemalloc
@@ -533,6 +534,25 @@ def test_a_cache_made_from_other_sources_is_not_used(tmp_path):
         assert not (tmp_path / "kernel.nbi").exists()
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", None], ids=["empty", "something else", "cut short"])
+@pytest.mark.parametrize("which", ["nbi", "nbc", "stamp"])
+def test_a_cache_that_is_damaged_is_made_again(tmp_path, monkeypatch, which, content):
+    """As a machine leaves it that went down while files were written."""
+    import numba
+    from numba import types
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    (tmp_path / "twice.py").write_text("def twice(x): return 2 * x")
+    names = runpy.run_path(str(tmp_path / "twice.py"))
+    assert Kernel(names["twice"], (types.int64,))(21) == 42
+    (file,) = (tmp_path / "__pycache__").glob(f"*.{which}")
+    file.write_bytes(file.read_bytes()[:20] if content is None else content)
+    for hits in (0, 1):
+        kernel = Kernel(names["twice"], (types.int64,))
+        assert kernel(21) == 42
+        assert len(kernel.load().stats.cache_hits) == hits
+
+
 def test_without_a_place_for_a_cache_it_compiles_all_the_same():
     from numba import types
 
@@ -546,7 +566,7 @@ def test_a_cache_that_cannot_be_locked_is_left_alone(tmp_path, monkeypatch):
 
     from dasktc.backends.cpu import jit
 
-    def refuse(directory):
+    def refuse(*_):
         raise OSError("no locks available")
 
     monkeypatch.setattr(jit, "_fresh", refuse)

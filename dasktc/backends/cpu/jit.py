@@ -4,7 +4,8 @@ Numba's own cache takes no lock. Two processes that fill it at the same time can
 that names another's machine code, and a process that loads it may crash. Here a lock between
 processes is held around every load and every compilation. Numba also looks only at the file that
 a kernel stands in, not at the files of the functions that it calls: a stamp of all the files of
-this package is kept with the cache, which is emptied when they change.
+this package is kept with the cache, which is emptied when they change, and when it cannot be read: a machine that
+went down while it was filled leaves files that are cut short.
 
 Where no cache can be written (neither beside the sources nor in the user's cache directory nor in
 NUMBA_CACHE_DIR) every process compiles for itself.
@@ -68,16 +69,20 @@ class Kernel:
         return self._compiled
 
     def _cached(self) -> Any:
-        """Compile by way of the cache; None if there is no directory to keep it in."""
-        try:
-            dispatcher = numba.njit(nogil=True, cache=True)(self._function)
-        except RuntimeError:  # Numba: "cannot cache function ...: no locator available"
-            return None
-        try:
-            with _fresh(Path(dispatcher.stats.cache_path)):
-                return _only(dispatcher, self._signature)
-        except OSError:  # a full disk, or a file system without locks
-            return None
+        """Compile by way of the cache; None if there is no directory to keep it in, or the cache is of no use."""
+        for damaged in (False, True):
+            try:
+                dispatcher = numba.njit(nogil=True, cache=True)(self._function)
+            except RuntimeError:  # Numba: "cannot cache function ...: no locator available"
+                return None
+            try:
+                with _fresh(Path(dispatcher.stats.cache_path), damaged):
+                    return _only(dispatcher, self._signature)
+            except OSError:  # a full disk, or a file system without locks
+                return None
+            except Exception:  # any at all: of reading a pickle that a crash of the machine tore
+                continue
+        return None
 
     def _uncached(self) -> Any:
         return _only(numba.njit(nogil=True)(self._function), self._signature)
@@ -91,14 +96,14 @@ def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 
 
 @contextmanager
-def _fresh(directory: Path) -> Iterator[None]:
-    """Hold the cache directory's lock; empty it first if it was filled from other sources than these."""
+def _fresh(directory: Path, damaged: bool = False) -> Iterator[None]:
+    """Hold the cache directory's lock; empty it first if it is damaged, or filled from other sources than these."""
     import locket
 
     directory.mkdir(parents=True, exist_ok=True)
     with locket.lock_file(str(directory / "dasktc.lock")):
         stamp = directory / "dasktc.stamp"
-        if not stamp.exists() or stamp.read_text() != _SOURCES:
+        if damaged or not stamp.exists() or stamp.read_text(errors="replace") != _SOURCES:
             for index in directory.glob("*.nbi"):
                 index.unlink()
             stamp.write_text(_SOURCES)

@@ -292,6 +292,16 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_read(tmp_path, fo
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_not_ours_is_refused_before_anything_is_read(tmp_path, finished, monkeypatch, there):
+    if there:
+        (tmp_path / FILE).write_bytes(finished)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with mock.patch("dasktc.api.count.as_source") as reading, pytest.raises(InputError, match="by this user; choose"):
+        count(tmp_path)
+    assert not reading.called
+
+
 @pytest.mark.parametrize("call", ["write", "truncate", "fsync"])
 def test_a_disk_that_refuses_is_one_line(tmp_path, call):
     with (

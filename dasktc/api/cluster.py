@@ -12,13 +12,11 @@ import multiprocessing
 import os
 import socket
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from dasktc.backends import get_backend
@@ -27,6 +25,7 @@ from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, DaskExecutor
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.paths import as_text, check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
+from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.tls import checked, greet, with_scheme
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
@@ -274,8 +273,8 @@ IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
 def _end_if_imported_again() -> None:
     """End a worker process, quietly, that is only about to start and has come here again with the user's script."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
-        if path := os.environ.get(IMPORTED_AGAIN):
-            Path(path).touch()
+        with suppress(KeyError, OSError):
+            open(os.environ[IMPORTED_AGAIN], "w").close()
         raise SystemExit(1)
 
 
@@ -285,20 +284,20 @@ def _main_guarded() -> Iterator[None]:
 
     A worker's process imports the main module of the one that starts it.
     """
-    with tempfile.TemporaryDirectory(prefix="dasktc-start-") as folder:
-        again = Path(folder) / "again"
-        os.environ[IMPORTED_AGAIN] = str(again)
-        try:
-            yield
-        except Exception:
-            if not again.exists():
-                raise
-            raise InputError(
-                f"{_main_file()} starts workers whenever it is imported, and every worker imports it: its call has to "
-                'stand below `if __name__ == "__main__":`; move it there, or leave workers out'
-            ) from None
-        finally:
-            del os.environ[IMPORTED_AGAIN]
+    work = WorkDir()
+    os.environ[IMPORTED_AGAIN] = again = work.new_path()
+    try:
+        yield
+    except Exception:
+        if not os.path.exists(again):
+            raise
+        raise InputError(
+            f"{_main_file()} starts workers whenever it is imported, and every worker imports it: its call has to "
+            'stand below `if __name__ == "__main__":`; move it there, or leave workers out'
+        ) from None
+    finally:
+        os.environ.pop(IMPORTED_AGAIN, None)  # another thread may start workers, too
+        work.close()
 
 
 def _main_file() -> str:

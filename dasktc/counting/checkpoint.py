@@ -207,6 +207,8 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     check_regular("checkpoint", str(path / FILE))
     if not os.path.exists(path / FILE):
         check_writable_folder("--checkpoint", str(path if path.is_dir() else path.parent))
+    elif not os.access(path / FILE, os.R_OK | os.W_OK):
+        raise InputError(f"checkpoint {path / FILE} cannot be read and written by this user; choose another folder")
 
 
 def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:

@@ -8,6 +8,11 @@ class DasktcError(Exception):
 
     exit_code = 1
 
+    def __str__(self) -> str:
+        """Return the text in one line that any terminal takes: what cannot be printed, as in odd paths, is escaped."""
+        text = super().__str__()
+        return text if text.isprintable() else "".join(map(_printable, text))
+
 
 class InputError(DasktcError):
     """What the caller handed over cannot be used: a bad option, or a source that cannot be read."""
@@ -21,3 +26,9 @@ class ClusterError(DasktcError):
 
 class CountError(DasktcError):
     """A count failed its own check. Exact or refused: there is no result."""
+
+
+def _printable(character: str) -> str:
+    if character.isspace():
+        return " "
+    return character if character.isprintable() else character.encode("unicode_escape").decode()

@@ -21,7 +21,7 @@ import pytest
 
 from dasktc.errors import InputError
 from dasktc.io.files import FORMATS, detect, open_source
-from dasktc.io.formats import files
+from dasktc.io.formats import files, listing
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -70,14 +70,14 @@ def tree(tmp_path):
 def test_a_file_is_itself(tree):
     folder, _ = tree
     for name in ("a.txt", ".hidden", "_SUCCESS", "web.properties"):
-        assert files.expand(str(folder / name)) == [str(folder / name)]
-    assert files.expand(folder / "a.txt") == [str(folder / "a.txt")]
+        assert listing.expand(str(folder / name)) == [str(folder / name)]
+    assert listing.expand(folder / "a.txt") == [str(folder / "a.txt")]
 
 
 def test_a_folder_is_everything_in_it_but_what_stands_beside_the_data(tree):
     folder, names = tree
-    assert files.expand(str(folder)) == sorted(names)
-    assert files.expand(str(folder) + "/") == sorted(names)
+    assert listing.expand(str(folder)) == sorted(names)
+    assert listing.expand(str(folder) + "/") == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -94,23 +94,23 @@ def test_a_folder_is_everything_in_it_but_what_stands_beside_the_data(tree):
 )
 def test_a_pattern_is_what_matches(tree, pattern, wanted):
     folder, _ = tree
-    assert files.expand(f"{folder}/{pattern}") == [str(folder / name) for name in wanted]
+    assert listing.expand(f"{folder}/{pattern}") == [str(folder / name) for name in wanted]
 
 
 def test_a_file_whose_name_is_a_pattern_is_that_file(tmp_path):
     (tmp_path / "a[1].txt").write_bytes(b"1 2\n")
-    assert files.expand(str(tmp_path / "a[1].txt")) == [str(tmp_path / "a[1].txt")]
+    assert listing.expand(str(tmp_path / "a[1].txt")) == [str(tmp_path / "a[1].txt")]
 
 
 def test_side_files_stay_when_their_graph_is_elsewhere(tmp_path):
     (tmp_path / "x.properties").write_bytes(b"1 2\n")
-    assert files.expand(str(tmp_path)) == [str(tmp_path / "x.properties")]
+    assert listing.expand(str(tmp_path)) == [str(tmp_path / "x.properties")]
 
 
 def test_home_is_expanded(tmp_path, monkeypatch):
     (tmp_path / "g.txt").write_bytes(b"1 2\n")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert files.expand("~/g.txt") == [str(tmp_path / "g.txt")]
+    assert listing.expand("~/g.txt") == [str(tmp_path / "g.txt")]
 
 
 @pytest.mark.parametrize("name", ["", "_SUCCESS", ".hidden", "_temporary/x"])
@@ -118,12 +118,12 @@ def test_a_folder_without_data_is_refused(tmp_path, name):
     if name:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
-    refused(files.expand, str(tmp_path), says=["directory without edges", str(tmp_path)])
+    refused(listing.expand, str(tmp_path), says=["directory without edges", str(tmp_path)])
 
 
 def test_missing_files_are_refused(tmp_path):
-    refused(files.expand, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
-    refused(files.expand, str(tmp_path / "*.none"), says=["*.none", "no file matches"])
+    refused(listing.expand, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(listing.expand, str(tmp_path / "*.none"), says=["*.none", "no file matches"])
     refused(files.head, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(files.size, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(files.open_decompressed, str(tmp_path), says="cannot be opened")
@@ -131,7 +131,7 @@ def test_missing_files_are_refused(tmp_path):
 
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    refused(files.expand, str(tmp_path / "pipe"), says=["pipe", "not a regular file"])
+    refused(listing.expand, str(tmp_path / "pipe"), says=["pipe", "not a regular file"])
 
 
 # URLs
@@ -154,10 +154,10 @@ def memory():
 def test_urls_of_files_folders_and_patterns(memory):
     names = ["a.txt", "b.txt", "sub/c.csv", "_SUCCESS", ".hidden", "_temporary/x.txt"]
     memory(dict.fromkeys(names, b"1 2\n"))
-    assert files.expand("memory://files/a.txt") == ["memory://files/a.txt"]
-    assert files.expand("memory://files/*.txt") == ["memory:///files/a.txt", "memory:///files/b.txt"]
+    assert listing.expand("memory://files/a.txt") == ["memory://files/a.txt"]
+    assert listing.expand("memory://files/*.txt") == ["memory:///files/a.txt", "memory:///files/b.txt"]
     wanted = [f"memory:///files/{name}" for name in names[:3]]
-    assert files.expand("memory://files") == wanted
+    assert listing.expand("memory://files") == wanted
     assert edges("memory://files") == [(1, 2)] * 3
 
 
@@ -166,7 +166,7 @@ def test_chained_urls_keep_their_chain(tmp_path):
         archive.writestr("g/a.txt", "1 2\n")
         archive.writestr("g/b.txt", "3 4\n")
     chain = f"::file://{tmp_path}/z.zip"
-    assert files.expand("zip://g/*.txt" + chain) == [f"zip://g/{name}.txt{chain}" for name in "ab"]
+    assert listing.expand("zip://g/*.txt" + chain) == [f"zip://g/{name}.txt{chain}" for name in "ab"]
     assert edges("zip://g/*.txt" + chain) == [(1, 2), (3, 4)]
 
 
@@ -187,9 +187,9 @@ def test_file_urls_are_files(tmp_path):
 
 def test_bad_urls_are_refused(memory):
     memory({"a.txt": b"1 2\n"})
-    refused(files.expand, "memory://files/none.txt", says=["memory://files/none.txt", "does not exist"])
-    refused(files.expand, "memory://files/*.none", says="no file matches")
-    refused(files.expand, "nothing://x/y", says=["nothing://x/y", "nothing"])
+    refused(listing.expand, "memory://files/none.txt", says=["memory://files/none.txt", "does not exist"])
+    refused(listing.expand, "memory://files/*.none", says="no file matches")
+    refused(listing.expand, "nothing://x/y", says=["nothing://x/y", "nothing"])
     refused(files.head, "memory://files/none.txt", says="does not exist")
 
 
@@ -197,8 +197,8 @@ def test_local_files_are_read_without_fsspec(tmp_path):
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(TEXT))
     code = (
-        "import sys; from dasktc.io.formats import files\n"
-        f"assert files.head({str(path)!r}, 3) == b'0 0' and files.expand({str(path)!r})\n"
+        "import sys; from dasktc.io.formats import files, listing\n"
+        f"assert files.head({str(path)!r}, 3) == b'0 0' and listing.expand({str(path)!r})\n"
         "print([name for name in ('fsspec', 'pandas', 'pyarrow') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import files, listing
 from dasktc.io.source import Ids, Part, ReadOptions, Source
 
 __all__ = ["FORMATS", "detect", "open_source"]
@@ -87,7 +87,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     names = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
-    urls = [url for name in names for url in files.expand(name)]
+    urls = [url for name in names for url in listing.expand(name)]
     found: dict[Ids, str] = {}
     parts: list[Part] = []
     for url in urls:

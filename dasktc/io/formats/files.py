@@ -1,4 +1,4 @@
-"""Files: finding those that a source names, and opening them decompressed.
+"""Files, local or behind a URL, opened and decompressed. Module `listing` finds those that a source names.
 
 A compressed file is known by its first bytes, not by its name, and may be compressed more than
 once. Local files are opened by the standard library; fsspec is imported for URLs only.
@@ -7,12 +7,11 @@ once. Local files are opened by the standard library; fsspec is imported for URL
 from __future__ import annotations
 
 import bz2
-import glob
 import gzip
 import io
 import lzma
 import os
-import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,81 +19,95 @@ from typing import Any, BinaryIO
 
 from dasktc.errors import InputError
 
-__all__ = ["expand", "head", "is_compressed", "is_remote", "open_decompressed", "read_range", "size"]
+__all__ = [
+    "check_regular",
+    "filesystem",
+    "head",
+    "is_compressed",
+    "is_remote",
+    "naming",
+    "open_decompressed",
+    "read_exactly",
+    "read_range",
+    "size",
+    "skip",
+]
 
-# What file systems and writers of data sets leave beside the data.
-_SIDE_FILES = {"_SUCCESS", "_metadata", "_common_metadata"}
-_SIDE_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata", "__MACOSX", "__pycache__"}
-_BVGRAPH_SIDE = {".properties", ".offsets", ".ef", ".obl", ".cmp", ".dcf"}
 _NESTING = 8  # an archive inside an archive ...: more than this is a trap, not data
-_BUFFER = 1 << 18
+_BUFFER, _PIECE = 1 << 18, 1 << 26
+_IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
-def expand(source: str | os.PathLike[str]) -> list[str]:
-    """List the files that a source names.
-
-    Parameters
-    ----------
-    source : str or path
-        A file, a folder (everything under it), a glob pattern (`**` for any depth), or an fsspec
-        URL of one of these. Hidden files, `_SUCCESS` and the like, and the side files of a
-        BVGraph (`.properties`, `.offsets`, ... beside a `.graph`) are left out of folders and
-        patterns.
-
-    Returns
-    -------
-    list of str
-        Paths or URLs, sorted.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or no file with edges among them.
-    """
-    source = os.fspath(source)
-    if not is_remote(source):
-        source = os.path.expanduser(source)
-    names = _expand_remote(source) if is_remote(source) else _expand_local(source)
-    files = names if names == [source] else _data_files(names, source)
-    if not files:
-        raise InputError(
-            f"{source} is a directory without edges: it holds no file that could be data; "
-            "give a file, or a folder or pattern with files in it"
-        )
-    return sorted(files)
-
-
-def head(url: str, nbytes: int = 1 << 16) -> bytes:
-    """First `nbytes` bytes of a file (fewer where it is shorter), decompressed."""
+def head(url: str, nbytes: int = 1 << 16, start: int = 0) -> bytes:
+    """First `nbytes` bytes from byte `start` of a file on (fewer where it is shorter), decompressed."""
     with open_decompressed(url) as stream:
+        skip(stream, start)
         return stream.read(nbytes)
 
 
 def is_compressed(url: str) -> bool:
     """Whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
-    with _open(url) as stream, _naming(url):
+    with _open(url) as stream, naming(url):
         return _archive_kind(stream) is not None
 
 
 def is_remote(url: str) -> bool:
-    """Whether the name is an fsspec URL rather than a local path."""
-    return "://" in url or "::" in url
+    """Whether the name is an fsspec URL rather than a local path.
+
+    A chain of URLs has a protocol before its first "::"; a local file may have "::" in its name.
+    """
+    if "://" in url or "::" not in url:
+        return "://" in url
+    from fsspec import available_protocols
+
+    return url.split("::")[0] in available_protocols() and not os.path.lexists(url)
+
+
+def check_regular(url: str) -> None:
+    """Refuse a local path that is no regular file: opening a pipe would block, and data is read more than once."""
+    if is_remote(url):
+        return
+    with naming(url):
+        mode = os.stat(url).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(
+            f"{url} is not a regular file but a {_IRREGULAR.get(stat.S_IFMT(mode), 'special file')}, and data is "
+            "read more than once; save it to a file, or remove it from the folder"
+        )
 
 
 def size(url: str) -> int:
     """Bytes of the file as it is stored."""
-    with _naming(url):
+    with naming(url):
         if not is_remote(url):
             return os.stat(url).st_size
-        fs, path = _filesystem(url)
+        fs, path = filesystem(url)
         return int(fs.size(path))
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
-    """Bytes `start` to `stop` of the file as it is stored."""
-    with _open(url) as stream, _naming(url):
+    """Bytes `start` to `stop` of the file as it is stored; fewer where it ends before."""
+    with _open(url) as stream, naming(url):
         stream.seek(start)
-        return stream.read(stop - start)
+        return read_exactly(stream, stop - start)
+
+
+def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:
+    """Read `nbytes` bytes, fewer where the stream ends before; what is asked for beyond its end takes no memory."""
+    pieces: list[bytes] = []
+    while nbytes > 0 and (data := stream.read(min(nbytes, _PIECE))):
+        pieces.append(data)
+        nbytes -= len(data)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def skip(stream: BinaryIO, nbytes: int) -> None:
+    """Pass over `nbytes` bytes of a stream that was just opened, in little memory."""
+    if stream.seekable():
+        stream.seek(nbytes)
+        return
+    while nbytes > 0 and (data := stream.read(min(nbytes, _BUFFER))):
+        nbytes -= len(data)
 
 
 def open_decompressed(url: str) -> io.BufferedReader:
@@ -119,7 +132,7 @@ def open_decompressed(url: str) -> io.BufferedReader:
     stream = _open(url)
     try:
         for _ in range(_NESTING):
-            with _naming(url):
+            with naming(url):
                 kind = _archive_kind(stream)
             if kind is None:
                 return stream
@@ -130,65 +143,8 @@ def open_decompressed(url: str) -> io.BufferedReader:
         raise
 
 
-def _expand_local(source: str) -> list[str]:
-    if os.path.isfile(source):
-        return [source]
-    if os.path.isdir(source):
-        return _below(source)
-    if os.path.exists(source):
-        raise InputError(f"{source} is not a regular file, and data is read more than once; save it to a file first")
-    if not glob.has_magic(source):
-        raise InputError(f"{source} does not exist; check the path (the working directory is {os.getcwd()})")
-    matches = glob.glob(source, recursive=True)
-    if not matches:
-        raise InputError(f"no file matches {source}; check the pattern (the working directory is {os.getcwd()})")
-    below = [name for match in matches if os.path.isdir(match) for name in _below(match)]
-    return list({match for match in matches if os.path.isfile(match)}.union(below))
-
-
-def _below(folder: str) -> list[str]:
-    return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
-
-
-def _expand_remote(source: str) -> list[str]:
-    with _naming(source):
-        fs, path = _filesystem(source)
-        if fs.isfile(path):
-            return [source]
-        if fs.isdir(path):
-            found = fs.find(path)
-        elif not glob.has_magic(path):
-            raise InputError(f"{source} does not exist; check the URL")
-        else:
-            found = [name for name in fs.glob(path) if not fs.isdir(name)]
-            if not found:
-                raise InputError(f"no file matches {source}; check the pattern")
-    # In a chain such as simplecache::s3://bucket/x the first link with a path is the one that was listed.
-    links = source.split("::")
-    place = next(i for i, link in enumerate(links) if "://" in link)
-    return ["::".join([*links[:place], fs.unstrip_protocol(name), *links[place + 1 :]]) for name in found]
-
-
-def _data_files(names: list[str], source: str) -> list[str]:
-    """Leave out what stands beside the data, in folders that the caller did not name."""
-    graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
-    given = set(re.split(r"[/\\]", source))
-    return [name for name in names if not _is_side_file(name, graphs, given)]
-
-
-def _is_side_file(path: str, graphs: set[str], given: set[str]) -> bool:
-    *folders, name = re.split(r"[/\\]", path)
-    stem, suffix = os.path.splitext(_without_gz(path))
-    if any((folder.startswith(".") or folder in _SIDE_FOLDERS) and folder not in given for folder in folders):
-        return True
-    return name.startswith(".") or name in _SIDE_FILES or (suffix in _BVGRAPH_SIDE and stem in graphs)
-
-
-def _without_gz(name: str) -> str:
-    return name.removesuffix(".gz")
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return fsspec's file system of a URL, and the path on it."""
     import fsspec
 
     fs, path = fsspec.core.url_to_fs(url)
@@ -196,10 +152,11 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _open(url: str) -> io.BufferedReader:
-    with _naming(url):
+    check_regular(url)
+    with naming(url):
         if not is_remote(url):
             return io.BufferedReader(io.FileIO(url), _BUFFER)
-        fs, path = _filesystem(url)
+        fs, path = filesystem(url)
         raw: Any = fs.open(path, "rb")
         stream = _Remote(raw, _BUFFER)
         stream.filesystem = fs
@@ -207,7 +164,7 @@ def _open(url: str) -> io.BufferedReader:
 
 
 @contextmanager
-def _naming(url: str) -> Iterator[None]:
+def naming(url: str) -> Iterator[None]:
     """Turn whatever the file system raises into an InputError that names the file."""
     try:
         yield

@@ -1,0 +1,291 @@
+"""The files that a source names: a file, everything in a folder, what matches a pattern, the same behind a URL.
+
+Every folder that has to be looked into is, or the source is refused: a folder that cannot be read would
+silently lack from the count. Symbolic links are followed, and no folder is entered twice. Only regular
+files hold data: a pipe, a socket or a device is refused, since reading it could block, and data is read
+more than once.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from dasktc.errors import InputError
+from dasktc.io.formats import files
+
+__all__ = ["expand"]
+
+# What file systems and writers of data sets leave beside the data.
+_SIDE_FILES = {"_SUCCESS", "_metadata", "_common_metadata"}
+_SIDE_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata", "__MACOSX", "__pycache__"}
+_BVGRAPH_SIDE = {".properties", ".offsets", ".ef", ".obl", ".cmp", ".dcf"}
+
+
+class _Entry(NamedTuple):
+    """Something in a folder: its name there, its path, and whether it is a folder."""
+
+    name: str
+    path: str
+    is_folder: bool
+
+
+class _FileSystem(Protocol):
+    def is_file(self, path: str) -> bool: ...
+
+    def is_folder(self, path: str) -> bool: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def entries(self, folder: str) -> list[_Entry]:
+        """List a folder; InputError where it cannot be."""
+        ...
+
+    def identity(self, folder: str) -> object:
+        """Tell a folder from others, whatever links lead to it."""
+        ...
+
+
+def expand(source: str | os.PathLike[str]) -> list[str]:
+    """List the files that a source names.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, a folder (everything under it), a glob pattern (`**` for any depth), or an fsspec
+        URL of one of these. Hidden files, `_SUCCESS` and the like, and the side files of a
+        BVGraph (`.properties`, `.offsets`, ... beside a `.graph`) are left out of folders and
+        patterns.
+
+    Returns
+    -------
+    list of str
+        Paths or URLs, sorted.
+
+    Raises
+    ------
+    InputError
+        There is no such file, no file with edges among them, one that is not a regular file, or a
+        folder that cannot be read.
+    """
+    source = os.fsdecode(source)
+    if not source or "\0" in source:
+        raise InputError(f"{source!a} is no path: it is empty or holds a zero byte; name a file, a folder or a URL")
+    if files.is_remote(source):
+        names = _remote(source)
+    else:
+        source = os.path.expanduser(source)
+        names = _listed(_Local(), source, source)
+    if not names:
+        raise InputError(
+            f"{source} is a directory without edges: it holds no file that could be data; "
+            "give a file, or a folder or pattern with files in it"
+        )
+    for name in names:
+        files.check_regular(name)
+    return sorted(names)
+
+
+def _remote(source: str) -> list[str]:
+    with files.naming(source):
+        fs, path = files.filesystem(source)
+    if "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
+        return _listed(_Local(), path, source)
+    names = _listed(_Remote(fs, source), path, source)
+    if names == [path]:
+        return [source]
+    # In a chain such as simplecache::s3://bucket/x the first link with a path is the one that was listed.
+    links = source.split("::")
+    place = next(i for i, link in enumerate(links) if "://" in link)
+    return ["::".join([*links[:place], fs.unstrip_protocol(name), *links[place + 1 :]]) for name in names]
+
+
+def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
+    """List the files that `path` names on a file system, without those beside the data."""
+    if fs.is_file(path):
+        return [path]
+    given = set(re.split(r"[/\\]", source))
+    if fs.is_folder(path):
+        names = set(_below(fs, path, given))
+    elif fs.exists(path) or not glob.has_magic(path):
+        return [path] if fs.exists(path) else _missing(source)
+    else:
+        root, parts = _split(path)
+        matches = set(_matches(fs, root, parts, given)) if fs.is_folder(root) else set()
+        if not matches:
+            raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
+        folders = {match for match in matches if fs.is_folder(match)}
+        names = (matches - folders).union(*(_below(fs, folder, given) for folder in folders))
+    graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
+    return [name for name in names if not _is_side_file(name, graphs, given)]
+
+
+def _missing(source: str) -> list[str]:
+    raise InputError(f"{source} does not exist; check the path{_here(source)}")
+
+
+def _here(source: str) -> str:
+    if files.is_remote(source):
+        return ""
+    try:
+        return f" (the working directory is {os.getcwd()})"
+    except OSError:
+        return " (the working directory was removed)"
+
+
+def _split(pattern: str) -> tuple[str, list[str]]:
+    """Split a pattern into the folder above its first wildcard, and the parts below."""
+    parts = pattern.split("/")
+    first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    above = "/".join(parts[:first])
+    return above + "/" * (first > 0 and not above.strip("/")), [part for part in parts[first:] if part]
+
+
+def _matches(fs: _FileSystem, folder: str, parts: list[str], given: set[str]) -> Iterator[str]:
+    """Yield what matches a pattern below a folder; a folder stands for everything in it."""
+    if not parts:
+        yield folder
+        return
+    first, *rest = parts
+    if first == "**":
+        if not rest:
+            yield folder
+            return
+        for below, _ in _folders(fs, folder, given):
+            yield from _matches(fs, below, rest, given)
+    elif not glob.has_magic(first):
+        path = os.path.join(folder, first)
+        if fs.is_folder(path) if rest else fs.exists(path):
+            yield from _matches(fs, path, rest, given)
+    else:
+        for entry in fs.entries(folder):
+            hidden = entry.name.startswith(".") and not first.startswith(".")
+            if hidden or not fnmatch.fnmatch(entry.name, first):
+                continue
+            if not entry.is_folder:
+                yield from [] if rest else [entry.path]
+            elif not _is_side_folder(entry.name, given):
+                yield from _matches(fs, entry.path, rest, given)
+
+
+def _folders(fs: _FileSystem, folder: str, given: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
+    """Yield a folder and those below it, each once, with what they hold."""
+    waiting, seen = [folder], {fs.identity(folder)}
+    while waiting:
+        folder = waiting.pop()
+        entries = fs.entries(folder)
+        yield folder, entries
+        for entry in entries:
+            if entry.is_folder and not _is_side_folder(entry.name, given):
+                identity = fs.identity(entry.path)
+                if identity not in seen:
+                    seen.add(identity)
+                    waiting.append(entry.path)
+
+
+def _below(fs: _FileSystem, folder: str, given: set[str]) -> list[str]:
+    return [entry.path for _, entries in _folders(fs, folder, given) for entry in entries if not entry.is_folder]
+
+
+def _is_side_folder(name: str, given: set[str]) -> bool:
+    return (name.startswith(".") or name in _SIDE_FOLDERS) and name not in given
+
+
+def _is_side_file(path: str, graphs: set[str], given: set[str]) -> bool:
+    *folders, name = re.split(r"[/\\]", path)
+    stem, suffix = os.path.splitext(_without_gz(path))
+    if any(_is_side_folder(folder, given) for folder in folders):
+        return True
+    return name.startswith(".") or name in _SIDE_FILES or (suffix in _BVGRAPH_SIDE and stem in graphs)
+
+
+def _without_gz(name: str) -> str:
+    return name.removesuffix(".gz")
+
+
+class _Local:
+    """The files of this machine. A path that is not allowed to be looked at is refused, never taken for missing."""
+
+    def is_file(self, path: str) -> bool:
+        return stat.S_ISREG(self._mode(path))
+
+    def is_folder(self, path: str) -> bool:
+        return stat.S_ISDIR(self._mode(path))
+
+    def exists(self, path: str) -> bool:
+        return self._mode(path) != 0
+
+    def entries(self, folder: str) -> list[_Entry]:
+        try:
+            with os.scandir(folder or ".") as found:
+                return [_Entry(e.name, os.path.join(folder, e.name), _leads_to_folder(e)) for e in found]
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+
+    def identity(self, folder: str) -> object:
+        try:
+            found = os.stat(folder or ".")
+        except OSError as error:
+            raise _unreadable(folder, error) from error
+        return found.st_dev, found.st_ino
+
+    def _mode(self, path: str) -> int:
+        """Mode of a file, 0 of one that is not there."""
+        try:
+            return os.stat(path or ".").st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except (OSError, ValueError) as error:  # ValueError: a path that cannot be encoded
+            raise _unreadable(path, error) from error
+
+
+class _Remote:
+    """The files behind a URL."""
+
+    def __init__(self, fs: Any, source: str) -> None:
+        self._fs, self._source = fs, source
+
+    def is_file(self, path: str) -> bool:
+        with files.naming(self._source):
+            return bool(self._fs.isfile(path))
+
+    def is_folder(self, path: str) -> bool:
+        with files.naming(self._source):
+            return bool(self._fs.isdir(path))
+
+    def exists(self, path: str) -> bool:
+        with files.naming(self._source):
+            return bool(self._fs.exists(path))
+
+    def entries(self, folder: str) -> list[_Entry]:
+        with files.naming(self._source):
+            listed = self._fs.ls(folder, detail=True)
+        paths = [(info["name"].rstrip("/"), info["type"] == "directory") for info in listed]
+        return [
+            _Entry(path.rsplit("/", 1)[-1], path, is_folder)
+            for path, is_folder in paths
+            if path.strip("/") != folder.strip("/")  # object stores list a folder's own mark in it
+        ]
+
+    def identity(self, folder: str) -> object:
+        return folder
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle: no folder, and refused as a file
+        return False
+
+
+def _unreadable(path: str, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or error
+    return InputError(
+        f"{path} cannot be read: {reason}: what it holds would lack from the count; check the path and "
+        "your rights, or name the files themselves"
+    )

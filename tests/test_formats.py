@@ -13,6 +13,7 @@ import sys
 import tarfile
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -238,9 +239,11 @@ METIS_READ = {
 }
 
 
+@pytest.mark.parametrize("longest", [lines.LONGEST, 12, 9])
 @pytest.mark.parametrize("blocksize", [1 << 26, 1, 5])
 @pytest.mark.parametrize("name", METIS_READ)
-def test_metis_is_read(write, name, blocksize):
+def test_metis_is_read(write, monkeypatch, name, blocksize, longest):
+    monkeypatch.setattr(lines, "LONGEST", longest)
     text, edges = METIS_READ[name]
     assert read(metis, write("g.graph", text), blocksize=blocksize) == edges
     assert read(metis, write("g.graph.xz", gzip.compress(text.encode())), blocksize=blocksize) == edges
@@ -273,10 +276,12 @@ METIS_REFUSED = {
 }
 
 
+@pytest.mark.parametrize("longest", [lines.LONGEST, 12])
 @pytest.mark.parametrize("blocksize", [1 << 26, 5])
 @pytest.mark.parametrize("name", METIS_REFUSED)
-def test_metis_is_refused(write, name, blocksize):
+def test_metis_is_refused(write, monkeypatch, name, blocksize, longest):
     text, *says = METIS_REFUSED[name]
+    monkeypatch.setattr(lines, "LONGEST", max([longest, *map(len, text.split())]))
     refused(metis, write("g.graph", text), *says, blocksize=blocksize)
 
 
@@ -286,14 +291,18 @@ def test_metis_is_refused(write, name, blocksize):
     pairs=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=60),
     blocksize=st.integers(1, 80),
     lead=st.integers(0, 2),
+    weighted=st.booleans(),
+    longest=st.sampled_from([lines.LONGEST, 14, 23]),
 )
-def test_metis_any_graph_any_cut(tmp_path_factory, vertices, pairs, blocksize, lead):
+def test_metis_any_graph_any_cut(tmp_path_factory, vertices, pairs, blocksize, lead, weighted, longest):
     kept = {frozenset(p) for p in pairs if max(p) <= vertices and p[0] != p[1]}
     lists = {v: sorted(min(edge - {v}) for edge in kept if v in edge) for v in range(1, vertices + 1)}
-    rows = [" ".join(map(str, [7] * lead + lists[v])) + "\n" for v in lists]
+    fields = {v: [item for w in lists[v] for item in ([w, 0.5] if weighted else [w])] for v in lists}
+    rows = [" ".join(map(str, [7] * lead + fields[v])) + "\n" for v in lists]
     path = tmp_path_factory.mktemp("metis") / "g.graph"
-    path.write_text(f"{vertices} {len(kept)}{f' 10 {lead}' if lead else ''}\n" + "% c\n".join(rows))
-    assert read(metis, path, blocksize=blocksize) == [(v, w) for v in lists for w in lists[v]]
+    path.write_text(f"{vertices} {len(kept)} {bool(lead):d}{weighted:d} {lead}\n" + "% c\n".join(rows))
+    with patch.object(lines, "LONGEST", longest):
+        assert read(metis, path, blocksize=blocksize) == [(v, w) for v in lists for w in lists[v]]
 
 
 # SMAT and LightGraphs
@@ -365,7 +374,7 @@ def test_lightgraphs_header(head, expected):
 @pytest.mark.parametrize("nbytes", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("text", [b"", b"\n", b"ab\n\nc\n", b"abcdefgh\ni\n\n\nj", b"no end"])
 def test_blocks_are_whole_lines(text, nbytes):
-    blocks = list(lines.blocks(io.BytesIO(text), nbytes))
+    blocks = list(lines.blocks(io.BytesIO(text), nbytes, "g", 0))
     assert b"".join(blocks) == text
     assert all(block.endswith(b"\n") for block in blocks[:-1])
     assert sum(map(lines.filled, blocks)) == sum(bool(line.strip()) for line in text.split(b"\n"))

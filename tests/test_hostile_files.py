@@ -5,11 +5,14 @@ A case is refused with `InputError`, in memory and time that do not follow what 
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +23,7 @@ import pytest
 
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
+from dasktc.io.formats import lines
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -226,3 +230,136 @@ def test_a_folder_that_is_gone_is_refused(tmp_path, monkeypatch):
     (tmp_path / "gone").rmdir()
     refused("a.txt", "does not exist", "the working directory was removed")
     monkeypatch.chdir(tmp_path)
+
+
+# Lines without end
+
+LONG = 1 << 20
+"""Bytes that a line may have."""
+MTX = b"%%MatrixMarket matrix coordinate pattern general\n"
+PROPERTIES = b"graphclass=it.unimi.dsi.webgraph.BVGraph\nnodes=2\narcs=2\nwindowsize=0\nminintervallength=0\n"
+# Of each format: a file's name, what stands before a line of so many bytes, how the line begins and goes on, and
+# what follows; read as the edge (1, 2).
+LINES = {
+    "text": ("g.txt", b"", b"1 2 ", b"x", b"\n"),
+    "text, below": ("g.txt", b"1 2\n" * 40_000, b"1 2 ", b"x", b"\n1 2\n"),
+    "text, comment": ("g.txt", b"", b"# ", b"x", b"\n1 2\n"),
+    "text, no line end": ("g.txt", b"", b"1 2 ", b"x", b""),
+    "text, zeros": ("g.txt", b"", b"1 2 ", b"0", b"\n"),
+    "text, blanks": ("g.txt", b"", b"1 ", b" ", b"2\n"),
+    "text, braces": ("g.txt", b"", b"1 2 ", b"{", b"\n"),
+    "text, brackets": ("g.txt", b"", b"1 2 ", b"[", b"\n"),
+    "text, quotes": ("g.txt", b"", b"1,2,", b'"', b"\n"),
+    "text, tabs": ("g.txt", b"", b"1 2 ", b"\t", b"\n"),
+    "text, names and braces": ("g.txt", b"", b"a b ", b"{", b"\n"),
+    "text, names and brackets": ("g.txt", b"", b"a b ", b"[", b"\n"),
+    "text, names and blanks": ("g.txt", b"", b"a b", b" ", b"c\n"),
+    "text, percents": ("g.txt", b"", b"%", b"%", b" matri\n1 2\n"),
+    "text, percents and blanks": ("g.txt", b"", b"%" * 30_000, b" ", b"matrix\n1 2\n"),
+    "csv": ("g.csv", b"src,dst,w\n", b"1,2,", b"x", b"\n"),
+    "csv, separators": ("g.csv", b"src,dst,w\n", b"1,2,", b",", b"\n"),
+    "csv, header": ("g.csv", b"", b"src,dst,", b"x", b"\n1,2,\n"),
+    "mtx": ("g.mtx", MTX + b"2 2 1\n", b"1 2 ", b" ", b"\n"),
+    "mtx, comment": ("g.mtx", MTX, b"% ", b"%", b"\n2 2 1\n1 2\n"),
+    "mtx, banner": ("g.mtx", b"", MTX[:-1], b" ", b"\n2 2 1\n1 2\n"),
+    "mtx, sizes": ("g.mtx", MTX, b"2 2 1", b" ", b"\n1 2\n"),
+    "metis, comment": ("g.metis", b"2 1\n", b"% ", b"x", b"\n2\n1\n"),
+    "metis, first comment": ("g.metis", b"", b"% ", b"x", b"\n2 1\n2\n1\n"),
+    "metis, header": ("g.metis", b"", b"2 1 ", b" ", b"\n2\n1\n"),
+    "metis, blanks": ("g.metis", b"2 1\n2\n", b" ", b" ", b"1\n"),
+    "metis, zeros": ("g.metis", b"2 1\n", b"0", b"0", b"2\n1\n"),
+    "smat": ("g.smat", b"3 3 1\n", b"1 2 ", b" ", b"1\n"),
+    "smat, sizes": ("g.smat", b"", b"3 3 1 ", b" ", b"\n1 2 1\n"),
+    "lg": ("g.lg", b"3,1,u,g\n", b"1,2", b" ", b"\n"),
+    "lg, header": ("g.lg", b"", b"3,1,u,", b"g", b"\n1,2\n"),
+    "properties": ("g.properties", b"", b"# ", b"x", b"\n" + PROPERTIES),
+}
+
+READ_WHOLE = set(LINES)
+
+
+@pytest.fixture
+def long_line(tmp_path):
+    """Writes a file with a line of so many bytes."""
+
+    def write(case, nbytes, packed=False):
+        name, before, begin, fill, after = LINES[case]
+        path = tmp_path / name
+        data = before + begin + fill * (nbytes - len(begin) - len(after.split(b"\n")[0])) + after
+        path.write_bytes(gzip.compress(data, 1) if packed else data)
+        if name == "g.properties":
+            (tmp_path / "g.graph").write_bytes(bytes([0b01010110, 0b10101000, 0]))
+        return str(path)
+
+    return write
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("case", LINES)
+def test_a_line_beyond_the_limit_is_refused_by_number(long_line, case, packed):
+    number = LINES[case][1].count(b"\n") + 1
+    path = long_line(case, 5 * LONG, packed)
+    refused(path, f"line {number} of {path} is longer than {LONG:,} bytes")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("case", LINES)
+def test_a_line_of_the_limit_is_read_or_refused_soon(long_line, case):
+    outcome = []
+    with suppress(InputError):
+        outcome = edges(long_line(case, LONG - 2))
+    assert (case in READ_WHOLE) == bool(outcome)
+
+
+@pytest.mark.parametrize("case", ["text", "csv", "mtx", "mtx, comment", "metis, comment", "smat", "lg", "properties"])
+def test_a_line_without_end_takes_no_memory(long_line, case):
+    refused(long_line(case, 1 << 22), "longer than")  # imports what reading takes
+    path = long_line(case, 1 << 26, packed=True)
+    tracemalloc.start()
+    refused(path, "longer than")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 << 20
+
+
+def test_a_vertex_of_metis_may_have_more_neighbours_than_fit_a_line(tmp_path):
+    leaves = range(2, 300_002)
+    rows = [" ".join(map(str, leaves)), *["1"] * len(leaves)]
+    data = f"{len(rows)} {len(leaves)}\n".encode() + "\n".join(rows).encode()
+    assert len(rows[0]) > 3 << 19
+    for packed in (data, gzip.compress(data, 1)):
+        (tmp_path / "g.metis").write_bytes(packed)
+        for blocksize in (1 << 26, 1 << 18):
+            pairs = edges(str(tmp_path / "g.metis"), blocksize=blocksize)
+            assert pairs == [*((1, leaf) for leaf in leaves), *((leaf, 1) for leaf in leaves)]
+
+
+def test_neighbours_beyond_what_the_header_says_take_no_memory(tmp_path):
+    path = str(tmp_path / "g.metis")
+    for size in (1 << 10, 1 << 22):
+        Path(path).write_bytes(gzip.compress(b"3 2\n" + b"1 2 3 " * size + b"\n\n\n", 1))
+        tracemalloc.start()
+        refused(path, f"lists {3 * size:,} neighbours", "says 2 edges")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 100 << 20
+
+
+@pytest.mark.parametrize("case", ["mtx", "smat", "lg", "metis"])
+def test_compressed_lines_are_read_in_pieces_where_memory_is_short(tmp_path, monkeypatch, case):
+    monkeypatch.setattr(lines, "LEAST", 64)
+    rows = np.arange(1, 301)
+    text = {
+        "mtx": MTX + b"300 300 300\n" + b"".join(b"%d 2\n" % row for row in rows),
+        "smat": b"301 301 300\n" + b"".join(b"%d 2 1\n" % row for row in rows),
+        "lg": b"300,300,d,g\n" + b"".join(b"%d,2\n" % row for row in rows),
+        "metis": b"300 150\n" + b"".join(b"%d\n" % (row + 1 if row % 2 else row - 1) for row in rows),
+    }[case]
+    path = tmp_path / f"g.{case}"
+    path.write_bytes(gzip.compress(text))
+    (part,) = open_source(str(path), ReadOptions()).parts
+    frames = list(part.transpose(BACKEND, 20))
+    assert len(frames) > 5
+    assert max(map(len, frames)) <= 40
+    assert pd.concat(frames, ignore_index=True).equals(part.read(BACKEND))

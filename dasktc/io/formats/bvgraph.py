@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import files, lines
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -35,6 +35,11 @@ CODES = {"DELTA": 1, "GAMMA": 2, "UNARY": 5, "ZETA": 6}
 FIELDS = {"OUTDEGREES": "GAMMA", "BLOCKS": "GAMMA", "RESIDUALS": "ZETA", "REFERENCES": "UNARY"}
 FIELDS |= {"BLOCK_COUNT": "GAMMA"}
 """The fields whose code `compressionflags` may change, in the decoder's order, with their usual code."""
+
+LARGEST = {"nodes": 1 << 61, "arcs": 1 << 61, "windowsize": 1 << 16, "minintervallength": 1 << 31, "zetak": 15}
+"""The numbers of a .properties file, and the largest that is read: sums of them do not overflow, and a window of so
+many lists, which every part keeps, is far beyond what WebGraph writes."""
+USUAL = {"windowsize": "7", "minintervallength": "4", "zetak": "3"}
 
 
 class Properties(NamedTuple):
@@ -93,6 +98,8 @@ class _Decoder:
         from dasktc.io.formats import bvstream
 
         before, properties = len(self.degrees), self.properties
+        if stop - first > 8 * len(self.stream) - int(self.at[0]):  # a node takes a bit or more
+            raise InputError(_wrong_arcs(self.url, properties))
         offsets = np.zeros(before + stop - first + 1, np.int64)
         np.cumsum(self.degrees, out=offsets[1 : before + 1])
         lists = np.empty(len(self.lists) + room, self.dtype)
@@ -198,24 +205,35 @@ def _properties(url: str) -> Properties:
     if where is None:
         raise InputError(f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one")
     with files.open_decompressed(where) as file:
-        lines = file.read().decode("latin-1").splitlines()
-    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+        rows = [row.decode("latin-1") for row in lines.header_lines(file, where)]
+    pairs = (row.split("=", 1) for row in rows if "=" in row and not row.startswith("#"))
     values = {key.strip(): value.strip() for key, value in pairs}
-    if not values.get("graphclass", "").endswith(".BVGraph") or values.get("endianness", "big") != "big":
+    graph_class, order = values.get("graphclass", ""), values.get("endianness", "big")
+    if not graph_class:
         raise InputError(
-            f"{where} says graphclass={values.get('graphclass', '(nothing)')}, "
-            f"endianness={values.get('endianness', 'big')}: only big-endian BVGraph files are read; convert "
-            "the graph with WebGraph, or to a list of arcs"
+            f"{where} names no graphclass: it is not the .properties file of a graph, or damaged; fetch it again, or "
+            f"move it if {url} is no BVGraph"
         )
-    try:
-        usual = {"windowsize": "7", "minintervallength": "4", "zetak": "3"} | values
-        names = ("nodes", "arcs", "windowsize", "minintervallength", "zetak")
-        nodes, arcs, window, min_interval, zeta = (int(usual[name]) for name in names)
-    except (KeyError, ValueError) as error:
-        raise InputError(f"{where} lacks a number it must have: {error}: damaged; fetch it again") from error
-    if min(nodes, arcs, window, min_interval) < 0 or not 0 < zeta < 16:
-        raise InputError(f"{where} holds a number out of range: damaged; fetch it again")
+    if not graph_class.endswith(".BVGraph") or order != "big":
+        raise InputError(
+            f"{where} says graphclass={graph_class[:80]}, endianness={order[:20]}: only big-endian BVGraph files are "
+            "read; convert the graph with WebGraph, or to a list of arcs"
+        )
+    nodes, arcs, window, min_interval, zeta = (_number(where, values, name) for name in LARGEST)
     return Properties(nodes, arcs, window, min_interval, zeta, _codes(where, values.get("compressionflags", "")))
+
+
+def _number(where: str, values: dict[str, str], name: str) -> int:
+    text = values.get(name, USUAL.get(name, ""))
+    if not text:
+        raise InputError(f"{where} lacks the number {name!r}: damaged; fetch it again")
+    least, most = int(name == "zetak"), LARGEST[name]
+    number = lines.counts([text.encode()])
+    if number is None or not least <= number[0] <= most:
+        raise InputError(
+            f"{where} says {name}={text[:40]!r}, which is out of range, {least} to {most}: damaged; fetch it again"
+        )
+    return number[0]
 
 
 def _codes(where: str, flags: str) -> tuple[int, ...]:
@@ -225,6 +243,8 @@ def _codes(where: str, flags: str) -> tuple[int, ...]:
         if field == "OFFSETS":
             continue
         if field not in codes or code not in CODES:
-            raise InputError(f"{where} says compressionflags={flags}: {flag} is not read; recompress without it")
+            raise InputError(
+                f"{where} says compressionflags={flags[:200]}: {flag[:40]} is not read; recompress without it"
+            )
         codes[field] = code
     return tuple(CODES[code] for code in codes.values())

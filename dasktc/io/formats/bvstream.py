@@ -148,6 +148,8 @@ def _decode(stream: Array, at: Array, layout: Array, node: int, before: int, off
     for i in range(before, len(offsets) - 1):
         mark, begin = at[0], offsets[i]
         degree = _number(stream, at, layout, OUTDEGREES)
+        if degree > layout[NODES]:
+            raise ValueError("a list is longer than the graph has nodes")
         if degree > len(lists) - begin:
             at[0] = mark
             return i

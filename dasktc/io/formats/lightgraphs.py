@@ -6,14 +6,14 @@ refused, since the rows of one would pass for edges of the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines
 
 if TYPE_CHECKING:
-    from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "looks_like", "parts"]
@@ -22,15 +22,14 @@ OPTIONS: dict[str, frozenset[str]] = {"lg": frozenset()}
 
 
 @dataclass(frozen=True)
-class _File:
+class _File(lines.ByBlock):
     url: str
     vertices: int
     edges: int
     upstream: None = None
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        pairs = lines.id_pairs(self.url, ",", 2, range(1, self.vertices + 1), self.edges)
-        return backend.frame.DataFrame(pairs)
+    def arrays(self, nbytes: int) -> Iterator[Any]:
+        return lines.id_pairs(self.url, ",", 2, range(1, self.vertices + 1), self.edges, nbytes)
 
 
 def looks_like(head: bytes) -> bool:
@@ -51,7 +50,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     InputError
         The first line is not a LightGraphs header.
     """
-    head = files.head(url, 1024)
+    head = lines.first_line(url)
     header = _header(head)
     if header is None:
         text = head.split(b"\n", 1)[0][:40].decode("utf-8", "replace")
@@ -64,6 +63,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 
 def _header(head: bytes) -> tuple[int, int] | None:
     fields = [field.strip() for field in head.split(b"\n", 1)[0].split(b",")]
-    if len(fields) < 4 or fields[2] not in (b"u", b"d") or not (fields[0].isdigit() and fields[1].isdigit()):
+    sizes = lines.counts(fields[:2])
+    if len(fields) < 4 or fields[2] not in (b"u", b"d") or sizes is None:
         return None
-    return int(fields[0]), int(fields[1])
+    return sizes[0], sizes[1]

@@ -34,13 +34,11 @@ __all__ = ["OPTIONS", "looks_like", "parts"]
 OPTIONS: dict[str, frozenset[str]] = {"mtx": frozenset()}
 Array = Any
 
-BANNER = re.compile(rb"\s*%+\s*(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE)
+BANNER = re.compile(rb"\s*+%++\s*+(matrix\s*market|[^\n]*\b(matrix|vector)\s+(coordinate|array)\b)", re.IGNORECASE)
 
 
 PLAIN = b"0123456789 \t\r\n"
 TROUBLE = re.compile(rb"\0|^[ \t]*[0-9]+[ \t]+[0-9]+[^0-9 \t\r\n]", re.MULTILINE)
-SCRATCH = 1 << 24
-"""Bytes of text that the library is given at a time."""
 
 
 class Header(NamedTuple):
@@ -60,23 +58,23 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _File:
+class _File(lines.ByBlock):
     url: str
     header: Header
     upstream: None = None
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        line, entries = self.header.line, 0
-        pieces = [np.empty((2, 0), np.int32)]
+    def arrays(self, nbytes: int) -> Iterator[Array]:
+        start, line, entries = self.header.start, self.header.line, 0
+        yield np.empty((2, 0), np.int32)
         with files.open_decompressed(self.url) as stream:
-            stream.read(self.header.start)
-            for block in lines.blocks(stream, SCRATCH):
+            files.skip(stream, start)
+            for block in lines.blocks(stream, nbytes, self.url, start):
                 count = lines.filled(block)
-                pieces.append(_entries(self.url, self.header, line, count, block))
-                line, entries = line + block.count(b"\n"), entries + count
+                entries += count
+                if entries <= self.header.entries:  # more are counted, and not read
+                    yield _entries(self.url, self.header, line, count, block)
+                line += block.count(b"\n")
         _check(self.url, self.header, entries)
-        pairs = np.concatenate(pieces, axis=1)
-        return backend.frame.DataFrame({"src": pairs[0], "dst": pairs[1]})
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def _cut(url: str, header: Header, blocksize: int) -> Iterator[_Lines]:
     start, line, entries = header.start, header.line, 0
     with files.open_decompressed(url) as stream:
         stream.seek(start)
-        for block in lines.blocks(stream, blocksize):
+        for block in lines.blocks(stream, blocksize, url, start):
             count, stop = lines.filled(block), start + len(block)
             yield _Lines(url, header, start, stop, line, count)
             start, line, entries = stop, line + block.count(b"\n"), entries + count
@@ -149,11 +147,7 @@ def _cut(url: str, header: Header, blocksize: int) -> Iterator[_Lines]:
 
 
 def _check(url: str, header: Header, entries: int) -> None:
-    if entries != header.entries:
-        raise InputError(
-            f"{url} holds {entries:,} entries where its header says {header.entries:,}: the file was cut "
-            "short or joined with another, or its header is wrong; fetch or export it again"
-        )
+    lines.check_total(url, entries, "entries", "its header", header.entries)
 
 
 @contextmanager
@@ -172,14 +166,18 @@ def _one_line(url: str, shift: int = 0) -> Iterator[None]:
 
 
 def _header(url: str) -> Header:
-    head, line = b"", 1
+    head, line = io.BytesIO(), 1
     with files.open_decompressed(url) as stream:
-        while text := stream.readline(1 << 16):
-            head, line = head + text, line + 1
+        for text in lines.header_lines(stream, url):
+            head.write(text)
+            line += 1
             if text.strip() and not text.lstrip().startswith(b"%"):
                 break
     with _one_line(url):
-        return Header(*_read_header(io.BytesIO(head.replace(b"\0", b"?"))), len(head), line)
+        found = Header(*_read_header(io.BytesIO(head.getvalue().replace(b"\0", b"?"))), head.tell(), line)
+        if max(found.rows, found.columns) >= (1 << 63) - 1:
+            raise ValueError(f"Line {line - 1}: an integer out of range")
+    return found
 
 
 def _entries(url: str, header: Header, line: int, count: int, block: bytes) -> Array:

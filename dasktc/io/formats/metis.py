@@ -7,7 +7,8 @@ start with % do not. Ids are the file's own, 1 to V. Every edge stands in two li
 is held against that.
 
 A large uncompressed file is cut at line ends; its lines and numbers are counted before, which
-gives each part its first vertex.
+gives each part its first vertex. A vertex may have more neighbours than are read at a time: its
+line is then cut between two numbers, and the next block goes on with it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ Array = Any
 COMMENT = re.compile(rb"^[ \t]*%[^\n]*\n?", re.MULTILINE)
 INTEGERS = b"0123456789 \t\r\n"
 REALS = INTEGERS + b".eE+-"
-SCRATCH = 1 << 24
-"""Bytes of text that are taken apart at a time: each takes a few more in arrays."""
 
 
 class Header(NamedTuple):
@@ -49,30 +48,38 @@ class Header(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A block of whole lines: the bytes it fills, its first vertex and its first line."""
+    """A block of lines: the bytes it fills, its first vertex and its first line.
+
+    Whole lines, but for the first, of which `before` numbers stand in earlier blocks, and for the
+    last, which goes on in the next block if the block is `open`.
+    """
 
     start: int
     stop: int
     vertex: int
     line: int
+    before: int
+    open: bool
 
 
 @dataclass(frozen=True)
-class _File:
+class _File(lines.ByBlock):
     url: str
     header: Header
     blocksize: int
+    row_bytes = 2
     upstream: None = None
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        pieces = [np.empty((2, 0), _dtype(self.header))]
-        vertices = 0
-        for place, text in _blocks(self.url, self.header, self.blocksize):
-            pieces.append(_neighbours(self.url, self.header, place, text))
-            vertices = place.vertex - 1 + _vertex_lines(text)
-        pairs = np.concatenate(pieces, axis=1)
-        _check(self.url, self.header, vertices, pairs.shape[1], int((pairs[0] == pairs[1]).sum()))
-        return backend.frame.DataFrame({"src": pairs[0], "dst": pairs[1]})
+    def arrays(self, nbytes: int) -> Iterator[Array]:
+        yield np.empty((2, 0), _dtype(self.header))
+        vertices = entries = loops = 0
+        for place, text in _blocks(self.url, self.header, min(nbytes, self.blocksize)):
+            pairs = _neighbours(self.url, self.header, place, text)
+            vertices, entries = _vertices_to(place, text), entries + pairs.shape[1]
+            loops += int((pairs[0] == pairs[1]).sum())
+            if entries <= 2 * self.header.edges:  # more are counted, and not kept
+                yield pairs
+        _check(self.url, self.header, vertices, entries, loops)
 
 
 @dataclass(frozen=True)
@@ -104,13 +111,13 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     with files.open_decompressed(url) as stream:
         header = _header(url, stream)
     if files.is_compressed(url) or files.size(url) <= options.blocksize:
-        return [_File(url, header, min(options.blocksize, SCRATCH))], "int"
+        return [_File(url, header, min(options.blocksize, lines.SCRATCH))], "int"
     cut: list[Part] = []
     vertices = numbers = 0
     for place, text in _blocks(url, header, options.blocksize):
         cut.append(_Lines(url, header, place))
-        vertices = place.vertex - 1 + _vertex_lines(text)
-        numbers += len(_starts(_uncommented(text)))
+        vertices = _vertices_to(place, text)
+        numbers += len(_starts(_uncommented(place, text)))
     entries = (numbers - header.lead * header.vertices) // header.stride
     loops = 0 if entries == 2 * header.edges else _loops(url, header, options.blocksize)
     _check(url, header, vertices, entries, loops)
@@ -120,60 +127,91 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 def _header(url: str, stream: BinaryIO) -> Header:
     start = line = 0
     fields: list[bytes] = []
-    for text in stream:
+    for text in lines.header_lines(stream, url):
         start, line = start + len(text), line + 1
         fields = text.split()
         if fields and not fields[0].startswith(b"%"):
             break
     shape = b"".join(fields[2:3]) or b"0"
-    numeric = 2 <= len(fields) <= 4 and all(field.isdigit() for field in fields)
-    if not numeric or len(shape) > 3 or shape.strip(b"01"):
+    sizes = lines.counts(fields)
+    if sizes is None or not 2 <= len(sizes) <= 4 or len(shape) > 3 or shape.strip(b"01"):
         raise InputError(
             f"line {line} of {url} holds {b' '.join(fields)[:40].decode('utf-8', 'replace')!r} where a METIS "
             "header 'vertices edges [fmt [ncon]]' is expected: another format, or damaged; check --format"
         )
     size, vertex_weights, edge_weights = (digit == "1" for digit in shape.decode().rjust(3, "0"))
-    weights = (int(fields[3]) if len(fields) == 4 else 1) if vertex_weights else 0
-    return Header(int(fields[0]), int(fields[1]), size + weights, 1 + edge_weights, start, line + 1)
+    weights = (sizes[3] if len(sizes) == 4 else 1) if vertex_weights else 0
+    return Header(sizes[0], sizes[1], size + weights, 1 + edge_weights, start, line + 1)
 
 
 def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Place, bytes]]:
-    start, vertex, line = header.start, 1, header.line
+    start, vertex, line, before = header.start, 1, header.line, 0
     with files.open_decompressed(url) as stream:
-        skipped = 0
-        while skipped < header.start:
-            skipped += len(stream.read(header.start - skipped))
-        for text in lines.blocks(stream, nbytes):
-            yield Place(start, start + len(text), vertex, line), text
-            start, vertex, line = start + len(text), vertex + _vertex_lines(text), line + text.count(b"\n")
+        files.skip(stream, start)
+        for text, is_open in _cut(url, stream, nbytes, start):
+            place = Place(start, start + len(text), vertex, line, before, is_open)
+            yield place, text
+            start, line = place.stop, line + text.count(b"\n")
+            last = text[text.rfind(b"\n") + 1 :] if is_open else b""
+            before = len(_starts(last)) + (before if is_open and len(last) == len(text) else 0)
+            vertex = _vertices_to(place, text) + 1
 
 
-def _neighbours(url: str, header: Header, place: Place, text: bytes) -> Array:
+def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[bytes, bool]]:
+    """Cut a stream at line ends, or before a blank where a line is too long to be held; whether it was cut there."""
+    rest, inside = b"", False
+    while data := stream.read(nbytes):
+        rest += data
+        end = rest.rfind(b"\n") + 1
+        if end:
+            yield rest[:end], False
+            start, rest, inside = start + end, rest[end:], False
+        if len(rest) > lines.LONGEST:
+            end = max(rest.rfind(b" "), rest.rfind(b"\t"))
+            begun = rest[: max(end, 0)].lstrip(b" \t\r")
+            if not begun or (begun.startswith(b"%") and not inside):
+                raise lines.too_long(url, lines.line_number(url, start))
+            yield rest[:end], True
+            start, rest, inside = start + end, rest[end:], True
+    if rest:
+        yield rest, False
+
+
+def _neighbours(url: str, header: Header, place: Place, raw: bytes) -> Array:
     """Read a block's (vertex, neighbour) pairs, shape (2, entries)."""
-    text = _uncommented(text)
+    text = _uncommented(place, raw)
     starts = _starts(text)
     numbers = _numbers(text, len(starts), header)
     if numbers is None:
-        _blame(url, header, place)
+        _blame(url, header, place, raw)
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     ends = np.append(ends, len(text)) if text and not text.endswith(b"\n") else ends
     bounds = np.append(0, np.searchsorted(starts, ends))
     counts = np.diff(bounds)
     real = max(0, header.vertices - place.vertex + 1)  # lines that are vertices; any more must be blank
-    if counts[real:].any() or (counts[:real] < header.lead).any():
-        _blame(url, header, place)
-    listed = (counts[:real] - header.lead) // header.stride
-    if (listed * header.stride + header.lead != counts[:real]).any():
-        _blame(url, header, place)
-    if header.lead or header.stride > 1:
-        within = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - header.lead
+    after = counts[:real].copy()  # numbers of each line, those in earlier blocks included
+    after[:1] += place.before
+    whole = after[: len(after) - 1] if place.open and len(counts) <= real else after
+    lead = min(header.lead, np.iinfo(np.int64).max >> 1)
+    if counts[real:].any() or (whole < lead).any() or ((whole - lead) % header.stride).any():
+        _blame(url, header, place, raw)
+    if lead or header.stride > 1:
+        within = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
+        within[: counts[0] if len(counts) else 0] += place.before
         numbers = numbers[(within >= 0) & (within % header.stride == 0)]
-    whole = numbers.dtype.kind == "i" or not (numbers % 1).any()
-    if not whole or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
-        _blame(url, header, place)
+    integral = numbers.dtype.kind == "i" or not (numbers % 1).any()
+    if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
+        _blame(url, header, place, raw)
     dtype = _dtype(header)
+    listed = _listed(after, lead, header.stride)
+    listed[:1] -= _listed(np.array([place.before]), lead, header.stride)
     vertices = np.arange(place.vertex, place.vertex + len(listed), dtype=dtype)
     return np.stack([np.repeat(vertices, listed), numbers.astype(dtype)])
+
+
+def _listed(numbers: Array, lead: int, stride: int) -> Array:
+    """How many of the first numbers of a line are neighbours."""
+    return numbers if lead == 0 and stride == 1 else -(-np.maximum(numbers - lead, 0) // stride)
 
 
 def _numbers(text: bytes, count: int, header: Header) -> Array | None:
@@ -197,13 +235,17 @@ def _starts(text: bytes) -> Array:
     return np.flatnonzero(~blank & np.append(True, blank[:-1])[: len(blank)])
 
 
-def _uncommented(text: bytes) -> bytes:
-    return COMMENT.sub(b"", text) if b"%" in text else text
+def _uncommented(place: Place, text: bytes) -> bytes:
+    if b"%" not in text:
+        return text
+    begun = text.find(b"\n") + 1 or len(text) if place.before else 0  # a line that goes on is no comment
+    return text[:begun] + COMMENT.sub(b"", text[begun:])
 
 
-def _vertex_lines(text: bytes) -> int:
-    text = _uncommented(text)
-    return text.count(b"\n") + bool(text and not text.endswith(b"\n"))
+def _vertices_to(place: Place, text: bytes) -> int:
+    """The last vertex whose line ends in a block or before it."""
+    text = _uncommented(place, text)
+    return place.vertex - 1 + text.count(b"\n") + bool(text and not text.endswith(b"\n") and not place.open)
 
 
 def _dtype(header: Header) -> Any:
@@ -230,34 +272,41 @@ def _check(url: str, header: Header, vertices: int, entries: int, loops: int) ->
         )
 
 
-def _blame(url: str, header: Header, place: Place) -> NoReturn:
+def _blame(url: str, header: Header, place: Place, text: bytes) -> NoReturn:
     """Name the first line of a block that is wrong; slow, and only run when one is."""
-    vertex = place.vertex
-    with files.open_decompressed(url) as stream:
-        for number, text in enumerate(stream, 1):
-            if number < place.line or text.lstrip(b" \t").startswith(b"%"):
-                continue
-            trouble = _trouble(header, vertex, text.decode("utf-8", "replace").split())
-            if trouble:
-                raise InputError(
-                    f"line {number} of {url}, vertex {vertex}, {trouble}: damaged, another format or a wrong "
-                    "header; check the line, or --format"
-                )
-            vertex += 1
+    vertex, before = place.vertex, place.before
+    rows = text.removesuffix(b"\n").split(b"\n")
+    for number, row in enumerate(rows, place.line):
+        if before == 0 and row.lstrip(b" \t").startswith(b"%"):
+            continue
+        is_open = place.open and number == place.line + len(rows) - 1
+        trouble = _trouble(header, vertex, row.decode("utf-8", "replace").split(), before, is_open)
+        if trouble:
+            raise InputError(
+                f"line {number} of {url}, vertex {vertex}, {trouble}: damaged, another format or a wrong "
+                "header; check the line, or --format"
+            )
+        vertex, before = vertex + 1, 0
     raise InputError(f"{url} cannot be read as METIS after line {place.line}: damaged; fetch it again")
 
 
-def _trouble(header: Header, vertex: int, fields: list[str]) -> str | None:
+def _trouble(header: Header, vertex: int, fields: list[str], before: int, is_open: bool) -> str | None:
     if vertex > header.vertices:
         return f"is beyond the header's {header.vertices:,} vertices" if fields else None
-    if len(fields) < header.lead or (len(fields) - header.lead) % header.stride:
-        return f"holds {len(fields)} numbers, which does not fit the header's weights"
-    for place, field in enumerate(fields, -header.lead):
+    total = before + len(fields)
+    if not is_open and (total < header.lead or (total - header.lead) % header.stride):
+        return f"holds {total} numbers, which does not fit the header's weights"
+    for place, field in enumerate(fields, before - header.lead):
         neighbour = place >= 0 and place % header.stride == 0
-        if neighbour and not (field.isdecimal() and 1 <= int(field) <= header.vertices):
+        if neighbour and not _is_vertex(field, header):
             return f"holds {field[:40]!r} where a neighbour from 1 to {header.vertices} is expected"
         try:
             float(field)
         except ValueError:
             return f"holds {field[:40]!r} where a weight is expected"
     return None
+
+
+def _is_vertex(field: str, header: Header) -> bool:
+    number = lines.counts([field.encode()])
+    return number is not None and 1 <= number[0] <= header.vertices

@@ -5,14 +5,14 @@ Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.io
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines
 
 if TYPE_CHECKING:
-    from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
 __all__ = ["OPTIONS", "parts"]
@@ -21,14 +21,14 @@ OPTIONS: dict[str, frozenset[str]] = {"smat": frozenset()}
 
 
 @dataclass(frozen=True)
-class _File:
+class _File(lines.ByBlock):
     url: str
     rows: int
     entries: int
     upstream: None = None
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        return backend.frame.DataFrame(lines.id_pairs(self.url, None, 3, range(self.rows), self.entries))
+    def arrays(self, nbytes: int) -> Iterator[Any]:
+        return lines.id_pairs(self.url, None, 3, range(self.rows), self.entries, nbytes)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -44,16 +44,14 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     InputError
         The first line is not three counts, or the matrix is not square.
     """
-    first = files.head(url, 256).split(b"\n", 1)[0]
-    try:
-        rows, columns, entries = (int(field) for field in first.split())
-    except ValueError:
-        rows = columns = entries = -1
-    if min(rows, columns, entries) < 0:
+    first = lines.first_line(url)
+    sizes = lines.counts(first.split())
+    if sizes is None or len(sizes) != 3:
         raise InputError(
             f"line 1 of {url} holds {first[:40].decode('utf-8', 'replace')!r} where an SMAT file has rows, "
             "columns and entries: another format; check --format"
         )
+    rows, columns, entries = sizes
     if rows != columns:
         raise InputError(
             f"{url} is a matrix of {rows:,} x {columns:,}: only a square one is the adjacency of a graph; "

@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import files, lines
 from dasktc.io.formats.columns import PAIRS
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.io.source import Ids, ReadOptions
@@ -95,16 +95,18 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 def _sample(url: str, skip: int) -> list[_Row]:
     """First data rows, from a head long enough to show two rows of more than one field."""
-    nbytes = _HEAD
-    while True:
-        data = files.head(url, nbytes)
-        complete = len(data) < nbytes
-        start = _line_start(data, skip)
-        rows = _rows(data if complete else data[: data.rfind(b"\n") + 1], start, skip)
-        if complete or len(data) - start >= _MOST or sum(_is_wide(row.text) for row in rows) > 1:
+    first = _line_start(url, skip)
+    for nbytes, more in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
+        data = files.head(url, nbytes + more, first)
+        complete, ended = len(data) < nbytes, len(data) < nbytes + more
+        start = 3 if first == 0 and data.startswith(b"\xef\xbb\xbf") else 0
+        lines.check_lengths(url, first + start, data[start:])
+        # The last line that begins in these bytes is taken whole, where more have been read.
+        stop = data.find(b"\n", nbytes - 1) + 1 or (len(data) if ended else data.rfind(b"\n") + 1)
+        rows = _rows(data[:stop], start, skip)
+        if complete or sum(_is_wide(row.text) for row in rows) > 1:
             break
-        nbytes *= 16
-    if re.match(rb"%\s*bip\b", data):
+    if re.match(rb"%\s*bip\b", files.head(url, 64) if first else data):
         raise InputError(
             f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
             "it has no triangles; give the vertices distinct ids, in a file without that line"
@@ -112,15 +114,23 @@ def _sample(url: str, skip: int) -> list[_Row]:
     if not rows:
         where = f" below line {skip}" if skip else "" if complete else " in its first MiB"
         raise InputError(f"{url} holds no data line{where}: it is empty, or all comments; check the file")
-    return rows
+    return [row._replace(start=first + row.start) for row in rows]
 
 
-def _line_start(data: bytes, lines: int) -> int:
+def _line_start(url: str, skip: int) -> int:
     """Where the line after so many begins."""
-    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    while lines and start < len(data):
-        start = data.find(b"\n", start) + 1 or len(data)
-        lines -= 1
+    if skip == 0:
+        return 0
+    start = 0
+    with files.open_decompressed(url) as stream:
+        while data := stream.read(_MOST):
+            ends = data.count(b"\n")
+            if ends >= skip:
+                place = -1
+                for _ in range(skip):
+                    place = data.index(b"\n", place + 1)
+                return start + place + 1
+            start, skip = start + len(data), skip - ends
     return start
 
 
@@ -216,7 +226,16 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
 
 def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
     """Fields a row, without the attributes in brackets that NetworkX writes."""
-    return [len(split(re.sub(r" *(\{.*\}|\[.*\])", "", row.text), separator)) for row in rows]
+    return [len(split(_without_attributes(row.text), separator)) for row in rows]
+
+
+def _without_attributes(text: str) -> str:
+    """Cut out what stands between the first bracket and the last that closes one, and the blanks before."""
+    for opening, closing in ("{}", "[]"):
+        first, last = text.find(opening), text.rfind(closing)
+        if 0 <= first < last:
+            text = text[:first].rstrip(" ") + text[last + 1 :]
+    return text
 
 
 def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import files, lines
 from dasktc.io.formats.dialect import Dialect
 from dasktc.io.formats.plain import plain_rows
 from dasktc.io.formats.rows import BadLine, count_rows, parse
@@ -88,7 +88,7 @@ class _Lines:
         try:
             return parse(block, self.dialect)
         except BadLine as bad:
-            number = _lines_before(self.url, offset) + bad.place + 1
+            number = lines.line_number(self.url, offset) + bad.place
             raise InputError(f"line {number} of {self.url} {bad.reason}") from None
 
     def _refuse_counts(self, rows: int) -> None:
@@ -102,18 +102,22 @@ class _Lines:
             while self.stop is None or offset < self.stop:
                 block = stream.read(size if self.stop is None else min(size, self.stop - offset))
                 if not block.endswith(b"\n"):
-                    block += stream.readline()
+                    block += stream.readline(lines.LONGEST + 1)
                 if not block:
                     return
+                lines.check_lengths(self.url, offset, block)
                 yield offset, block
                 offset += len(block)
 
     def _seek(self, stream: BinaryIO) -> int:
         """Go to the first line that begins at `start` or later."""
         if self.aligned:
-            return len(stream.read(self.start))
+            files.skip(stream, self.start)
+            return self.start
         stream.seek(self.start - 1)
-        return self.start - 1 + len(stream.readline())
+        rest = stream.readline(lines.LONGEST + 1)
+        lines.check_lengths(self.url, self.start - 1, rest)
+        return self.start - 1 + len(rest)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -161,16 +165,6 @@ def _header_of_counts(url: str, line: int, edges: int) -> InputError:
         f"line {line} of {url} ends in {edges}, and {edges:,} rows follow: it looks like a header of vertex "
         f"and edge counts; use --skip {line} if it is one, --skip 0 if it is an edge"
     )
-
-
-def _lines_before(url: str, offset: int) -> int:
-    """Count the line ends before byte `offset`; only run to name a line in an error."""
-    count = 0
-    with files.open_decompressed(url) as stream:
-        while offset > 0 and (data := stream.read(min(offset, _BLOCK))):
-            count += data.count(b"\n")
-            offset -= len(data)
-    return count
 
 
 class _Integers:

@@ -372,6 +372,8 @@ def test_formats_are_told_by_content_then_by_name(name, head, format):
         (b"strict digraph {\n a -> b\n", "DOT"),
         (b"*Vertices 3\n", "Pajek"),
         (b"\xff\xfe1\x00 \x002\x00", "UTF-16"),
+        (b"\xff\xfe\x00\x001\x00\x00\x00", "UTF-32"),
+        (b"\x00\x00\xfe\xff\x00\x00\x001", "UTF-32"),
         (b"ARROW1\x00\x00", "Arrow"),
         (b"\x89HDF\r\n\x1a\n", "HDF5"),
         (b"\x80\x04\x95", "pickle"),

@@ -341,6 +341,7 @@ COUNTED_REFUSED = {
     "smat never a value": (smat, "3 3 2\n0 1\n0 2\n", "line 2 "),
     "smat wide": (smat, "3 3 2\n0 1 1\n0 2 1 1\n", "line 3 "),
     "smat always wide": (smat, "3 3 2\n0 1 1 1\n0 2 1 1\n", "line 2 "),
+    "smat zero byte": (smat, "3 3 1\n0 1\x002 1\n", "line 2 "),
     "smat beyond 64 bits": (smat, f"3 3 1\n0 {1 << 64} 1\n", "line 2 "),
     "lg header": (lightgraphs, "3,2\n1,2\n3,1\n", "line 1 ", "'V,E,u,name'"),
     "lg kind": (lightgraphs, "3,2,x,graph\n1,2\n3,1\n", "line 1 "),
@@ -569,7 +570,10 @@ def test_npy_of_no_edges(tmp_path):
         (np.zeros((5, 2)), "float64"),
         (np.array([["a", "b"]]), "integers"),
         (np.array([[1, 1 << 63]], np.uint64), "below 2^63"),
-        (np.array([[1, None]], object), "object"),
+        (np.array([[1, None]], object), "object of shape (1, 2): edges are integers of shape (m, 2); save two columns"),
+        (np.array([[1, 2, 3], [1, None, 2]], object), "save two columns of int64"),
+        (np.array([1, 2]), "save two columns of int64"),
+        (np.zeros((2, 5)), "save two columns of int64"),
     ],
 )
 def test_npy_is_refused(tmp_path, array, says):
@@ -847,6 +851,14 @@ def test_nothing_of_the_bvgraph_decoder_is_cached_without_a_lock():
         ({"arcs": -1}, "out of range"),
         ({"zetak": 0}, "out of range"),
         ({"graphclass": "it.unimi.dsi.webgraph.EFGraph"}, "EFGraph"),
+        ({"graphclass": ""}, "names no graphclass"),
+        *(
+            ({name: number}, f"says {name}='{number[:40]}', which is out of range")
+            for name in ("nodes", "arcs", "windowsize", "minintervallength", "zetak")
+            for number in (str(10**20), "9" * 5000, "-1", "1_0", "1.5")
+        ),
+        ({"nodes": 1 << 60}, "g.graph"),
+        ({"arcs": 1 << 60}, "g.graph"),
         ({"endianness": "little"}, "little"),
         ({"compressionflags": "RESIDUALS_GOLOMB"}, "RESIDUALS_GOLOMB"),
     ],

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from dasktc.errors import InputError
 from dasktc.io.formats import files, listing
+from dasktc.io.formats.columns import listed
 from dasktc.io.source import Ids, Part, ReadOptions, Source
 
 __all__ = ["FORMATS", "detect", "open_source"]
@@ -54,6 +55,7 @@ _FOREIGN = {
     rb"ORC": "an ORC file: write it as Parquet",
     rb"\x80[\x02-\x05]": "a Python pickle: write its edges as Parquet or .npy",
     rb"7z\xbc\xaf|Rar!|\x1f\x9d|\x04\x22M\x18": "an archive of a kind that is not read: unpack it first",
+    rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
     rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
     rb"\s*[{\[]": "JSON: write its edges as text",
@@ -175,6 +177,6 @@ def _refuse_unused(url: str, name: str, taken: Collection[str], options: ReadOpt
         value = getattr(options, option)
         if option not in taken and value not in (None, "int"):
             raise InputError(
-                f"--{option} {','.join(value) if option == 'columns' else value} is given for {url}, of format "
+                f"--{option} {listed(value) if option == 'columns' else value} is given for {url}, of format "
                 f"{name}: {why}; leave it out, or name another --format"
             )

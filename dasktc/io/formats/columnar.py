@@ -32,6 +32,7 @@ class _RowGroups:
     url: str
     names: tuple[str, str]
     groups: tuple[int, ...]
+    rows: int
     ids: Ids
     upstream: None = None
 
@@ -41,6 +42,7 @@ class _RowGroups:
 
         with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
+        self._check(table.num_rows)
         found = self._frame(backend, table)
         del table
         pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
@@ -52,10 +54,18 @@ class _RowGroups:
         from pyarrow.parquet import ParquetFile
 
         with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            file = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES)
+            file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
             for batch in file.iter_batches(most, self.groups, columns=[*self.names], use_threads=False):
+                rows += len(batch)
                 yield self._frame(backend, pa.table(batch))
                 pa.default_memory_pool().release_unused()
+        self._check(rows)
+
+    def _check(self, rows: int) -> None:
+        if rows != self.rows:
+            raise InputError(
+                f"{self.url} holds {rows:,} rows in row groups that are to hold {self.rows:,}: damaged; save it again"
+            )
 
     def _frame(self, backend: Backend, table: Any) -> Any:
         import pyarrow as pa
@@ -123,7 +133,10 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     with files.open_decompressed(url) as stream, columns.one_line(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
-    kinds = {field.name: _kind(field.type) for field in schema if not field.name.startswith("__index_level_")}
+        kinds = {field.name: _kind(field.type) for field in schema if not field.name.startswith("__index_level_")}
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+            raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
     names = columns.choose(url, list(kinds), options.columns, kinds)
     found = {kinds[name] for name in names}
     if None in found or (len(found) > 1 and options.ids is None):
@@ -133,9 +146,8 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             "with --columns, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if found == {"int"} else "text")
-    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
-    return [_RowGroups(url, names, groups, ids) for groups in together], ids
+    return [_RowGroups(url, names, groups, sum(rows[group] for group in groups), ids) for groups in together], ids
 
 
 def _pack(sizes: Sequence[int], room: int) -> list[tuple[int, ...]]:
@@ -171,5 +183,7 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if ids == "text":
-        return column.cast(pa.string())
+        column = column.cast(pa.string())
+        column.validate(full=True)  # bytes that are no UTF-8 would fail anywhere later
+        return column
     return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from dasktc.errors import InputError
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["choose", "frame", "integers", "one_line"]
+__all__ = ["check_two", "choose", "frame", "integers", "listed", "one_line", "place_of"]
 
 Array = Any
 PAIRS: dict[tuple[str, ...], bool] = {
@@ -44,25 +44,43 @@ def choose(
     if wanted is not None:
         chosen = [_named(names, name) for name in wanted]
         if None not in chosen:
+            check_two(wanted, chosen)
             return str(chosen[0]), str(chosen[1])
     else:
         lower = {name.lower(): name for name in names}
         for first, second in PAIRS:
             if first in lower and second in lower:
                 return lower[first], lower[second]
-        if len(names) >= 2 and kinds[names[0]] == kinds[names[1]] is not None:
+        if len(names) >= 2 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
             return names[0], names[1]
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "
-        f"{' and '.join(wanted) + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
+        f"{listed(wanted, ' and ') + ' are not among them' if wanted else 'which two hold ids is unclear'}; "
         "name them with --columns A,B"
     )
+
+
+def check_two(wanted: tuple[str, str], places: Sequence[object]) -> None:
+    """Refuse two names of one column: an edge from each vertex to itself would be all there is."""
+    if places[0] == places[1]:
+        raise InputError(f"--columns {listed(wanted)} is one column: an edge has two ends; give two")
+
+
+def listed(wanted: tuple[str, str], between: str = ",") -> str:
+    """Return the names that were asked for, as an error shows them."""
+    return between.join(name if len(name) <= 80 else f"{name[:60]}... ({len(name):,} characters)" for name in wanted)
+
+
+def place_of(name: str) -> int | None:
+    """Return the place that a name may be, from 0, if it is a number."""
+    return int(name) if name.isdecimal() and len(name) < 19 else None
 
 
 def _named(names: list[str], name: str) -> str | None:
     if name in names:
         return name
-    return names[int(name)] if name.isdecimal() and int(name) < len(names) else None
+    place = place_of(name)
+    return names[place] if place is not None and place < len(names) else None
 
 
 def integers(url: str, name: str, array: Array) -> Array:

@@ -158,7 +158,7 @@ def _one_line(url: str, shift: int = 0) -> Iterator[None]:
     except (ValueError, OverflowError) as error:
         found = re.match(r"Line (\d+): ", str(error))
         where = f"line {int(found[1]) + shift} of {url}" if found else url
-        reason = " ".join(str(error)[found.end() if found else 0 :].split()).rstrip(".")
+        reason = " ".join(str(error)[found.end() if found else 0 :].split())[:200].rstrip(".")
         raise InputError(
             f"{where} cannot be read as Matrix Market ({reason}): damaged, cut short, or another format; "
             "export it again, or check --format"

@@ -7,6 +7,9 @@ except in the formats that pad with zeros (BSR, DIA). Nothing is ever unpickled.
 from __future__ import annotations
 
 import io
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["archive_parts", "array_parts"]
 
 Array = Any
+DEFLATED = 1100
+"""What a byte of a zip archive stands for at most, and a little more."""
+INDICES = {"shape", "indices", "indptr", "row", "col", "offsets"}
+"""Arrays of a SciPy sparse matrix that SciPy would round."""
 
 
 @dataclass(frozen=True)
@@ -38,33 +45,48 @@ class _Rows:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        if self.by_column:
-            src, dst = (
-                self._items(self.start, self.stop),
-                self._items(self.rows + self.start, self.rows + self.stop),
-            )
-        else:
-            src, dst = self._items(2 * self.start, 2 * self.stop).reshape(-1, 2).T
-        return columns.frame(
-            backend,
-            columns.integers(self.url, "its array", src),
-            columns.integers(self.url, "its array", dst),
-        )
+        (frame,) = self.pieces(backend, max(1, self.stop - self.start))
+        return frame
 
-    def _items(self, start: int, stop: int) -> Array:
+    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Yield frames of `most` rows or fewer, at least one."""
         dtype = np.dtype(self.dtype)
-        first, last = self.offset + start * dtype.itemsize, self.offset + stop * dtype.itemsize
-        if files.is_compressed(self.url):
-            with files.open_decompressed(self.url) as stream:
-                data = stream.read()[first:last]
-        else:
-            data = files.read_range(self.url, first, last)
-        if len(data) < last - first:
-            raise InputError(
-                f"{self.url} ends {last - first - len(data):,} bytes before its {self.rows:,} rows do: the "
-                "file was cut short; fetch it again"
-            )
+        starts = [self.start, self.rows + self.start] if self.by_column else [2 * self.start]
+        with ExitStack() as opened:
+            streams = [opened.enter_context(files.open_decompressed(self.url)) for _ in starts]
+            for stream, start in zip(streams, starts, strict=True):
+                files.skip(stream, self.offset + start * dtype.itemsize)
+            for first in range(self.start, max(self.stop, self.start + 1), most):
+                count = min(most, self.stop - first)
+                items = [self._items(stream, dtype, 2 * count // len(streams)) for stream in streams]
+                src, dst = items if self.by_column else items[0].reshape(-1, 2).T
+                yield columns.frame(
+                    backend,
+                    columns.integers(self.url, "its array", src),
+                    columns.integers(self.url, "its array", dst),
+                )
+            if self.stop == self.rows and streams[-1].read(1):
+                raise _longer(self.url, self.rows)
+
+    def _items(self, stream: BinaryIO, dtype: Any, count: int) -> Array:
+        data = files.read_exactly(stream, count * dtype.itemsize)
+        if len(data) < count * dtype.itemsize:
+            raise _shorter(self.url, count * dtype.itemsize - len(data), self.rows)
         return np.frombuffer(data, dtype)
+
+
+def _shorter(url: str, missing: int, rows: int) -> InputError:
+    return InputError(
+        f"{url} ends {missing:,} bytes before its {rows:,} rows do: the file was cut short, or its header is wrong; "
+        "fetch it again"
+    )
+
+
+def _longer(url: str, rows: int) -> InputError:
+    return InputError(
+        f"{url} goes on behind its {rows:,} rows: more arrays in one file, of which only the first would be read, or "
+        "a wrong header; save each array in a file of its own"
+    )
 
 
 @dataclass(frozen=True)
@@ -83,6 +105,8 @@ class _Archive:
                         f"--columns {','.join(self.names)} is given for {self.url}, a SciPy sparse matrix: it has no "
                         "columns to choose from; leave it out"
                     )
+                if sparse:
+                    _check_sparse(self.url, archive)
                 pair = () if sparse else _arrays(self.url, archive, self.names)
             if sparse:
                 file.seek(0)
@@ -97,36 +121,78 @@ def archive_parts(url: str, options: ReadOptions) -> list[Part]:
 
 def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     """Cut an .npy file, which begins with the bytes `start`, into row ranges."""
-    from numpy.lib import format as npy
-
     header = io.BytesIO(start)
-    with columns.one_line(url):
-        version = npy.read_magic(header)
-        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_column, dtype = reader(header)
+    shape, by_column, dtype = _array_header(url, header)
     if len(shape) != 2 or shape[1] != 2 or dtype.kind not in "iu":
         raise InputError(_no_pairs(url, "its array", shape, dtype))
-    rows = shape[0]
-    step = rows if files.is_compressed(url) else max(1, options.blocksize // (2 * dtype.itemsize))
-    ranges = [(first, min(rows, first + step)) for first in range(0, rows, max(1, step))]
+    rows, packed = shape[0], files.is_compressed(url)
+    row_bytes = 2 * dtype.itemsize
+    if not packed:
+        beyond = files.size(url) - header.tell() - rows * row_bytes
+        if beyond < 0:
+            raise _shorter(url, -beyond, rows)
+        if beyond > 0:
+            raise _longer(url, rows)
+    step = max(1, rows if packed else options.blocksize // row_bytes)
+    ranges = [(first, min(rows, first + step)) for first in range(0, rows, step)]
     return [_Rows(url, *span, rows, dtype.str, by_column, header.tell()) for span in ranges]
 
 
+def _array_header(url: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, whether columns are stored one after another, and dtype: what stands before an array."""
+    from numpy.lib import format as npy
+
+    with columns.one_line(url):
+        try:
+            version = npy.read_magic(stream)
+            reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, by_column, dtype = reader(stream)
+        except MemoryError as error:  # of Python's parser, on some headers of a few kilobytes
+            raise ValueError("its header is no dictionary") from error
+        if min(shape, default=0) < 0:
+            raise ValueError(f"its header says the shape {shape}")
+    return shape, by_column, dtype
+
+
 def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
-    advice = "save its transpose" if shape[:1] == (2,) else "save two columns of int64"
+    transposed = len(shape) == 2 and shape[0] == 2 and dtype.kind in "iu"
+    advice = "save its transpose" if transposed else "save two columns of int64"
     return f"{name} in {url} is {dtype} of shape {shape}: edges are integers of shape (m, 2); {advice}"
+
+
+def _check_member(url: str, archive: Any, name: str) -> None:
+    """Hold what the header of an archive's array says against the bytes that are there for it."""
+    members = archive.zip
+    member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
+    if member.file_size > DEFLATED * files.size(url):
+        raise InputError(
+            f"{name!r} in {url} is to be of {member.file_size:,} bytes, in a file of {files.size(url):,}: damaged; "
+            "save it again"
+        )
+    with members.open(member) as stream:
+        shape, _, dtype = _array_header(url, stream)
+        missing = stream.tell() + math.prod(shape) * dtype.itemsize - member.file_size
+    if not dtype.hasobject and missing:
+        raise InputError(
+            f"{name!r} in {url} holds {member.file_size:,} bytes where its header says {member.file_size + missing:,}: "
+            "damaged; save it again"
+        )
 
 
 def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Array, Array]:
     """Take two arrays of a NumPy archive, or its only one of shape (m, 2)."""
     names = list(archive.files)
     if len(names) == 1 and wanted is None:
+        _check_member(url, archive, names[0])
         array = archive[names[0]]
         if array.ndim != 2 or array.shape[1] != 2:
             raise InputError(_no_pairs(url, repr(names[0]), array.shape, array.dtype))
         pair = [(names[0], array[:, 0]), (names[0], array[:, 1])]
     else:
-        pair = [(name, archive[name]) for name in columns.choose(url, names, wanted, dict.fromkeys(names))]
+        chosen = columns.choose(url, names, wanted, dict.fromkeys(names))
+        for name in chosen:
+            _check_member(url, archive, name)
+        pair = [(name, archive[name]) for name in chosen]
     (first, src), (second, dst) = pair
     if src.ndim != 1 or src.shape != dst.shape:
         raise InputError(
@@ -134,6 +200,14 @@ def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Arr
             "m edges are two arrays of shape (m,); name others with --columns"
         )
     return columns.integers(url, repr(first), src), columns.integers(url, repr(second), dst)
+
+
+def _check_sparse(url: str, archive: Any) -> None:
+    for name in archive.files:
+        _check_member(url, archive, name)
+    for name in INDICES.intersection(archive.files):
+        if archive[name].dtype.kind not in "iu":
+            raise InputError(f"{name!r} in {url} holds {archive[name].dtype}: indices are integers; save it again")
 
 
 def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:

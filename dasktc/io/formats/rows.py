@@ -190,8 +190,9 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _is_int64(value: bytes) -> bool:
-    digits = value.strip(b'"-').lstrip(b"0")
-    return len(digits) < 20 and -(1 << 63) <= int(value.strip(b'"')) < 1 << 63
+    text = value.strip(b' \t\r\x0b\x0c"')
+    digits = text.lstrip(b"-").lstrip(b"0") or b"0"
+    return len(digits) < 20 and -(1 << 63) <= int(digits) * (-1 if text.startswith(b"-") else 1) < 1 << 63
 
 
 def _reason(line: str, dialect: Dialect) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dasktc.errors import InputError
 from dasktc.io.formats import files, lines
-from dasktc.io.formats.columns import PAIRS
+from dasktc.io.formats.columns import PAIRS, check_two, listed, place_of
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.io.source import Ids, ReadOptions
 
@@ -71,8 +71,8 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     InputError
         The file holds no edge in the first MiB, or its first rows can be read in more than one way.
     """
-    if options.columns and options.columns[0] == options.columns[1]:
-        raise InputError(f"--columns {','.join(options.columns)} is one column: an edge has two ends; give two")
+    if options.columns:
+        check_two(options.columns, options.columns)
     rows = _sample(url, options.skip or 0)
     readings = [r for s in _SEPARATORS if (r := _read_as(s, rows, options))]
     if not readings:
@@ -171,8 +171,11 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
 def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[int, int]]:
     """Places of the id columns: those asked for, else those with known names, else the first two."""
     if asked is not None:
-        places = [int(n) if n.isdecimal() else names.index(n) for n in asked if n.isdecimal() or n in names]
-        return [(places[0], places[1])] if len(places) == 2 else []
+        places = [place_of(n) if n.isdecimal() else names.index(n) if n in names else None for n in asked]
+        if places[0] is None or places[1] is None:
+            return []
+        check_two(asked, places)
+        return [(places[0], places[1])]
     lower = [name.lower() for name in names]
     return [*((lower.index(a), lower.index(b)) for a, b in PAIRS if a in lower and b in lower), (0, 1)]
 
@@ -299,6 +302,6 @@ def _no_reading(url: str, rows: list[_Row], options: ReadOptions) -> InputError:
         )
     names = max((split(rows[0].text, separator) for separator in _SEPARATORS), key=len)
     return InputError(
-        f"--columns {','.join(options.columns)} are not in {url}: line {rows[0].line} holds "
+        f"--columns {listed(options.columns)} are not in {url}: line {rows[0].line} holds "
         f"{', '.join(map(repr, names[:12]))}; give two of these names, or places from 0 to {len(names) - 1}"
     )

@@ -27,6 +27,8 @@ from dasktc.executors.paths import as_text, check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.tls import checked, greet, with_scheme
+from dasktc.options import check_keywords, real_number, whole_number
+from dasktc.planning.plan import size
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
@@ -36,6 +38,8 @@ POOL = 0.5
 """Share of a device's memory, and of what is free of it, that a worker's pool begins with; it grows."""
 LEAST_POOL = 1 << 20
 """Bytes; dask-cuda takes 0 for no number."""
+WORKER_BYTES = 1 << 27
+"""Resident memory of a worker's interpreter and libraries, at least."""
 
 
 @contextmanager
@@ -80,10 +84,9 @@ def connect(
     ClusterError
         The scheduler does not answer, or no worker came.
     """
-    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise InputError(f"--retries {retries!r} is no number from 0 on: give how often to submit a task again")
-    if not isinstance(worker_timeout, (int, float)) or not 0 < worker_timeout < float("inf"):
-        raise InputError(f"--worker-timeout {worker_timeout!r} is no number of seconds above 0: give how long to wait")
+    retries = whole_number("retries", retries, 0, few="so often a task is submitted again")
+    worker_timeout = real_number("worker-timeout", worker_timeout, 0, above=True, what="number of seconds")
+    check_keywords(scheduler=scheduler, scheduler_file=scheduler_file)
     named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
@@ -184,9 +187,11 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
     """How many workers to start; `all_of_them` for "all"."""
     if workers == "all":
         return all_of_them
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
-        raise InputError(f"--workers {workers} is below 1: nobody would count; give 1 or more, or leave it out")
-    return workers
+    from distributed.system import MEMORY_LIMIT
+
+    most = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
+    many = f"each is a process of at least {size(WORKER_BYTES)}, and this host has {size(MEMORY_LIMIT)} of memory"
+    return whole_number("workers", workers, 1, most, few="nobody would count", many=many)
 
 
 @contextmanager

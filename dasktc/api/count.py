@@ -13,13 +13,12 @@ from dasktc.api.graph import Graph
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
-from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Options, read_ids
+from dasktc.options import Options, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
@@ -150,6 +149,8 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    check_keywords(verify=verify, work_dir=work_dir, host_memory=host_memory, progress=progress, checkpoint=checkpoint)
+    check_keywords(per_vertex=per_vertex, per_edge=per_edge, report=report)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -219,6 +220,7 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
     found = as_source(source, format, columns, ids, skip, memory)
     with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
         options = options if memory is None else choose_backend(anywhere, options)
@@ -245,12 +247,9 @@ def as_source(
     """Open whatever a caller may hand over; parameters as for `triangle_count`."""
     if isinstance(source, Source):
         return source
-    if skip is not None and skip < 0:
-        raise InputError(f"--skip {skip} is negative: it is a number of leading lines; give 0 or more")
+    check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
         columns = columns.split(",")
-    if columns is not None and len(columns) != 2:
-        raise InputError(f"--columns names {len(columns)} columns, an edge has two ends; give two, as in --columns a,b")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     options = ReadOptions(format, pair, read_ids(ids), skip)
     if memory is not None:

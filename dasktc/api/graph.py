@@ -11,7 +11,7 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.triangle_list import triangle_list
-from dasktc.errors import InputError
+from dasktc.options import check_keywords
 from dasktc.pipeline.prepare import Progress, plan_again
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        if not 0 <= verify <= 1:
-            raise InputError(f"--verify {verify} is not a share: give a number from 0 to 1")
+        check_keywords(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         if kernel is not None:
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
             prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))

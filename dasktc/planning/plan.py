@@ -210,9 +210,8 @@ def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
     if limits.parts is not None and limits.parts > plan.parts and not ignored:
         yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
     if limits.splits is not None and limits.splits > plan.splits:
-        yield (
-            f"--splits {shown(limits.splits)} is taken as {plan.splits:,}: the largest index block has no more {plan.cut}"
-        )
+        most = f"the largest index block has no more {plan.cut}"
+        yield f"--splits {shown(limits.splits)} is taken as {plan.splits:,}: {most}"
 
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str, int]]:

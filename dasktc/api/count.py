@@ -64,8 +64,8 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array or a pair of
-        arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
+        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -266,4 +266,4 @@ def as_source(
 
 def _is_path(source: Any) -> bool:
     items = source if isinstance(source, (list, tuple)) else [source]
-    return bool(items) and all(isinstance(item, str) or hasattr(item, "__fspath__") for item in items)
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)

@@ -10,6 +10,7 @@ from typing import Any
 
 from dasktc.api.cluster import connect
 from dasktc.api.graph import Graph
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
@@ -24,6 +25,7 @@ from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, pr
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 
 
+@said_in_one_line
 def triangle_count(
     source: Any,
     client: Any = None,
@@ -134,7 +136,8 @@ def triangle_count(
         The source cannot be read, an option makes no sense, the plan does not fit the memory, or files would stand
         where some workers do not see them.
     DasktcError
-        A file cannot be written; the number of triangles is named if it is known by then.
+        A file cannot be written; the number of triangles is named if it is known by then. Or memory does not suffice,
+        of a device or of the host: what was asked for and what is free are named.
     ClusterError
         The cluster does not answer or has no workers.
     CountError
@@ -179,6 +182,7 @@ def triangle_count(
         return result
 
 
+@said_in_one_line
 def prepare(
     source: Any,
     client: Any = None,

@@ -13,6 +13,7 @@ import numpy as np
 from dasktc.api.cluster import connect
 from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor, LocalExecutor
 from dasktc.executors.memory_budget import within_memory
@@ -65,6 +66,7 @@ def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
     return predict_source(source, client, **options).plan
 
 
+@said_in_one_line
 def predict_source(
     source: Any,
     client: Any = None,

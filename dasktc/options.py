@@ -32,6 +32,8 @@ ASSIGNMENTS = ("random", "contiguous", "metis")
 REORDERS = ("auto", "degree", "collective", "indegree", "none")
 MOST_BYTES = 2**63 - 1
 """What 64-bit sizes and addresses reach."""
+MOST_NAME, MOST_PATH = 255, 4096
+"""Bytes of the name of a file, and of a path with its end, on Linux."""
 
 
 @dataclass(frozen=True)
@@ -215,20 +217,24 @@ def _text(name: str, value: Any) -> None:
 
 def _path(name: str, value: Any) -> None:
     try:
-        if not isinstance(value, str | os.PathLike) or b"\0" in os.fsencode(text := os.fspath(value)):
+        if not isinstance(value, str | os.PathLike) or not isinstance(text := os.fspath(value), str):
             raise ValueError
-        if not isinstance(text, str):
-            raise ValueError
+        encoded = os.fsencode(text)
     except ValueError:  # of encoding too
         raise InputError(f"--{name} {shown(value)} is no path: give the name of a file or a folder") from None
+    if b"\0" in encoded or len(encoded) >= MOST_PATH or max(map(len, encoded.split(b"/"))) > MOST_NAME:
+        raise InputError(
+            f"--{name} {shown(value)} is no path: a name has {MOST_NAME} bytes at most, a path {MOST_PATH - 1}, and "
+            "none is 0; give another"
+        )
 
 
 def _columns(name: str, value: Any) -> None:
     labels = value.split(",") if isinstance(value, str) else value
     if not isinstance(labels, Sequence) or isinstance(labels, bytes | bytearray) or len(labels) != 2:
-        number = f"names {len(labels)} columns" if isinstance(labels, Sequence) else "is no list"
+        number = f"names {len(labels)} columns" if isinstance(labels, Sequence) else "is no list of columns"
         raise InputError(
-            f"--{name} {shown(value)} {number}, an edge has two ends; give two names or positions, as in --columns a,b"
+            f"--{name} {shown(value)} {number}: an edge has two ends; give two names or positions, as in --columns a,b"
         )
 
 

@@ -105,6 +105,8 @@ def connect(
         with _on_gpus(workers, there) if _wants_gpus(backend) else _local(workers, there) as found:
             yield _on(found, retries, worker_timeout)
     else:
+        if security is not None:
+            checked(security)
         _step_aside()
         found = client if client is not None else active_client()
         yield LocalExecutor() if found is None else _on(found, retries, worker_timeout)
@@ -124,7 +126,10 @@ def active_client() -> Any:
 
 def _on(client: Any, retries: int, worker_timeout: float) -> DaskExecutor:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
-        raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
+        raise InputError(
+            f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
+            "Client(address)"
+        )
     executor = DaskExecutor(client, worker_timeout, retries)
     executor.wait_for_workers()
     return executor
@@ -147,7 +152,7 @@ def _step_aside() -> None:
 def _remote(address: str | None, file: str | None, security: Any) -> Iterator[Any]:
     from distributed import Client
 
-    where = address or file
+    where = str(address or file)[:200]
     try:
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
@@ -185,7 +190,7 @@ def _wants_gpus(backend: str) -> bool:
 
 def _number(workers: int | str, all_of_them: int | None) -> int | None:
     """How many workers to start; `all_of_them` for "all"."""
-    if workers == "all":
+    if isinstance(workers, str) and workers == "all":
         return all_of_them
     from distributed.system import MEMORY_LIMIT
 

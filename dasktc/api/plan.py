@@ -14,7 +14,7 @@ from dasktc.api.cluster import connect
 from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor, LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import room_within, usable
@@ -96,7 +96,7 @@ def predict_source(
     means : CostModelOptions, optional
         Its `wedges` have no effect: those of the source are known.
     """
-    chosen, wanted = Options(**options), means or CostModelOptions()
+    chosen, wanted = Options(**options), _checked(means)
     check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
     found = as_source(source, format, columns, ids, skip, chosen.memory)
     connected = connect(
@@ -190,7 +190,7 @@ def predict_size(
     ----------
     means : CostModelOptions, optional
     """
-    wanted = means or CostModelOptions()
+    wanted = _checked(means)
     plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
     notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
     if vertices > MAX_VERTICES:
@@ -235,14 +235,23 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
 
 
 def _rates(means: CostModelOptions) -> Any:
-    if means.wedges is not None:
-        whole_number("wedges", means.wedges, 0)
     return RATES["cpu" if means.gpus is None else "cuda"].changed(
         edges=means.rate_edges,
         probes=means.rate_probes,
         network=bytes_of(means.rate_network, "rate-network"),
         overhead=means.overhead,
     )
+
+
+def _checked(means: CostModelOptions | None) -> CostModelOptions:
+    """The given ones, or those of nobody."""
+    if means is None:
+        return CostModelOptions()
+    if not isinstance(means, CostModelOptions):
+        raise InputError(f"means is {shown(means)}: it says what a prediction is for; pass dasktc.api.plan.Means")
+    if means.wedges is not None:
+        whole_number("wedges", means.wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
+    return means
 
 
 def _notes(options: Options, means: CostModelOptions) -> list[str]:

@@ -252,7 +252,7 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: in
     """
     if not isinstance(kind, str) or kind not in ("B1k", "B2k"):
         raise InputError(f"--kind {shown(kind)} is no kind of theory graph; choose B1k or B2k")
-    if not isinstance(stars, Sequence) or not stars:
+    if not isinstance(stars, Sequence) or isinstance(stars, bytes) or not stars:
         raise InputError(f"--stars {shown(stars)} names no star: a product needs at least one; try --stars 25,81,256")
     stars = tuple(whole_number("stars", leaves, 1, _MOST_EDGES) for leaves in stars)
     if len(stars) > _MOST_STARS:

@@ -212,7 +212,7 @@ def test_more_workers_than_a_host_has_memory_for(workers, backend):
 def test_without_numbas_compiler(monkeypatch, options):
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     get_backend.cache_clear()
-    with pytest.raises(InputError, match="^NUMBA_DISABLE_JIT is set: kernels would run as Python, .*; unset it$"):
+    with pytest.raises(InputError, match=r"^NUMBA_DISABLE_JIT is set: kernels would run as Python, .*; unset it$"):
         dasktc.triangle_count(EDGES, backend="cpu", **options)
     monkeypatch.undo()
     assert int(dasktc.triangle_count(EDGES, backend="cpu")) == 1

@@ -12,12 +12,10 @@ from typing import Any
 
 from dasktc.errors import InputError, shown
 from dasktc.io.source import Ids
+from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel, kernel_of
 
 __all__ = [
-    "ASSIGNMENTS",
     "BACKENDS",
-    "PARTITIONS",
-    "REORDERS",
     "Options",
     "bytes_of",
     "check_keywords",
@@ -27,9 +25,6 @@ __all__ = [
 ]
 
 BACKENDS = ("auto", "cpu", "cuda")
-PARTITIONS = ("auto", "whole", "edges", "hash2d", "proxy", "vertical")
-ASSIGNMENTS = ("random", "contiguous", "metis")
-REORDERS = ("auto", "degree", "collective", "indegree", "none")
 MOST_BYTES = 2**63 - 1
 """What 64-bit sizes and addresses reach."""
 MOST_NAME, MOST_PATH = 255, 4096
@@ -43,15 +38,13 @@ class Options:
     Attributes
     ----------
     backend : {"auto", "cpu", "cuda"}
-    kernel : str
-        "auto", or the name of any backend's kernel (`dasktc.backends.kernel_names`).
-    partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
+    kernel, partition, reorder : str
+        "auto", or a name of the registries (`dasktc.registry`): any backend's kernel, a scheme, an order.
     parts, splits : int or None
-        n (accepted without effect by `whole` and `edges`) and m.
-    reorder : {"auto", "degree", "collective", "indegree", "none"}
+        n (accepted without effect by schemes that cut no graph) and m.
     memory : int, str or None
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
-    assign : {"random", "contiguous", "metis"}
+    assign : str
         How `proxy` deals vertices out to its parts.
     seed : int
         Of the random parts.
@@ -70,11 +63,10 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
         _one_of("backend", self.backend, BACKENDS)
-        if not (isinstance(self.kernel, str) and self.kernel == "auto"):
-            _one_of("kernel", self.kernel, ("auto", *_kernel_names()))
-        _one_of("partition", self.partition, PARTITIONS)
-        _one_of("reorder", self.reorder, REORDERS)
-        _one_of("assign", self.assign, ASSIGNMENTS)
+        check_kernel(self.kernel)
+        SCHEMES.check(self.partition, "auto")
+        ORDERS.check(self.reorder, "auto")
+        ASSIGNMENTS.check(self.assign)
         for name in ("parts", "splits"):
             value = getattr(self, name)
             if value is not None:
@@ -91,14 +83,12 @@ class Options:
     @property
     def chosen_kernel(self) -> str:
         """The kernel that counts."""
-        return "hub" if self.kernel == "auto" else self.kernel
+        return next(iter(KERNELS[self.chosen_backend])) if self.kernel == "auto" else self.kernel
 
     @property
     def chosen_reorder(self) -> str:
-        """`degree` lets a kernel cut rows at v; `collective` is TRUST's own."""
-        if self.reorder != "auto":
-            return self.reorder
-        return "collective" if self.chosen_kernel == "trust" else "degree"
+        """The order of ids; where none was asked for the kernel's own."""
+        return kernel_of(self.chosen_kernel).order if self.reorder == "auto" else self.reorder
 
 
 def read_ids(value: str) -> Ids | None:
@@ -260,12 +250,6 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "verify": lambda name, value: real_number(name, value, 0, 1),
     "work_dir": _path,
 }
-
-
-def _kernel_names() -> tuple[str, ...]:
-    from dasktc.backends import kernel_names
-
-    return kernel_names()
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

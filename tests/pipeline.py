@@ -14,12 +14,13 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import Ids, ReadOptions, Source
-from dasktc.options import REORDERS, Options
+from dasktc.options import Options
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.pipeline.prepare import Prepared, prepare_edges
+from dasktc.registry import ORDERS
 
 EVERY_KERNEL = list(kernels("cpu"))
-EVERY_REORDER = [name for name in REORDERS if name != "auto"]
+EVERY_REORDER = list(ORDERS)
 EVERY_PARTITION = [
     {"partition": partition, "parts": parts, "splits": splits}
     for (partition, parts), splits in product(
@@ -102,7 +103,7 @@ def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:
     order = found.graph.order.whole
     pairs = set()
     for keys in found.graph.partitions:
-        source, target = unpack(keys, found.layout.shift)
+        source, target = unpack(keys, found.partition.shift)
         pairs |= set(zip(order[source].tolist(), order[target].tolist(), strict=True))
     return order.tolist(), pairs
 

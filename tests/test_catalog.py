@@ -15,7 +15,7 @@ import pytest
 
 import dasktc
 from dasktc.backends.cpu import backend as cpu
-from dasktc.options import REORDERS
+from dasktc.registry import ORDERS
 
 LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5)), ("vertical", 3), ("proxy", 4)]
 SPLITS = (1, 3)
@@ -50,9 +50,9 @@ def check(row: Row, result: dasktc.TriangleCount) -> None:
 
 
 def check_every_way(row: Row) -> None:
-    """Every planner, n, m, order and kernel; the blocks of each are built once for all kernels."""
+    """Every scheme, n, m, order and kernel; the blocks of each are built once for all kernels."""
     options = AMBIGUOUS.get(row.name, ("", {}))[1]
-    for (partition, n), m, order in product(LAYOUTS, SPLITS, REORDERS[1:]):
+    for (partition, n), m, order in product(LAYOUTS, SPLITS, ORDERS):
         graph = dasktc.prepare(
             str(row.path), kernel="trust", partition=partition, parts=n, splits=m, reorder=order, **options
         )

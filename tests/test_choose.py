@@ -26,7 +26,7 @@ from dasktc.errors import CountError
 from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
-from dasktc.pipeline.autotune import RULES, Facts, choose, look
+from dasktc.pipeline.autotune import Facts, choose, look, rules
 from dasktc.pipeline.prepare import prepare_edges
 
 
@@ -227,7 +227,7 @@ def test_the_table_on_an_emulated_device(monkeypatch):
     with emulated_cuda.backend():
         report = table.run(quick=True, backend="cuda")
     assert report.facts["device"] == "emulated"
-    assert {row[2] for row in report.sections[0].rows} <= {rule.kernel for rule in RULES["cuda"]}
+    assert {row[2] for row in report.sections[0].rows} <= {kernel for kernel, _ in rules("cuda")}
     assert list(report.sections[2].columns)[1:] == [str(choice) for choice in choices.choices("cuda")]
     assert all(row["processors"] == 2 for row in report.sections[4].to_dict()["rows"])
 

@@ -22,6 +22,7 @@ from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
 
 import dasktc
+from dasktc import registry
 from dasktc.api import count as triangles
 from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
 from dasktc.backends.cpu import visit
@@ -423,7 +424,7 @@ def test_workers_choose_the_backend():
 
 
 def test_a_kernel_that_the_backend_has_not(monkeypatch):
-    monkeypatch.setattr(launch, "KERNELS", {"hub": launch.KERNELS["hub"]})
+    monkeypatch.setitem(registry.KERNELS, "cuda", {"hub": launch.KERNELS["hub"]})
     with pytest.raises(InputError, match="backend cuda has no kernel lstc, it has hub"):
         stages.choose_backend(Workers(None), Options(backend="cuda", kernel="lstc"))
 

@@ -17,7 +17,7 @@ from dasktc.backends.csr import BlockTask
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import probes as device_probes
 from dasktc.cli.main import main
-from dasktc.options import PARTITIONS, REORDERS
+from dasktc.registry import ORDERS, SCHEMES
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -43,11 +43,11 @@ def emulated(monkeypatch):
         yield found
 
 
-@pytest.mark.parametrize("partition", PARTITIONS[1:])
-def test_every_planner_and_order(partition, emulated):
+@pytest.mark.parametrize("partition", list(SCHEMES))
+def test_every_scheme_and_order(partition, emulated):
     """By every kernel, verified: each task is counted again by `plain`, and its probes are added up from lengths."""
     edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]
-    for reorder, (parts, splits) in product(REORDERS[1:], [(2, 2), (3, 1)]):
+    for reorder, (parts, splits) in product(ORDERS, [(2, 2), (3, 1)]):
         how = {"partition": partition, "reorder": reorder, "parts": parts, "splits": splits, "memory": "8GB"}
         graph = dasktc.prepare(np.array(edges), backend="cuda", **how)
         for kernel in launch.KERNELS:
@@ -75,7 +75,9 @@ extern "C" __global__ void toy_rows(Task t, Totals* totals) {
 
 def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated, capsys):
     (tmp_path / "toy.cu").write_text(TOY)
-    monkeypatch.setitem(launch.KERNELS, "toy", launch.CudaKernel(f"{tmp_path}/toy", lambda edges, _: edges.lengths.b))
+    monkeypatch.setitem(
+        launch.KERNELS, "toy", launch.CudaKernel("toy", "a toy", f"{tmp_path}/toy", lambda edges, _: edges.lengths.b)
+    )
     for vertices, edges in GRAPHS.values():
         for task in tasks(edges, vertices):
             count = launch.count(HostDevice(), task, "toy")

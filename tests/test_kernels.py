@@ -388,7 +388,7 @@ def test_table_and_stream_of_unlike_width(kernel):
     for table, stream in ((narrow, wide), (wide, narrow)):
         task = BlockTask(index, table, stream)
         assert cpu.count(task, kernel).triangles == 1
-        assert hub_tables._width(task, splitting.triple(task)) == 78_000_003
+        assert hub_tables._width(task, intersect.triple(task)) == 78_000_003
 
 
 def test_an_unknown_kernel_is_refused():
@@ -585,7 +585,11 @@ def test_a_kernel_takes_its_own_types_only():
 
 def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
     """Its name counts through every door, the command line's too; splits of unknown cost are those of `merge`."""
-    toy = cpu.CpuKernel(lambda task: (*cpu.count(task, "search")[:2], 7, 0), lambda of: np.where(of.a < 0, 0, 7))
+
+    def toy_count(task):
+        return *cpu.count(task, "search")[:2], 7, 0
+
+    toy = cpu.CpuKernel("toy", "a toy", toy_count, lambda of: np.where(of.a < 0, 0, 7))
     monkeypatch.setitem(cpu.KERNELS, "toy", toy)
     edges = [(1, 0), (2, 0), (2, 1), (3, 2)]
     result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)

@@ -1,4 +1,4 @@
-"""What a prepared graph answers, against NetworkX and the oracles, for every planner, split and reorder."""
+"""What a prepared graph answers, against NetworkX and the oracles, for every scheme, split and reorder."""
 
 from dataclasses import replace
 from itertools import combinations

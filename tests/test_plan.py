@@ -36,14 +36,13 @@ from dasktc.errors import InputError
 from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks as building
-from dasktc.pipeline.build_blocks import build_blocks, lay_out, measure
-from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.build_blocks import build_blocks
+from dasktc.pipeline.prepare import lay_out, prepare_edges
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
-from dasktc.planning import plan as planners
+from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
-from dasktc.planning.memory_model import Sizes
 from dasktc.planning.plan import Limits, make_plan, size
-from dasktc.planning.schemes import _on_hilbert_curve
+from dasktc.planning.schemes import Sizes, _on_hilbert_curve
 
 AMPLE = 1 << 60
 
@@ -256,7 +255,7 @@ def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scr
     vertices = 1 + max((end for edge in edges for end in edge), default=-1)
     wanted = limits(workers, memory, partition=partition, splits=splits)
     expected = smallest_that_fits(vertices, edges, scratch, wanted)
-    with mock.patch.object(planners, "MAX_PARTS", 6):
+    with mock.patch.object(planning, "MAX_PARTS", 6):
         found = make_plan(vertices, len(edges), sizes_of(vertices, edges), scratch, wanted)
     assert found.fits == (expected is not None)
     if expected:
@@ -345,8 +344,9 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
 
     found = prepare_edges(LocalExecutor(), source_of(edges, parts=2), Options(reorder=reorder))
     order, slow = found.graph.order.whole, orientation(edges)
-    layout = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.layout.graph, "cpu")
-    grid = measure(LocalExecutor(), found.graph, layout, "cpu").edges
+    shape = found.partition.layout.graph
+    partition = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.options, shape)
+    layout, grid = partition.layout, partition.sizes.edges
     with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
         blocks = build_blocks(LocalExecutor(), found.graph, layout, "cpu")
     pairs = []

@@ -46,7 +46,7 @@ def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder):
     graph = dasktc.prepare(
         source_of(edges, parts=2), partition="proxy", parts=parts, assign=how, seed=seed, reorder=reorder
     )
-    slow, order, layout = orientation(edges), graph.prepared.graph.order.whole, graph.prepared.layout
+    slow, order, layout = orientation(edges), graph.prepared.graph.order.whole, graph.prepared.partition
     for part in range(parts):
         local = {int(order[v]) for v in np.flatnonzero(layout.own == part)}
         (vertices_induced, edges_induced), vertices, kept = transformed(slow.out, local)
@@ -72,7 +72,7 @@ def edges_of(block, order):
 @pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
 def test_every_vertex_is_local_to_one_part(how):
     graph = dasktc.prepare(source_of(random_edges(500, 3_000, 1)), partition="proxy", parts=4, assign=how)
-    sizes = np.bincount(graph.prepared.layout.own, minlength=4)
+    sizes = np.bincount(graph.prepared.partition.own, minlength=4)
     assert sizes.sum() == graph.vertices
     assert sizes.min() > 80
 
@@ -85,7 +85,7 @@ def test_random_parts_depend_on_the_seed_alone():
 
 
 def prepare_own(edges, seed):
-    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.layout.own
+    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.partition.own
 
 
 def test_metis_keeps_neighbours_together():
@@ -168,7 +168,7 @@ def test_ranges_have_about_equally_many_edges(reorder):
     """Rows by out-degree, columns by in-degree: each is off by no more than its largest vertex."""
     source = source_of(random_edges(3_000, 30_000, 2))
     found = dasktc.prepare(source, partition="vertical", parts=5, reorder=reorder).prepared
-    rows, columns = found.layout.rows, found.layout.families[1]
+    rows, columns = found.partition.layout.rows, found.partition.layout.families[1]
     for axis, degree in ((rows, found.graph.out_degree.whole), (columns, found.graph.in_degree.whole)):
         edges = [int(axis.share(degree, part).sum()) for part in range(5)]
         assert sum(edges) == found.plan.edges

@@ -104,10 +104,10 @@ def test_edges_point_from_low_to_high_degree_and_ties_to_the_smaller_id(edges):
 @pytest.mark.parametrize("how", EVERY_REORDER)
 def test_only_degree_order_says_that_columns_lie_below_rows(how):
     found = prepared(random_edges(40, 200, 3), reorder=how)
-    assert found.layout.graph.ordered == (how == "degree")
-    if found.layout.graph.ordered:
-        keys, mask = np.concatenate(found.graph.partitions), (1 << found.layout.shift) - 1
-        assert (keys & mask < keys >> found.layout.shift).all()
+    assert found.partition.layout.graph.ordered == (how == "degree")
+    if found.partition.layout.graph.ordered:
+        keys, mask = np.concatenate(found.graph.partitions), (1 << found.partition.shift) - 1
+        assert (keys & mask < keys >> found.partition.shift).all()
 
 
 @given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=50))

@@ -69,7 +69,7 @@ def test_time_between_tasks_is_that_of_a_thread() -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "hash2d", "parts": 3}, {"partition": "edges"}])
-def test_every_number_of_workers_has_the_plan_that_the_planner_chooses(asked: dict[str, Any]) -> None:
+def test_every_number_of_workers_has_the_plan_that_make_plan_chooses(asked: dict[str, Any]) -> None:
     plan = plan_source(SMALL.source(), memory="1GB", **asked)
     for workers in (1, 2, 7, 40):
         found = plan_for(plan, workers)

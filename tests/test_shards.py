@@ -45,7 +45,7 @@ from dasktc.pipeline.vertex_ids import texts
 PATIENCE = 60
 SPARSE = 7
 """Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
-PLANNERS = [
+CHOICES = [
     {"partition": "whole"},
     {"partition": "edges", "splits": 3},
     *({"partition": "hash2d", "parts": n} for n in (1, 2, 3)),
@@ -115,14 +115,14 @@ def kind_of(given):
 
 
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
-@given(given=WIDE, shards=st.integers(2, 6), planner=st.sampled_from(PLANNERS), parts=st.integers(1, 4))
-@example(given=[], shards=3, planner=PLANNERS[0], parts=1)
-@example(given=[(1, 1)], shards=2, planner=PLANNERS[3], parts=1)
-@example(given=messy(complete(9)), shards=4, planner=PLANNERS[-1], parts=2)
-@example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, planner=PLANNERS[4], parts=2)
+@given(given=WIDE, shards=st.integers(2, 6), choice=st.sampled_from(CHOICES), parts=st.integers(1, 4))
+@example(given=[], shards=3, choice=CHOICES[0], parts=1)
+@example(given=[(1, 1)], shards=2, choice=CHOICES[3], parts=1)
+@example(given=messy(complete(9)), shards=4, choice=CHOICES[-1], parts=2)
+@example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, choice=CHOICES[4], parts=2)
 @settings(max_examples=15)
-def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, planner, parts):
-    check(LocalExecutor(), given, kind_of(given), shards, Options(reorder=reorder, **planner), parts)
+def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, choice, parts):
+    check(LocalExecutor(), given, kind_of(given), shards, Options(reorder=reorder, **choice), parts)
 
 
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
@@ -132,18 +132,18 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
     given = [*complete(125), *skewed_edges(900, 4_000, 5)]
     if ids == "text":
         given = [(f"v{u}", f"v{v}") for u, v in given]
-    for planner in (PLANNERS[0], PLANNERS[-1]):
-        expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+    for choice in (CHOICES[0], CHOICES[-1]):
+        expected = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         with in_shards(7), many_partitions(500):
-            found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **planner))
+            found = build(LocalExecutor(), source_of(given, ids, 5), Options(reorder=reorder, **choice))
         assert len(found.prepared.graph.order.parts) > 3
         assert everything(found, LocalExecutor()) == everything(expected, LocalExecutor())
 
 
-@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), planner=st.sampled_from(PLANNERS))
+@given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), choice=st.sampled_from(CHOICES))
 @settings(max_examples=15)
-def test_shards_in_files(tmp_path_factory, given, reorder, planner):
-    options = Options(memory="1GB", reorder=reorder, **planner)
+def test_shards_in_files(tmp_path_factory, given, reorder, choice):
+    options = Options(memory="1GB", reorder=reorder, **choice)
     tasks = OnDisk(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1)
     tasks._limit = 0
     check(tasks, given, kind_of(given), 3, options)
@@ -473,13 +473,13 @@ def results(graph):
     return graph.triangles(), graph.clustering(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(2)
 
 
-@pytest.mark.parametrize("planner", [PLANNERS[0], PLANNERS[1], PLANNERS[4], PLANNERS[7]], ids=str)
+@pytest.mark.parametrize("choice", [CHOICES[0], CHOICES[1], CHOICES[4], CHOICES[7]], ids=str)
 @given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
 @example(given=[], reorder="degree", shards=2)
 @example(given=messy(complete(9)), reorder="none", shards=4)
 @settings(max_examples=12)
-def test_results_are_those_of_whole_vectors(planner, given, reorder, shards):
-    source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **planner)
+def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
+    source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
     with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
         found = results(build(LocalExecutor(), source(), options))

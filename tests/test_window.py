@@ -31,9 +31,8 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window
 from dasktc.executors.dask.futures import Waiting
 from dasktc.options import Options
-from dasktc.planning.memory_model import block_bytes
 from dasktc.planning.placement import ReplicaCache, homes, needed
-from dasktc.planning.schemes import PLANNERS
+from dasktc.registry import SCHEMES
 
 PATIENCE = 20
 """Seconds after which something that should have happened did not."""
@@ -64,7 +63,7 @@ def received(triples, workers, room=float("inf")):
 @pytest.mark.parametrize("room", [float("inf"), 12])
 def test_neighbouring_tasks_share_blocks(partition, parts, workers, room):
     """Fewer blocks travel than with triples in the order of their indices, and much fewer than without any order."""
-    triples = PLANNERS[partition].triples(parts)
+    triples = SCHEMES[partition].triples(parts)
     plain = triples[np.lexsort(triples.T[::-1])]
     shuffled = np.random.default_rng(0).permutation(triples)
     ours = received(triples, workers, room)
@@ -73,7 +72,7 @@ def test_neighbouring_tasks_share_blocks(partition, parts, workers, room):
 
 
 def test_parts_with_proxies_stay_where_they_were_built():
-    assert received(PLANNERS["proxy"].triples(16), 8) == 0
+    assert received(SCHEMES["proxy"].triples(16), 8) == 0
 
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 12))
@@ -341,7 +340,7 @@ def holding(job, *blocks):
 def peak(client, memory, parts):
     """The most bytes of blocks that a worker held while it counted, and the triangles; those of the largest task."""
     graph = build(DaskExecutor(client), GRAPH, Options(partition="hash2d", parts=parts, splits=1, memory="1GB"))
-    sizes = block_bytes("hash2d", graph.prepared.sizes)
+    sizes = graph.plan.scheme.block_bytes(graph.prepared.sizes)
     largest = max(sum(int(sizes[place]) for place in set(triple.places)) for triple in graph.plan.triples())
     graph.executor.memory(memory)
     graph.executor.set_task_memory(largest)

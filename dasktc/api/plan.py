@@ -24,10 +24,10 @@ from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, sil
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, Prediction, predict
-from dasktc.planning.memory_model import Sizes, block_bytes
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
-from dasktc.planning.schemes import PLANNERS, Block
+from dasktc.planning.schemes import Block, considered
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.registry import SCHEMES
 
 __all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
 
@@ -115,7 +115,7 @@ def predict_source(
         planned_for = None if wanted.gpus is None else "cuda"
         prepared = prepare_edges(executor, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
-    sizes = np.ndenumerate(block_bytes(prepared.plan.partition, prepared.sizes))
+    sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
     return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there)
@@ -147,16 +147,16 @@ def plan_size(
     limits = replace(limits, least_parts=_least_parts(vertices, chosen))
     if given is not None and on_disk:
         limits = replace(limits, memory=usable(given))
-    if chosen.partition == "proxy":
+    if unknown := considered(chosen.partition)[0].dealing.unknown:
         raise InputError(
-            "--partition proxy cannot be planned from --vertices and --edges: how many proxies a part has depends on "
+            f"--partition {chosen.partition} cannot be planned from --vertices and --edges: {unknown} depends on "
             "the graph; give the SOURCE"
         )
     backend = chosen.chosen_backend if gpus is None else "cuda"
     plan = make_plan(
         vertices,
         edges,
-        lambda partition, n: _even(partition, n, vertices, edges),
+        lambda partition, n: SCHEMES[partition].even(n, vertices, edges),
         scratch_of(chosen, edges, room_within(given) if given and on_disk else None, backend),
         limits,
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
@@ -167,13 +167,6 @@ def plan_size(
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
-
-
-def _even(partition: str, parts: int, vertices: int, edges: int) -> Sizes:
-    """Sizes of blocks that all have an equal share of the edges and of the vertices."""
-    shape = (1 if PLANNERS[partition].replicated else parts, PLANNERS[partition].columns(parts))
-    held, rows = -(-edges // shape[0] ** 2), max(1, -(-vertices // shape[0]))
-    return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, rows)))
 
 
 def predict_size(
@@ -217,8 +210,8 @@ def _without_reading(options: dict[str, Any]) -> Options:
 def _least_parts(vertices: int, options: Options) -> int:
     """The smallest n whose blocks' columns are 32-bit numbers."""
     least = max(1, -(-vertices // MAX_VERTICES))
-    planner = PLANNERS.get(options.partition)
-    asked = 1 if planner and planner.replicated else options.parts
+    scheme = SCHEMES.get(options.partition)
+    asked = 1 if scheme and scheme.replicated else options.parts
     if asked is not None and asked < least:
         raise InputError(
             f"{vertices:,} vertices in {asked} parts are more than {MAX_VERTICES:,} each: ids inside blocks are "

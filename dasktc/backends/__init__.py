@@ -1,30 +1,27 @@
-"""The backend seam: an array module, a frame module, a sort, and "evaluate a triple".
+"""Backends by name: which there are, whether this process can use one, and what a client asks without one.
 
-Tasks carry a backend's name, never its modules: each worker calls `get_backend` for itself, so a
-client needs no GPU library. What a client has to know of a backend (`KERNELS`, `PARTITION_EDGES`,
-`scratch_bytes`) is here without one.
+A backend is what `dasktc.backends.protocol` says. Each worker calls `get_backend` for itself; what a client has to
+know of a backend (its kernels, `scratch_bytes`) comes from registries that need no GPU and import no compiler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from math import isqrt
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.protocol import (
+    BACKENDS,
+    ON_DEVICE,
+    PARTITION_EDGES,
+    Backend,
+    GraphBounds,
+    TaskSize,
+    TextIds,
+)
 from dasktc.errors import InputError
-
-if TYPE_CHECKING:
-    from dasktc.backends.cuda.edges import DeviceEdges
-    from dasktc.backends.cuda.vertices import DeviceVertices
-    from dasktc.backends.edge_functions import Recipe
+from dasktc.registry import KERNELS, kernel_names
 
 __all__ = [
     "BACKENDS",
-    "LEAN",
     "ON_DEVICE",
     "PARTITION_EDGES",
     "Backend",
@@ -34,170 +31,12 @@ __all__ = [
     "get_backend",
     "kernel_names",
     "kernels",
+    "lean_kernel",
     "scratch_bytes",
     "support_bytes",
     "tasks_a_worker",
     "unusable",
 ]
-
-BACKENDS = ("cpu", "cuda")
-ON_DEVICE = ("cuda",)
-"""Backends with `Backend.edges`."""
-LEAN = {"cuda": "bitmap"}
-"""Kernels that take little more than the blocks themselves, by backend: for graphs that the default has no room for."""
-PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
-"""Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
-
-
-class TextIds(NamedTuple):
-    """What a backend does with columns of text ids.
-
-    unite (columns) gives the distinct ids of several columns or of results of itself; ascending
-    (ids) sorts them by their UTF-8 bytes; dense (ids, column) finds the place of each of a column's
-    ids among sorted ones, as an integer array of the backend; arrow (ids) gives them as one Arrow
-    array on the host.
-    """
-
-    unite: Callable[[list[Any]], Any]
-    ascending: Callable[[Any], Any]
-    dense: Callable[[Any, Any], Any]
-    arrow: Callable[[Any], Any]
-
-
-class TaskSize(NamedTuple):
-    """What a kernel's scratch depends on.
-
-    Attributes
-    ----------
-    index_edges : int
-        Of the task's split.
-    table_edges, stream_edges : int
-    columns : int
-        The most columns or rows of a block.
-    splits : int
-        Of the index block, by rows.
-    parts : int
-        n where vertices are dealt out in turn, id % n; 1 where blocks have ranges of them.
-    lower : bool
-        In `degree` order neither the table nor the stream block has a column above its row.
-    """
-
-    index_edges: int
-    table_edges: int
-    stream_edges: int
-    columns: int
-    splits: int = 1
-    parts: int = 1
-    lower: bool = True
-
-    @property
-    def block_edges(self) -> int:
-        """Edges of the largest block."""
-        return max(self.splits * self.index_edges, self.table_edges, self.stream_edges)
-
-
-class GraphBounds(NamedTuple):
-    """What is known of the graph that a task's blocks are cut from.
-
-    Attributes
-    ----------
-    edges : int
-    ordered : bool
-        Ids are in `degree` order.
-    """
-
-    edges: int
-    ordered: bool
-
-    @property
-    def longest(self) -> int:
-        """The most entries of an oriented row: each has at least the row's degree d, so d² <= 2 |E|."""
-        return isqrt(2 * self.edges)
-
-    def rows_above(self, entries: int, of: TaskSize) -> int:
-        """The most rows of a block up to its last one with more than `entries` entries.
-
-        In `degree` order no vertex before that one has a lower degree.
-        """
-        before = 2 * self.edges // (entries + 1) if self.ordered else of.columns * of.parts
-        return min(of.columns, -(-before // of.parts))
-
-
-@dataclass(frozen=True)
-class Backend:
-    """What the stages need of a device.
-
-    Attributes
-    ----------
-    name : str
-        The name that tasks carry.
-    frame : module
-        The data frame module of edge frames: pandas or cudf.
-    array : module
-        The array module of everything after reading: numpy or cupy.
-    read : callable (part, upstream) -> frame
-        Reads a part of a source (`sources.Part`) to a frame of `frame`; with `edges` perhaps to two arrays of integers.
-    text : TextIds
-    distinct : callable (values) -> array
-        The distinct values of an integer array, ascending.
-    lookup : callable (ids, values) -> array
-        The place of each value among `ids`, which are ascending, distinct and hold it.
-    sort : callable (keys, bound) -> array
-        `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
-    count : callable (task, kernel) -> TaskCount
-        Evaluates one block triple with the named kernel.
-    scratch_bytes : callable (kernel, TaskSize, Whole or None) -> int
-        Bytes that the kernel allocates for a task beside its blocks, at most; less where the graph is known.
-    expected_probes : callable (task, kernel) -> int
-        The probes of `count`, from row lengths and positions alone.
-    support : callable (task) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `visit.support` has them.
-    listing : callable (task, limit) -> array
-        The first triangles of a task, as `visit.listing` has them, in NumPy.
-    add_ends : callable (block, values, at_row, at_column)
-        Adds each edge's value to both of its ends, as `visit.add_ends` does.
-    memory : callable () -> int
-        Bytes that this process could allocate now where the blocks are.
-    chunk : int
-        Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
-        intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
-        trim threshold, which stops malloc from learning.
-    edges : DeviceEdges or None
-        A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
-    vertices : DeviceVertices or None
-        A backend's own way with vectors of vertices; None: array arithmetic.
-    make : callable (recipe, first, last) -> (source, target) or None, or None
-        A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
-    numbers : str
-        Type of vectors of vertices and of degrees. On a device they count beside the edges.
-    references : (str, str)
-        The kernel that others are verified with, short and plain, and the one that it is verified with.
-    processors : callable () -> int
-        Multiprocessors of the device; 1 on the CPU.
-    """
-
-    name: str
-    frame: ModuleType
-    array: ModuleType
-    read: Callable[[Any, Any], Any]
-    text: TextIds
-    distinct: Callable[[Any], Any]
-    lookup: Callable[[Any, Any], Any]
-    sort: Callable[[Any, int], Any]
-    count: Callable[[BlockTask, str], TaskCount]
-    scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
-    expected_probes: Callable[[BlockTask, str], int]
-    support: Callable[[BlockTask], tuple[list[Any], int, int]]
-    listing: Callable[[BlockTask, int], Any]
-    add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
-    memory: Callable[[], int]
-    chunk: int = 1 << 13
-    edges: DeviceEdges | None = None
-    vertices: DeviceVertices | None = None
-    make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
-    numbers: str = "int64"
-    references: tuple[str, str] = ("merge", "search")
-    processors: Callable[[], int] = lambda: 1
 
 
 @cache
@@ -249,29 +88,22 @@ def kernels(name: str) -> tuple[str, ...]:
     ----------
     name : {"cpu", "cuda"}
     """
-    if name == "cuda":
-        from dasktc.backends.cuda import launch
-
-        return tuple(launch.KERNELS)
-    from dasktc.backends.cpu import backend as cpu
-
-    return tuple(cpu.KERNELS)
+    return tuple(KERNELS[name])
 
 
-def kernel_names() -> tuple[str, ...]:
-    """The names of the kernels of all backends, each once, the default first; needs no GPU."""
-    return tuple(dict.fromkeys(kernel for name in BACKENDS for kernel in kernels(name)))
+def lean_kernel(name: str) -> str | None:
+    """The kernel that takes little more than the blocks, for graphs whose default's tables do not fit, if there is one.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    """
+    return next((kernel for kernel, entry in KERNELS[name].items() if entry.lean), None)
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
-    if name == "cuda":
-        from dasktc.backends.cuda import launch
-
-        return launch.scratch_bytes(kernel, of, graph)
-    from dasktc.backends.cpu import backend as cpu
-
-    return cpu.scratch_bytes(kernel, of, graph)
+    return KERNELS[name][kernel].scratch_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

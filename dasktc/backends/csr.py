@@ -1,4 +1,4 @@
-"""The oriented CSR block and the counting task: the one shape that every planner and kernel shares.
+"""The oriented CSR block and the counting task: the one shape that every scheme and kernel shares.
 
 A counting task is a block triple,
 
@@ -66,7 +66,7 @@ class OrientedCSR:
         Every column's vertex id is below its row's (`degree` order): whatever closes a triangle
         over edge (u, v) stands before v in row u. In any other order nothing may be cut at v.
     place : (int, int)
-        The block's place in its planner's grid.
+        The block's place in its scheme's grid.
     members : array of int32 or None
         The vertex ids of a block whose rows and columns are the same vertices, in no arithmetic series.
     """

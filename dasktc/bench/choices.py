@@ -1,7 +1,7 @@
 """The choices that `auto` has, and what each takes on a graph: for `dasktc bench choose`.
 
-A fixed choice is a kernel with an order of ids, its own or another, and a planner. A graph is prepared for each order
-and planner, then counted with each kernel, in turns.
+A fixed choice is a kernel with an order of ids, its own or another, and a scheme. A graph is prepared for each order
+and scheme, then counted with each kernel, in turns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices
 Make = Callable[[], Source]
 OTHER_ORDERS = (("hub", "collective"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"))
 """Orders that are not a kernel's own."""
-OTHER_PLANNERS = ("edges", "hash2d", "vertical", "proxy")
+OTHER_SCHEMES = ("edges", "hash2d", "vertical", "proxy")
 """With kernel `hub` and n = 2, on graphs of MOST edges: the whole graph fits wherever this is measured."""
 MOST = 1 << 24
 HOPELESS = 5.0
@@ -38,7 +38,7 @@ CLOSE, MOMENT = 1.1, 1e-4
 
 
 class Choice(NamedTuple):
-    """A kernel with an order of ids and a planner."""
+    """A kernel with an order of ids and a scheme."""
 
     kernel: str
     order: str
@@ -82,14 +82,14 @@ class Measured:
 
 
 def choices(backend: str) -> list[Choice]:
-    """The fixed choices: every kernel with its own order, and some with others and with other planners.
+    """The fixed choices: every kernel with its own order, and some with others and with other schemes.
 
     Parameters
     ----------
     backend : {"cpu", "cuda"}
     """
     own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in kernels(backend)]
-    cut = [Choice("hub", "degree", partition) for partition in OTHER_PLANNERS]
+    cut = [Choice("hub", "degree", partition) for partition in OTHER_SCHEMES]
     return [*own, *(Choice(*other) for other in OTHER_ORDERS), *cut]
 
 
@@ -186,7 +186,7 @@ def _now(backend: str) -> float:
 
 
 def _prepared(source: Make, order: str, partition: str, runs: int, backend: str) -> tuple[Graph, float]:
-    """Blocks of a planner in an order of ids, and the seconds that they took."""
+    """Blocks of a scheme in an order of ids, and the seconds that they took."""
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)

@@ -1,4 +1,4 @@
-"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel, order and planner.
+"""`dasktc bench choose`: what `auto` chooses, against every fixed choice of kernel, order and scheme.
 
 Timed are the counting tasks alone, and everything from the source's first edge (of a file: once it is read) to the
 number, medians of `runs`: on the CPU in CPU seconds of this process, on a GPU in seconds between two events, and on

@@ -1,6 +1,6 @@
 """`dasktc bench scaling`: how counting scales with workers, beyond those that are here (TRUST, fig. 15 and table 6).
 
-For every number of workers the planner's own task list is really counted here, task after task and each worker's
+For every number of workers the scheme's own task list is really counted here, task after task and each worker's
 share in a thread of its own, so that every worker makes its own tables. Those seconds are scheduled on simulated
 workers (module `simulate`) with the scheduler's time a task as it was measured in the same run. As many real workers
 as there are cores, or GPUs, count too.

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import counting, workers_of
-from dasktc.options import BACKENDS, PARTITIONS
+from dasktc.cli.options import NameOf, counting, workers_of
+from dasktc.options import BACKENDS
+from dasktc.registry import SCHEMES
 
 __all__ = ["bench"]
 
@@ -75,7 +76,7 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--memory", multiple=True, default=("16GB",), show_default=True, help="Device memory; may be repeated.")
 @click.option("--host-memory", metavar="BYTES", help="Of the host, for what leaves the device; 1: files at once.")
 @click.option("--work-dir", metavar="DIR", help="Where files stand for the while.")
-@click.option("--partition", type=click.Choice(PARTITIONS), default="auto", show_default=True, help="Of limited runs.")
+@click.option("--partition", type=NameOf(SCHEMES, "auto"), default="auto", show_default=True, help="Of limited runs.")
 @click.option("--parts", type=int, metavar="n", help="Of limited runs.")
 @click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
@@ -97,7 +98,7 @@ def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
-    """What auto chooses, against every fixed choice of kernel, order and planner."""
+    """What auto chooses, against every fixed choice of kernel, order and scheme."""
     from dasktc.bench.choose import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))

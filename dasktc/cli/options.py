@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS
-from dasktc.options import ASSIGNMENTS, BACKENDS, PARTITIONS, REORDERS
+from dasktc.options import BACKENDS
+from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names
 
 __all__ = [
     "RUNNING",
-    "KernelName",
+    "NameOf",
     "counting",
     "options_of",
     "printing",
@@ -41,23 +42,45 @@ def workers_of(context: click.Context, option: click.Parameter, text: str | None
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
 
 
-class KernelName(click.ParamType[str]):
-    """`auto`, or a kernel of any backend: looked up when asked for, so that one registered later is among them."""
+class NameOf(click.ParamType[str]):
+    """A name of a registry, or one that the option itself has: looked up when asked for, so that plug-ins are known.
 
-    name = "kernel"
+    Parameters
+    ----------
+    names : collection of str
+        A registry, or a function that lists names.
+    *more : str
+        What else the option takes.
+    """
+
+    name = "name"
+
+    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], *more: str) -> None:
+        self._names, self._more = names, more
 
     def _choice(self) -> click.Choice[str]:
-        from dasktc.backends import kernel_names
-
-        return click.Choice(("auto", *kernel_names()))
+        return click.Choice((*self._more, *(self._names() if callable(self._names) else self._names)))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what no backend has."""
-        return "auto" if value == "auto" else self._choice().convert(value, param, ctx)
+        """Refuse a name that is not there."""
+        return value if value in self._more else self._choice().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """All names."""
         return self._choice().get_metavar(param, ctx)
+
+
+class Explained(click.Option):
+    """An option whose help says a line about each name of its registry."""
+
+    def __init__(self, *arguments: Any, lines: Callable[[], Iterable[tuple[str, str]]], **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        self._lines = lines
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The help, and what each name is."""
+        names, about = super().get_help_record(ctx) or ("", "")
+        return names, " ".join((about, *(f"{name}: {line}." for name, line in self._lines())))
 
 
 reading = options_of(
@@ -68,12 +91,40 @@ reading = options_of(
 )
 counting = options_of(
     click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What counts."),
-    click.option("--kernel", type=KernelName(), default="auto", help="How a block triple is counted."),
-    click.option("--partition", type=click.Choice(PARTITIONS), default="auto", help="Which block triples."),
-    click.option("--assign", type=click.Choice(ASSIGNMENTS), default="random", help="Vertices to the parts of proxy."),
+    click.option(
+        "--kernel",
+        type=NameOf(kernel_names, "auto"),
+        default="auto",
+        cls=Explained,
+        lines=kernel_lines,
+        help="How a block triple is counted. auto: by the rows of the graph.",
+    ),
+    click.option(
+        "--partition",
+        type=NameOf(SCHEMES, "auto"),
+        default="auto",
+        cls=Explained,
+        lines=SCHEMES.lines,
+        help="Which block triples. auto: by memory.",
+    ),
+    click.option(
+        "--assign",
+        type=NameOf(ASSIGNMENTS),
+        default="random",
+        cls=Explained,
+        lines=ASSIGNMENTS.lines,
+        help="Vertices to the parts of proxy.",
+    ),
     click.option("--parts", type=int, metavar="n", help="n of hash2d and vertical: n³ tasks; parts of proxy."),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
-    click.option("--reorder", type=click.Choice(REORDERS), default="auto", help="Order of vertex ids."),
+    click.option(
+        "--reorder",
+        type=NameOf(ORDERS, "auto"),
+        default="auto",
+        cls=Explained,
+        lines=ORDERS.lines,
+        help="Order of vertex ids. auto: degree, or that of the kernel asked for.",
+    ),
     click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),
 )
 running = options_of(

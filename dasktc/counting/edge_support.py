@@ -43,7 +43,7 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     Returns
     -------
     supports : dict of (i, j) to handle of array of int32
-        By place of the block, aligned with its columns. Of planners that put an edge into several blocks, its
+        By place of the block, aligned with its columns. Of schemes that put an edge into several blocks, its
         supports there add up to its triangles.
     triangles : int
         Of the graph.
@@ -64,7 +64,7 @@ def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
     Returns
     -------
     sums : dict of int to handle of array of int64
-        By side of the blocks (`Planner.sides`): the sums of its vertices, in the order of their numbers. A
+        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. A
         vertex that is on several sides has the sum of all of them.
     triangles : int
         Of the graph.
@@ -72,7 +72,7 @@ def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
     plan, (_, rows, columns) = graph.plan, graph.prepared.sizes
     ends: Ends = {}
     for place in graph.blocks:
-        row, column = plan.planner.sides(plan.parts, place)
+        row, column = plan.scheme.sides(plan.parts, place)
         ends[place] = (row, int(rows[place])), (column, int(columns[place]))
     sides = dict(end for both in ends.values() for end in both)
 

@@ -153,7 +153,7 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     slices = _slices(graph, supports, step)
     if graph.plan.shards > 1:
         slices = edges_by_dense_id(executor, slices, graph.prepared.graph.order)
-    groups = [[part] for part in slices] if graph.plan.planner.once else _by_edge(executor, slices, graph.edges, step)
+    groups = [[part] for part in slices] if graph.plan.scheme.once else _by_edge(executor, slices, graph.edges, step)
     parts = executor.map("edges", _summed, groups)
     added = executor.gather(executor.map("support", _added, list(parts)))
     refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")

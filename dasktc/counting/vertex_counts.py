@@ -46,7 +46,7 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
     sums, count = vertex_supports(graph)
     executor, starts = graph.executor, graph.prepared.graph.order.starts
-    sides, numberings = list(sums.values()), [graph.prepared.layout.numbering(side) for side in sums]
+    sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
         return Sharded(starts, [executor.submit("triangles", halves, sides, numberings, graph.vertices, count)]), count
     shares = shares_of(executor, sides, numberings, starts)

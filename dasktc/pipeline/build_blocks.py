@@ -1,4 +1,4 @@
-"""The oriented graph's keys to CSR blocks on the workers, for planners that deal rows and columns out by id.
+"""The oriented graph's keys to CSR blocks on the workers, for schemes that deal rows and columns out by id.
 
 Blocks lie side by side in the range of the keys: an edge from row r to column c of a block of C columns gets the
 block's first key + r·C + c. One sort brings the edges of each block together, rows ascending and columns ascending
@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import Executor
+from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
 from dasktc.pipeline.orient import Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.shuffle import exchange
 from dasktc.planning.grid import Axis, Layout, Shape
-from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import NOWHERE, Where
-from dasktc.planning.schemes import Block
+from dasktc.planning.plan import Proxies
+from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["Blocks", "build_blocks", "lay_out", "measure", "stacked"]
+__all__ = ["Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "measure", "stacked"]
 
 Blocks = dict[Block, Any]
 """Handles of OrientedCSR by place (i, j) in the partition's grid."""
@@ -34,27 +35,91 @@ Blocks = dict[Block, Any]
 Array = Any
 
 
-def lay_out(executor: Executor, graph: Oriented, partition: str, parts: int, shape: Shape, backend: str) -> Layout:
-    """Deal the vertices out as a planner wants it.
+class Partition(Protocol):
+    """A graph's vertices dealt out to the blocks of a scheme, which are measured and not built yet.
+
+    Attributes
+    ----------
+    sizes : Sizes
+        Of the blocks.
+    proxies : tuple of Proxies
+        One a part, where parts have proxies.
+    wedges : int
+        What the counting tasks have to handle.
+    shift : int
+        Bits an id takes in an edge key.
+    """
+
+    @property
+    def sizes(self) -> Sizes: ...  # noqa: D102
+
+    @property
+    def proxies(self) -> tuple[Proxies, ...]: ...  # noqa: D102
+
+    @property
+    def wedges(self) -> int: ...  # noqa: D102
+
+    @property
+    def shift(self) -> int: ...  # noqa: D102
+
+    def numbering(self, side: int) -> Any:
+        """First id and stride of the vertices of a side (`Scheme.sides`), or a handle of their ids."""
+
+    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+        """Build the blocks, each on the worker that `where` names; the graph's partitions are emptied."""
+
+
+class GridPartition(NamedTuple):
+    """A grid whose blocks lie side by side in the range of the keys."""
+
+    layout: Layout
+    sizes: Sizes
+    wedges: int
+    proxies: tuple[Proxies, ...] = ()
+
+    @classmethod
+    def measured(cls, executor: Executor, graph: Oriented, layout: Layout, backend: str) -> GridPartition:
+        """Measure the blocks of a layout."""
+        return cls(layout, measure(executor, graph, layout, backend), graph.wedges)
+
+    @property
+    def shift(self) -> int:
+        """Bits an id takes in an edge key."""
+        return self.layout.shift
+
+    def numbering(self, side: int) -> tuple[int, int]:
+        """First id and stride of the vertices of a column of the grid, or of the row of that number."""
+        return self.layout.numbering(side)
+
+    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+        """Shuffle the oriented edges into the blocks."""
+        return build_blocks(executor, graph, self.layout, backend, int(self.sizes.edges.max()), where)
+
+
+def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
+    """Deal rows and columns out by id % n (`schemes.BY_REMAINDER`).
 
     Parameters
     ----------
     executor : Executor
     graph : Oriented
-    partition : {"whole", "edges", "hash2d", "vertical"}
     parts : int
         n.
+    options : Options
     shape : Shape
-    backend : str
     """
-    if partition != "vertical":
-        axis = Axis(shape.vertices, parts)
-        return Layout(axis, (axis,), shape)
+    axis = Axis(shape.vertices, parts)
+    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape), options.chosen_backend)
+
+
+def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
+    """Deal rows and columns out in ranges of equal degrees (`schemes.BY_RANGES`); parameters as for `by_remainder`."""
+    backend = options.chosen_backend
     rows, columns = (
         Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
         for degree in (graph.out_degree, graph.in_degree)
     )
-    return Layout(rows, (rows, columns), shape)
+    return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape), backend)
 
 
 def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.dask.executor import Executor, tree
+from dasktc.options import Options
 from dasktc.pipeline.build_blocks import stacked
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, unpack
@@ -26,12 +27,11 @@ from dasktc.pipeline.orient import Oriented, total, wedges_of
 from dasktc.pipeline.shuffle import exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
-from dasktc.planning.memory_model import Sizes
 from dasktc.planning.placement import Where
 from dasktc.planning.plan import Proxies
-from dasktc.planning.schemes import Block
+from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["ProxyPartition", "build_parts", "part_vertices"]
+__all__ = ["ProxyPartition", "part_vertices"]
 
 Array = Any
 
@@ -69,6 +69,10 @@ class ProxyPartition(NamedTuple):
         """Handle of the ids of a part's vertices."""
         return self.members[side]
 
+    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> dict[Block, Any]:
+        """Build each part's two blocks, (part, 0) and (part, 1)."""
+        return _build(executor, graph, self, backend, where)
+
 
 class _Edges(NamedTuple):
     """The oriented edges, and how to walk over them."""
@@ -88,9 +92,7 @@ class _Edges(NamedTuple):
         return [sum(column) for column in zip(*self.executor.gather(self.map(function, *given)), strict=True)]
 
 
-def part_vertices(
-    executor: Executor, graph: Oriented, parts: int, how: str, seed: int, shape: Shape, backend: str
-) -> ProxyPartition:
+def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
     """Deal the vertices out, find the proxies, and remove the useless ones.
 
     Parameters
@@ -99,20 +101,18 @@ def part_vertices(
     graph : Oriented
     parts : int
         n, at most 64.
-    how : {"random", "contiguous", "metis"}
-        How vertices are dealt out.
-    seed : int
-        Of the random parts.
+    options : Options
+        Its `assign` and `seed` say which part a vertex is local to.
     shape : Shape
-    backend : str
 
     Raises
     ------
     InputError
         METIS is not installed.
     """
+    backend = options.chosen_backend
     edges = _Edges(executor, graph.partitions, parts, shape.shift, backend)
-    own = assigned(executor, graph.partitions, how, parts, seed, shape, backend)
+    own = assigned(executor, graph.partitions, options.assign, parts, options.seed, shape, backend)
     induced = tree(executor, "plan", _either, edges.map(_neighbours, own))
     kept = _transformed(edges, own, induced)
     vertices_of = [executor.gather([executor.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
@@ -231,25 +231,8 @@ def _wedges(degrees: Array) -> int:
 # blocks
 
 
-def build_parts(
-    executor: Executor, graph: Oriented, parted: ProxyPartition, backend: str, where: Where
-) -> dict[Block, Any]:
-    """Build each part's two blocks: the edges of its local vertices, and all of its edges.
-
-    Parameters
-    ----------
-    executor : Executor
-    graph : Oriented
-        Its partitions are emptied.
-    parted : ProxyPartition
-    backend : str
-    where : mapping of (part, 0 or 1) to str
-        The worker that should build each block.
-
-    Returns
-    -------
-    dict of (part, 0 or 1) to handle of OrientedCSR
-    """
+def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend: str, where: Where) -> dict[Block, Any]:
+    """Build each part's two blocks: the edges of its local vertices, and all of its edges."""
     built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
         pieces = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)

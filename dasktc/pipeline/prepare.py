@@ -5,28 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import LEAN, kernels, tasks_a_worker, unusable
+from dasktc.backends import kernels, lean_kernel, tasks_a_worker, unusable
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import Executor
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
-from dasktc.pipeline.build_blocks import Blocks, build_blocks, lay_out, measure
+from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.canonicalize import canonical, read
 from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.lstc_partition import ProxyPartition, build_parts, part_vertices
 from dasktc.pipeline.orient import Oriented, orient
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
 from dasktc.pipeline.vertex_ids import SplitIds, vertex_map
-from dasktc.planning.grid import Layout, Shape
-from dasktc.planning.memory_model import Sizes
+from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
+from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = [
     "Prepared",
@@ -53,13 +54,9 @@ class Prepared:
     Attributes
     ----------
     graph : Oriented
-    layout : Layout or Parted
+    partition : Partition
         Of the plan's blocks.
     plan : Plan
-    sizes : Sizes
-        Of the plan's blocks.
-    wedges : int
-        What the counting tasks have to handle.
     vertices : handle of VertexMap, or Sharded
         The caller's ids.
     rows, loops : int
@@ -73,16 +70,24 @@ class Prepared:
     """
 
     graph: Oriented
-    layout: Layout | ProxyPartition
+    partition: Partition
     plan: Plan
-    sizes: Sizes
-    wedges: int
     vertices: Any
     rows: int
     loops: int
     source: Source
     options: Options
     seconds: dict[str, float]
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes of the plan's blocks."""
+        return self.partition.sizes
+
+    @property
+    def wedges(self) -> int:
+        """What the counting tasks have to handle."""
+        return self.partition.wedges
 
 
 def choose_backend(executor: Executor, options: Options) -> Options:
@@ -161,33 +166,31 @@ def prepare_edges(
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
     options, why = choose(options, look(executor, graph, backend))
-    how = options.chosen_reorder
-    graph = (reorder if shards == 1 else reorder_by_shard)(executor, graph, how, shift, backend)
-    # 5. Planner, n, m, projected bytes.
+    order = ORDERS[options.chosen_reorder]
+    if shards == 1:
+        graph = reorder(executor, graph, order.chosen, shift, backend)
+    else:
+        graph = reorder_by_shard(executor, graph, order.places, shift, backend)
+    # 5. Scheme, n, m, projected bytes.
     progress("plan", 0, 1)
-    layouts: dict[tuple[str, int], tuple[Layout | ProxyPartition, Sizes]] = {}
+    measured: list[Partition] = []
     limits = limits or _limits(executor, options)
 
-    def sizes(partition: str, parts: int) -> Sizes:
-        shape = Shape(size, shift, how == "degree")
-        found = _lay_out(executor, graph, partition, parts, options, shape)
-        layouts.clear()  # no more than one is held
-        layouts[partition, parts] = found
-        return found[1]
+    def sizes(scheme: str, parts: int) -> Sizes:
+        partition = lay_out(executor, graph, scheme, parts, options, Shape(size, shift, order.ordered))
+        measured[:] = [partition]  # no more than one is held: the last that was tried is the plan's
+        return partition.sizes
 
     beside = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
     lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
     plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
     plan = replace(plan, shards=shards, numbering=room.why(size))
     if plan.lean and planned_for in (None, backend):
-        options = replace(options, kernel=LEAN[backend])
-    layout, found = layouts[plan.partition, plan.parts]
-    wedges = graph.wedges
-    if isinstance(layout, ProxyPartition):
-        plan, wedges = replace(plan, proxies=layout.proxies), layout.wedges
+        options = replace(options, kernel=str(lean_kernel(backend)))
+    plan = replace(plan, proxies=measured[0].proxies)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
-    return Prepared(graph, layout, plan, found, wedges, vertices, rows, loops, named, options, seconds)
+    return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
 
 
 def _limits(executor: Executor, options: Options) -> Limits:
@@ -202,16 +205,12 @@ def _limits(executor: Executor, options: Options) -> Limits:
     )
 
 
-def _lay_out(
-    executor: Executor, graph: Oriented, partition: str, parts: int, options: Options, shape: Shape
-) -> tuple[Layout | ProxyPartition, Sizes]:
-    """Deal the vertices out to the blocks of a planner, and measure these."""
-    backend = options.chosen_backend
-    if partition == "proxy":
-        parted = part_vertices(executor, graph, parts, options.assign, options.seed, shape, backend)
-        return parted, parted.sizes
-    layout = lay_out(executor, graph, partition, parts, shape, backend)
-    return layout, measure(executor, graph, layout, backend)
+def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
+    """Deal the vertices out to the blocks of a scheme at n = `parts`, and measure these."""
+    how = SCHEMES[scheme].dealing.lay_out
+    function = resolve_name(how) if isinstance(how, str) else how
+    partition: Partition = function(executor, graph, parts, options, shape)
+    return partition
 
 
 def _size(executor: Executor, vertices: Any) -> int:
@@ -275,12 +274,7 @@ def prepare_blocks(
     executor.set_task_memory(plan.bytes_per_task)
     progress("blocks", 0, 1)
     backend, where = options.chosen_backend, builders(plan, prepared.sizes, executor.worker_threads)
-    if isinstance(prepared.layout, ProxyPartition):
-        blocks = build_parts(executor, prepared.graph, prepared.layout, backend, where)
-    else:
-        blocks = build_blocks(
-            executor, prepared.graph, prepared.layout, backend, int(prepared.sizes.edges.max()), where
-        )
+    blocks = prepared.partition.build(executor, prepared.graph, backend, where)
     built = executor.gather([executor.submit("blocks", _edges, blocks[place]) for place in sorted(blocks)])
     if built != prepared.sizes.edges.ravel().tolist():
         raise CountError(

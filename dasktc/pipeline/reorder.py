@@ -24,51 +24,65 @@ from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.orient import Oriented, inverse, order_by, total
 from dasktc.pipeline.sharded.vectors import Sharded
 
-__all__ = ["REORDERS", "band_of", "collective_degree", "first_visit", "relabel", "reorder"]
+__all__ = [
+    "band_of",
+    "by_collective_degree",
+    "by_dense_id",
+    "by_indegree",
+    "collective_degree",
+    "first_visit",
+    "relabel",
+    "reorder",
+]
 
 Array = Any
+Chosen = Callable[[Executor, Oriented, int, str], Any]
 LARGE_DEGREE = 100
 """TRUST, section 4.3: a CTA above it, a warp up to it."""
 
 
-def reorder(executor: Executor, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
+def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: int, backend: str) -> Oriented:
     """Relabel the oriented graph.
 
     Parameters
     ----------
     executor : Executor
     graph : Oriented
-        Over ranks. Its partitions are emptied unless `how` is "degree".
-    how : {"degree", "collective", "indegree", "none"}
+        Over ranks. Its partitions are emptied where they are relabelled.
+    chosen : callable (executor, graph, shift, backend) -> handle, or None
+        Makes the ranks in the new order (`orders.Order.chosen`); None: as they are.
     shift : int
     backend : str
 
     Returns
     -------
     Oriented
-        Over the new ids; only with "degree" is every target below its source.
+        Over the new ids; only where the ranks stay is every target below its source.
     """
-    if how == "degree":
+    if chosen is None:
         return graph
-    chosen = REORDERS[how](executor, graph, shift, backend)
-    place = executor.submit("reorder", inverse, chosen, backend)
+    ranks = chosen(executor, graph, shift, backend)
+    place = executor.submit("reorder", inverse, ranks, backend)
     partitions = executor.map("reorder", relabel, graph.partitions, place, shift, backend)
     order, outward, inward = (
-        Sharded(vector.starts, [executor.submit("reorder", _take, vector.whole, chosen)])
+        Sharded(vector.starts, [executor.submit("reorder", _take, vector.whole, ranks)])
         for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
-def _by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+    """The ranks by the caller's ids, ascending."""
     return executor.submit("reorder", inverse, graph.order.whole, backend)
 
 
-def _by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+    """The ranks by in-degree, descending."""
     return executor.submit("reorder", order_by, graph.in_degree.whole, backend)
 
 
-def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+    """The ranks in TRUST's collective degree order, in bands of out-degree."""
     out = graph.out_degree.whole
     sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
     visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), backend)
@@ -76,13 +90,6 @@ def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backe
     firsts = executor.map("reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
     first = tree(executor, "reorder", partial(_least, backend=backend), firsts)
     return executor.submit("reorder", _banded, out, first, graph.order.whole, backend)
-
-
-REORDERS: dict[str, Callable[[Executor, Oriented, int, str], Any]] = {
-    "collective": _by_collective_degree,
-    "indegree": _by_indegree,
-    "none": _by_dense_id,
-}
 
 
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from dasktc.executors.dask.executor import Executor
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.planning.plan import size
+from dasktc.registry import ASSIGNMENTS
 
-__all__ = ["assigned"]
+__all__ = ["OWN", "Assignment", "assigned"]
 
 Array = Any
 METIS_BYTES = 120
@@ -32,7 +35,8 @@ def assigned(
     executor : Executor
     partitions : list of handles of int64 arrays
         The oriented edges' keys.
-    how : {"random", "contiguous", "metis"}
+    how : str
+        One of the registry `ASSIGNMENTS`.
     parts : int
     seed : int
         Of the random parts.
@@ -48,16 +52,45 @@ def assigned(
     InputError
         METIS is not installed.
     """
-    if how == "metis":
-        return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, backend)
-    return executor.submit("plan", _dealt, how, seed, shape.vertices, parts, backend)
+    return ASSIGNMENTS[how].assign(executor, partitions, parts, seed, shape, backend)
 
 
-def _dealt(how: str, seed: int, vertices: int, parts: int, backend: str) -> Array:
+def _by_id(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
+    return executor.submit("plan", _ranges, shape.vertices, parts, backend)
+
+
+def _by_hash(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
+    return executor.submit("plan", _hashed, seed, shape.vertices, parts, backend)
+
+
+def _by_metis(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
+    return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, backend)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A way to deal vertices out to parts: its name, a line of help, and `assigned` without the name."""
+
+    name: str
+    help: str
+    assign: Callable[[Executor, list[Any], int, int, Shape, str], Any]
+
+
+OWN = (
+    Assignment("random", "by a hash of the id and --seed", _by_hash),
+    Assignment("contiguous", "ranges of ids", _by_id),
+    Assignment("metis", "METIS's parts, with few edges between them (needs pymetis)", _by_metis),
+)
+"""As help lists them."""
+
+
+def _ranges(vertices: int, parts: int, backend: str) -> Array:
+    return get_backend(backend).array.arange(vertices, dtype="int64") * parts // max(1, vertices)
+
+
+def _hashed(seed: int, vertices: int, parts: int, backend: str) -> Array:
     xp = get_backend(backend).array
     ids = xp.arange(vertices, dtype="int64")
-    if how == "contiguous":
-        return ids * parts // max(1, vertices)
     mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * xp.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> xp.uint64(32)
     mixed *= xp.uint64(0xD6E8FEB86659FD93)

@@ -63,7 +63,7 @@ class Axis(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What blocks take from the oriented graph, whatever its planner.
+    """What blocks take from the oriented graph, whatever its scheme.
 
     Attributes
     ----------

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.planning.memory_model import Sizes, block_bytes
-
 if TYPE_CHECKING:
     from dasktc.planning.plan import Plan
-    from dasktc.planning.schemes import Block
+    from dasktc.planning.schemes import Block, Sizes
 
 __all__ = ["NOWHERE", "ReplicaCache", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
 
@@ -99,8 +97,8 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
 
 def numbered(plan: Plan) -> tuple[list[Block], Array]:
     """The blocks of a plan, and its triples as numbers of them, shape (triples, 3)."""
-    columns = plan.planner.columns(plan.parts)
-    places, number = np.unique(plan.planner.triples(plan.parts), return_inverse=True)
+    columns = plan.scheme.columns(plan.parts)
+    places, number = np.unique(plan.scheme.triples(plan.parts), return_inverse=True)
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 
@@ -112,15 +110,15 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
     plan : Plan
     sizes : Sizes
         Of its blocks.
-    seats : sequence of str
-        Name of the worker that each belongs to.
+    worker_threads : sequence of str
+        Name of the worker that each thread belongs to.
     """
     if len(set(worker_threads)) < 2:
         return NOWHERE
-    workers, of_seat = np.unique(np.array(worker_threads), return_inverse=True)
+    workers, of_thread = np.unique(np.array(worker_threads), return_inverse=True)
     blocks, triples = numbered(plan)
-    held = block_bytes(plan.partition, sizes)
-    found = homes(*needed(triples, plan.splits, of_seat), np.array([held[place] for place in blocks]))
+    held = plan.scheme.block_bytes(sizes)
+    found = homes(*needed(triples, plan.splits, of_thread), np.array([held[place] for place in blocks]))
     return {place: str(workers[worker]) for place, worker in zip(blocks, found.tolist(), strict=True)}
 
 

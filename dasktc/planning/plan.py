@@ -1,4 +1,4 @@
-"""The plan: planner, n and m, and whether a task fits a worker's memory.
+"""The plan: scheme, n and m, and whether a task fits a worker's memory.
 
 Bytes are arithmetic on the blocks' edges and rows, known before any block is built.
 """
@@ -11,19 +11,18 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError, shown
-from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_ROW, Scratch, Sizes, block_bytes, task_bytes
-from dasktc.planning.schemes import PLANNERS, Block, Numbers, Planner, Triple
+from dasktc.planning.memory_model import Scratch, task_bytes
+from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered
+from dasktc.registry import SCHEMES
 
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "size", "splits_for"]
 
 MAX_PARTS = 64
 MAX_TASKS = 10**6
 """What a scheduler is given at the most: block triples, and these times splits."""
-WORTH_TRYING = {"proxy": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
-"""Values of n that `proxy` tries where none is given: each costs passes over all edges."""
 
 Measure = Callable[[str, int], Sizes]
-"""Sizes of the blocks of a planner's grid at n."""
+"""Sizes of the blocks of a scheme's grid at n."""
 
 
 class Proxies(NamedTuple):
@@ -51,7 +50,8 @@ class Limits:
         Tasks that run at a time.
     memory : int
         Bytes that one task may use.
-    partition : {"auto", "whole", "edges", "hash2d", "vertical", "proxy"}
+    partition : str
+        A scheme's name, or "auto".
     parts, splits : int or None
         n and m where the caller set them, 1 or more. More parts than vertices are taken as V, more splits than the
         rows (for `edges` the edges) of the largest index block as these: the others would be empty.
@@ -77,7 +77,7 @@ class Plan:
     Attributes
     ----------
     partition : str
-        The planner.
+        The scheme's name.
     parts, splits : int
         n and m.
     vertices, edges : int
@@ -125,14 +125,14 @@ class Plan:
     numbering: str = ""
 
     @property
-    def planner(self) -> Planner:
-        """The planner itself."""
-        return PLANNERS[self.partition]
+    def scheme(self) -> Scheme:
+        """The scheme itself."""
+        return SCHEMES[self.partition]
 
     def triples(self) -> Iterator[Triple]:
         """Emit the block triples, before splitting."""
-        columns = self.planner.columns(self.parts)
-        for places in self.planner.triples(self.parts).tolist():
+        columns = self.scheme.columns(self.parts)
+        for places in self.scheme.triples(self.parts).tolist():
             yield Triple(*(divmod(place, columns) for place in places))
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Plan:
     @property
     def cut(self) -> str:
         """What the splits cut the index block by: "edges" or "rows"."""
-        return self.planner.cut
+        return self.scheme.cut
 
     @property
     def space_imbalance(self) -> float | None:
@@ -173,7 +173,7 @@ class Plan:
 def make_plan(
     vertices: int, edges: int, measure: Measure, scratch: Scratch, limits: Limits, lean: Scratch | None = None
 ) -> Plan:
-    """Choose planner, n and m: the smallest n whose largest task fits.
+    """Choose scheme, n and m: the smallest n whose largest task fits.
 
     Before the graph is cut into parts, or refused, the leaner kernel is tried.
 
@@ -192,12 +192,12 @@ def make_plan(
         Whether it fits is in the plan; counting one that does not is refused.
     """
     candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
-    for (partition, parts), after in pairwise(candidates):
-        graph = (partition, parts, vertices, edges, measure(partition, parts))
+    for (scheme, parts), after in pairwise(candidates):
+        graph = (scheme, parts, vertices, edges, measure(scheme.name, parts))
         plan = _plan(*graph, scratch, limits)
         if plan.fits:
             break
-        whole = PLANNERS[partition].replicated or after is None
+        whole = scheme.replicated or after is None
         if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
             plan = replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
             break
@@ -206,7 +206,7 @@ def make_plan(
 
 def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
     """What was asked for and is more than the graph has."""
-    ignored = limits.partition != "auto" and PLANNERS[limits.partition].replicated
+    ignored = limits.partition != "auto" and SCHEMES[limits.partition].replicated
     if limits.parts is not None and limits.parts > plan.parts and not ignored:
         yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
     if limits.splits is not None and limits.splits > plan.splits:
@@ -214,82 +214,74 @@ def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
         yield f"--splits {shown(limits.splits)} is taken as {plan.splits:,}: {most}"
 
 
-def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str, int]]:
-    """Emit the (planner, n) worth looking at, the wanted one first and at least one."""
-    partition = "hash2d" if limits.partition == "auto" else limits.partition
-    if PLANNERS[partition].replicated:
-        yield partition, 1
-        return
+def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Scheme, int]]:
+    """Emit the (scheme, n) worth looking at, the wanted one first and at least one."""
+    automatic, schemes = limits.partition == "auto", considered(limits.partition)
     most = max(1, vertices)  # more parts than vertices make no block smaller
     asked = None if limits.parts is None else min(limits.parts, most)
-    if limits.partition == "auto" and asked in (None, 1) and limits.least_parts == 1:
-        yield "whole", 1
-        if most == 1 or asked == 1:
-            return
-    if asked is not None:
-        _refuse_too_many(partition, asked, limits)
-        yield partition, asked
-        return
-    first = max(limits.least_parts, 2 if limits.partition == "auto" else 1)
-    most = min(MAX_PARTS, max(first, most))
-    tried = (n for n in WORTH_TRYING.get(partition, range(1, MAX_PARTS)) if first <= n < most)
-    yield from ((partition, n) for n in tried if _least(partition, vertices, edges, n) <= limits.memory)
-    yield partition, most
+    for scheme in schemes:
+        if scheme.replicated:
+            if not automatic or (asked in (None, 1) and limits.least_parts == 1):
+                yield scheme, 1
+                if automatic and 1 in (most, asked):
+                    return
+        elif asked is not None:
+            problem = _too_many(scheme, asked, limits)
+            if problem is None:
+                yield scheme, asked
+            elif scheme is schemes[-1]:
+                raise InputError(f"{problem}; give a smaller n, or leave it out")
+        else:
+            first = max(limits.least_parts, 2 if automatic else 1)
+            last = min(MAX_PARTS, max(first, most))
+            tried = (n for n in scheme.candidates or range(1, MAX_PARTS) if first <= n < last)
+            yield from ((scheme, n) for n in tried if scheme.least_bytes(vertices, edges, n) <= limits.memory)
+            yield scheme, last
 
 
-def _refuse_too_many(partition: str, parts: int, limits: Limits) -> None:
-    triples, asked = parts if partition == "proxy" else parts**3, shown(limits.parts)
-    if partition == "proxy" and parts > MAX_PARTS:
-        raise InputError(
-            f"--parts {asked} is more than the {MAX_PARTS} that --partition proxy takes: a vertex's parts are bits of "
-            "one number; give a smaller n, or leave it out"
-        )
-    if triples > MAX_TASKS:
-        raise InputError(
+def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
+    """Why a scheme does not take so many parts; None where it does."""
+    asked = shown(limits.parts)
+    if scheme.bound and parts > scheme.bound[0]:
+        most, why = scheme.bound
+        return f"--parts {asked} is more than the {most} that --partition {scheme.name} takes: {why}"
+    if (triples := scheme.tasks(parts)) > MAX_TASKS:
+        return (
             f"--parts {asked} makes {triples:,} block triples, {MAX_TASKS:,} at most can be "
-            "scheduled: blocks would be tiny; give a smaller n, or leave it out"
+            "scheduled: blocks would be tiny"
         )
-
-
-def _least(partition: str, vertices: int, edges: int, parts: int) -> float:
-    """The mean bytes of a task's blocks: the largest task has at least these.
-
-    For `hash2d` TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
-    """
-    columns, rows = PLANNERS[partition].least(parts)
-    return BYTES_PER_EDGE * edges * columns + BYTES_PER_ROW * vertices * rows
+    return None
 
 
 def _plan(
-    partition: str, parts: int, vertices: int, edges: int, sizes: Sizes, scratch: Scratch, limits: Limits
+    scheme: Scheme, parts: int, vertices: int, edges: int, sizes: Sizes, scratch: Scratch, limits: Limits
 ) -> Plan:
-    planner, width = PLANNERS[partition], PLANNERS[partition].columns(parts)
-    triples = planner.triples(parts)
-    splits = _splits(planner, triples, edges, sizes, limits)
-    needed = task_bytes(partition, parts, splits, sizes, scratch)
+    triples = scheme.triples(parts)
+    splits = _splits(scheme, triples, edges, sizes, limits)
+    needed = task_bytes(scheme, parts, splits, sizes, scratch)
     largest, tables = int(needed.max()), sizes.edges.ravel()[triples[:, 1]]
-    blocks = sorted(divmod(place, width) for place in set(triples[needed.argmax()].tolist()))
+    blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[needed.argmax()].tolist()))
     return Plan(
-        partition=partition,
+        partition=scheme.name,
         parts=parts,
         splits=splits,
         vertices=vertices,
         edges=edges,
         tasks=len(triples) * splits,
         bytes_per_task=largest,
-        bytes_total=int(block_bytes(partition, sizes).sum()),
+        bytes_total=int(scheme.block_bytes(sizes).sum()),
         block_edges_min=int(tables.min()),
         block_edges_max=int(tables.max()),
         memory=limits.memory,
         workers=limits.workers,
         fits=largest <= limits.memory,
-        why=_why(partition, parts, vertices, largest, blocks, limits),
+        why=_why(scheme, parts, vertices, largest, blocks, limits),
     )
 
 
-def _splits(planner: Planner, triples: Numbers, edges: int, sizes: Sizes, limits: Limits) -> int:
+def _splits(scheme: Scheme, triples: Numbers, edges: int, sizes: Sizes, limits: Limits) -> int:
     """m: as asked, or so that every worker has its tasks, but none that is empty or that no scheduler could take."""
-    most = edges if planner.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
+    most = edges if scheme.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
     if limits.splits is None:
         wanted = splits_for(limits.workers, len(triples), limits.tasks_a_worker)
         return max(1, min(wanted, most, MAX_TASKS // len(triples)))
@@ -307,13 +299,13 @@ def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
     return -(-tasks_a_worker * workers // triples)
 
 
-def _why(partition: str, parts: int, vertices: int, largest: int, blocks: list[Block], limits: Limits) -> str:
-    need = f"{partition} at n = {parts} needs {size(largest)} for its largest task"
+def _why(scheme: Scheme, parts: int, vertices: int, largest: int, blocks: list[Block], limits: Limits) -> str:
+    need = f"{scheme.name} at n = {parts} needs {size(largest)} for its largest task"
     budget = f"the {size(limits.memory)} of one worker"
     if largest <= limits.memory:
         return f"{need}, within {budget}"
     named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
-    rows = f", {size(BYTES_PER_ROW * vertices)} of it offsets" if PLANNERS[partition].replicated else ""
+    rows = f", {size(BYTES_PER_ROW * vertices)} of it offsets" if scheme.replicated else ""
     return f"{need} (blocks {named}{rows}), more than {budget}"
 
 

@@ -1,9 +1,10 @@
-"""Planners: which block triples a count is made of.
+"""The partition schemes: which block triples a count is made of, and how vertices are dealt out to their blocks.
 
-A planner names the blocks of its grid, one of row part i and column part j:
+A scheme is one `Scheme`, of `OWN` here or of a plug-in (`dasktc.registry`); everything else asks the object. It names
+the blocks of a grid, P[i][j] for row part i and column part j:
 
 whole     the one block of the whole graph in all three roles: replicate it, split its rows
-          (TRUST, section 5.1).
+          (TRUST: Pandey et al., TPDS 2021, section 5.1).
 edges     the same, its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
 hash2d    P[i][j] are the edges (u, v) with u % n = i, v % n = j. (P[i][k], P[i][j], P[k][j]) for all
           i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
@@ -21,21 +22,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["PLANNERS", "Block", "Numbers", "Planner", "Triple"]
+from dasktc.registry import SCHEMES
+
+__all__ = [
+    "BYTES_PER_EDGE",
+    "BYTES_PER_MEMBER",
+    "BYTES_PER_ROW",
+    "BY_RANGES",
+    "BY_REMAINDER",
+    "OWN",
+    "WITH_PROXIES",
+    "Block",
+    "Dealing",
+    "Numbers",
+    "Scheme",
+    "Sizes",
+    "Triple",
+    "considered",
+]
 
 Block = tuple[int, int]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Places = Numbers
 """Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i · (columns of the grid) + j."""
+BYTES_PER_EDGE, BYTES_PER_ROW, BYTES_PER_MEMBER = 4, 8, 4
+
+
+class Sizes(NamedTuple):
+    """Sizes of the blocks of a grid, each an int64 array of its shape.
+
+    Attributes
+    ----------
+    edges, rows, columns : array of int64
+    """
+
+    edges: Numbers
+    rows: Numbers
+    columns: Numbers
 
 
 @dataclass(frozen=True, order=True)
 class Triple:
-    """The three blocks of a counting task, by their places (i, j) in the 2D partition."""
+    """The three blocks of a counting task, by their places (i, j) in the grid."""
 
     index: Block
     table: Block
@@ -47,34 +79,143 @@ class Triple:
         return self.index, self.table, self.stream
 
 
+def _all_lower(parts: int, sizes: Sizes) -> Any:
+    return np.ones(sizes.rows.shape, dtype=bool)
+
+
+def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
+    """Which blocks are lower triangles in `degree` order, where rows and families of columns are n ranges of ids."""
+    rows, columns = sizes.rows[:, 0], sizes.columns[0].reshape(-1, parts)
+    row_first, column_first = (np.cumsum(widths, axis=-1) - widths for widths in (rows, columns))
+    return row_first[:, None] - column_first.ravel() <= 1
+
+
 @dataclass(frozen=True)
-class Planner:
-    """A partitioning scheme.
+class Dealing:
+    """How vertices are dealt out to the rows and the columns of a grid's blocks.
 
     Attributes
     ----------
+    lay_out : callable (executor, graph, parts, options, shape) -> Partition, or str
+        Deals them out and measures the blocks; a `pipeline.build_blocks.Partition` also builds them. The name
+        "module:function" where its module stands above this one.
+    in_turn : bool
+        Vertex id is in part id % n, so that each part has every n-th row of any range.
+    families : int
+        Families of columns: an edge stands in one block of each.
+    members : bool
+        A block carries the ids of its vertices.
+    lower : callable (n, Sizes) -> array of bool
+        Which blocks are lower triangles where ids are in `degree` order.
+    whole_vectors : str
+        What it keeps for all vertices in one process, if that is anything: it is refused where that does not fit.
+    unknown : str
+        What the sizes of its blocks depend on beside V and E, if on anything.
+    """
+
+    lay_out: str | Callable[..., Any]
+    in_turn: bool = False
+    families: int = 1
+    members: bool = False
+    lower: Callable[[int, Sizes], Any] = _all_lower
+    whole_vectors: str = ""
+    unknown: str = ""
+
+
+BY_REMAINDER = Dealing("dasktc.pipeline.build_blocks:by_remainder", in_turn=True)
+"""Rows and columns by id % n; with n = 1 the whole graph."""
+BY_RANGES = Dealing("dasktc.pipeline.build_blocks:by_ranges", families=2, lower=lower_of_ranges)
+"""Rows in ranges of equal out-degree; columns in these, and beside them in ranges of equal in-degree."""
+WITH_PROXIES = Dealing(
+    "dasktc.pipeline.lstc_partition:part_vertices",
+    members=True,
+    whole_vectors="the parts of all vertices in one vector",
+    unknown="how many proxies a part has",
+)
+"""Disjoint parts of the vertices, each with the proxies that LSTC's transformation leaves."""
+
+
+def _own(_: int, place: Block) -> tuple[int, int]:
+    return place
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A partition scheme.
+
+    Attributes
+    ----------
+    name, help : str
+        Of `--partition`, and a line about it with its paper and section.
+    triples : callable (n) -> Places
+    dealing : Dealing
+    tasks : callable (n) -> int
+        How many triples there are.
     columns : callable (n) -> int
         Of its grid of blocks.
-    triples : callable (n) -> Places
     sides : callable (n, (i, j)) -> (int, int)
         Which numbering of vertices the rows and the columns of a block have: equal numbers are one numbering.
     least : callable (n) -> (float, float)
-        Shares of E and of V that the largest task's columns and rows are, at least.
+        Shares of E and of V that the largest task's columns and rows are, at least; more spares trying some n.
+    candidates : tuple of int
+        Values of n to try where none is given; none: all.
+    bound : (int, str) or None
+        The largest n, and why.
     cut : {"rows", "edges"}
         What the splits cut the index block by.
     replicated : bool
-        Every task has the whole graph.
+        Every task has the whole graph; n is 1.
     once : bool
         Every edge stands in one block of the grid.
+    auto : int or None
+        `auto` takes the first of the schemes with a number, in ascending order, whose largest task fits. One whose
+        blocks V and E do not tell, or that keeps whole vectors, is not among them.
     """
 
-    columns: Callable[[int], int]
+    name: str
+    help: str
     triples: Callable[[int], Places]
-    sides: Callable[[int, Block], tuple[int, int]]
-    least: Callable[[int], tuple[float, float]]
+    dealing: Dealing = BY_REMAINDER
+    tasks: Callable[[int], int] = lambda n: n**3
+    columns: Callable[[int], int] = lambda n: n
+    sides: Callable[[int, Block], tuple[int, int]] = _own
+    least: Callable[[int], tuple[float, float]] = lambda n: (0, 0)
+    candidates: tuple[int, ...] = ()
+    bound: tuple[int, str] | None = None
     cut: str = "rows"
     replicated: bool = False
     once: bool = True
+    auto: int | None = None
+
+    def block_bytes(self, sizes: Sizes) -> Numbers:
+        """Bytes of the blocks of a grid, in its shape."""
+        row_bytes = BYTES_PER_ROW + BYTES_PER_MEMBER * self.dealing.members
+        return BYTES_PER_EDGE * sizes.edges + row_bytes * sizes.rows + BYTES_PER_ROW
+
+    def least_bytes(self, vertices: int, edges: int, parts: int) -> float:
+        """The mean bytes of a task's blocks: the largest task has at least these.
+
+        For `hash2d` TRUST's 3|E|/n² edges (section 6.5), less the blocks that stand twice in one of the n³ triples.
+        """
+        columns, rows = self.least(parts)
+        return BYTES_PER_EDGE * edges * columns + BYTES_PER_ROW * vertices * rows
+
+    def even(self, parts: int, vertices: int, edges: int) -> Sizes:
+        """Sizes of blocks that all have an equal share of the edges and of the vertices."""
+        families = self.dealing.families
+        shape = (1 if self.replicated else parts, self.columns(parts))
+        held = -(-edges * families // (shape[0] * shape[1]))
+        rows, columns = (max(1, -(-vertices // of)) for of in (shape[0], shape[1] // families))
+        return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, columns)))
+
+
+def considered(partition: str) -> list[Scheme]:
+    """The scheme of a name; of "auto" those that it may take, in its order."""
+    if partition != "auto":
+        return [SCHEMES[partition]]
+    ranked = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
+    plain = [pair for pair in ranked if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
+    return [scheme for _, scheme in sorted(plain, key=lambda pair: pair[0])]
 
 
 def whole(parts: int) -> Places:
@@ -96,8 +237,8 @@ def _neighbours(parts: Numbers) -> Numbers:
     ascending, turn = np.sort(parts, axis=0), np.zeros(parts.shape[1], dtype="int64")
     for number in reversed(range(len(TURNS))):
         turn[(ascending[list(TURNS[number])] == parts).all(axis=0)] = number
-    found: Numbers = parts[:, np.lexsort((turn, _on_hilbert_curve(ascending)))]
-    return found
+    neighbours: Numbers = parts[:, np.lexsort((turn, _on_hilbert_curve(ascending)))]
+    return neighbours
 
 
 def _on_hilbert_curve(points: Numbers) -> Numbers:
@@ -152,14 +293,55 @@ def _mean(parts: int, repeated: int) -> tuple[float, float]:
     return roles / parts**5, roles / parts**4
 
 
-def _own(_: int, place: Block) -> tuple[int, int]:
-    return place
-
-
-PLANNERS = {
-    "whole": Planner(lambda n: 1, whole, _own, lambda n: (1, 1), replicated=True),
-    "edges": Planner(lambda n: 1, whole, _own, lambda n: (1, 1), cut="edges", replicated=True),
-    "hash2d": Planner(lambda n: n, hash2d, _own, lambda n: _mean(n, 2 * n**2)),
-    "vertical": Planner(lambda n: 2 * n, vertical, _own, lambda n: _mean(n, n**2), once=False),
-    "proxy": Planner(lambda n: 2, proxy, lambda n, place: (place[0],) * 2, lambda n: (2 / n, 2 / n), once=False),
-}
+OWN = (
+    Scheme(
+        "whole",
+        "one block, m row splits (TRUST, section 5.1)",
+        whole,
+        tasks=lambda n: 1,
+        columns=lambda n: 1,
+        least=lambda n: (1, 1),
+        replicated=True,
+        auto=0,
+    ),
+    Scheme(
+        "edges",
+        "one block, m equal edge ranges (H-INDEX, section III)",
+        whole,
+        tasks=lambda n: 1,
+        columns=lambda n: 1,
+        least=lambda n: (1, 1),
+        cut="edges",
+        replicated=True,
+    ),
+    Scheme(
+        "hash2d",
+        "n² blocks by id % n, n³·m tasks (TRUST, sections 5.2 and 5.3)",
+        hash2d,
+        least=lambda n: _mean(n, 2 * n**2),
+        auto=10,
+    ),
+    Scheme(
+        "proxy",
+        "n parts of the vertices with proxies, n·m tasks (LSTC, section 4.1)",
+        proxy,
+        WITH_PROXIES,
+        tasks=lambda n: n,
+        columns=lambda n: 2,
+        sides=lambda n, place: (place[0],) * 2,
+        least=lambda n: (2 / n, 2 / n),
+        candidates=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),  # each costs passes over all edges
+        bound=(64, "a vertex's parts are bits of one number"),
+        once=False,
+    ),
+    Scheme(
+        "vertical",
+        "n ranges of rows and twice n of columns, n³·m tasks (TC-Stream, section 4.1)",
+        vertical,
+        BY_RANGES,
+        columns=lambda n: 2 * n,
+        least=lambda n: _mean(n, n**2),
+        once=False,
+    ),
+)
+"""The package's own, as help lists them."""

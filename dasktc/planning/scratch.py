@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasktc.backends import LEAN, GraphBounds, TaskSize, scratch_bytes
+from dasktc.backends import lean_kernel, scratch_bytes
+from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.options import Options
-from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, Scratch
+from dasktc.planning.memory_model import Scratch
 from dasktc.planning.plan import Plan
+from dasktc.planning.schemes import BYTES_PER_EDGE, BYTES_PER_MEMBER, BYTES_PER_ROW, considered
+from dasktc.registry import ORDERS
 
 __all__ = ["lean_scratch", "scratch_of", "with_choice"]
 
@@ -19,7 +22,10 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
     task, unless all tasks have the same one; and no less than a slab of the block while it is built.
     """
     backend, kernel = planned_for or options.chosen_backend, options.chosen_kernel
-    graph, many = GraphBounds(edges, options.chosen_reorder == "degree"), options.partition in ("proxy", "vertical")
+    graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
+    many = not all(
+        scheme.once for scheme in considered(options.partition)
+    )  # a block may have all edges and be one of several
 
     def alone(of: TaskSize) -> int:
         return scratch_bytes(backend, kernel, of, graph)
@@ -35,15 +41,15 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
 def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
     """What a task takes beside its blocks with the leaner kernel, where the backend has one."""
     backend = planned_for or options.chosen_backend
-    if backend not in LEAN:
+    if (kernel := lean_kernel(backend)) is None:
         return None
-    graph = GraphBounds(edges, options.chosen_reorder == "degree")
-    return lambda of: scratch_bytes(backend, LEAN[backend], of, graph)
+    graph = GraphBounds(edges, ORDERS[options.chosen_reorder].ordered)
+    return lambda of: scratch_bytes(backend, kernel, of, graph)
 
 
 def with_choice(plan: Plan, why: str, backend: str) -> Plan:
     """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
     if not plan.lean:
         return replace(plan, choice=why)
-    lean = f"kernel {LEAN[backend]}: plain CSR and little else, for the faster kernel's tables do not fit"
+    lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"
     return replace(plan, choice="; ".join([lean, *why.split("; ")[1:]]))

@@ -6,100 +6,23 @@ A kernel is serial and runs without the GIL: parallelism comes from Dask, one ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backends import Backend, GraphBounds, TaskSize, TextIds
-from dasktc.backends.cpu import hub, hub_tables, intersect, probes, radix, text, visit
-from dasktc.backends.cpu.bisection import lstc, tcstream
-from dasktc.backends.cpu.hindex import hindex
-from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.probes import Rule
+from dasktc.backends.cpu import hub_tables, probes, radix, text, visit
+from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
-from dasktc.backends.cpu.splits import sample_bytes, triple
 from dasktc.backends.csr import Array, BlockTask, TaskCount
+from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
 from dasktc.errors import InputError
+from dasktc.registry import KERNELS as REGISTRIES
+from dasktc.registry import Registry
 
 __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scratch_bytes", "sort", "warm"]
 
-Counts = tuple[int, int, int, int]
-
-
-def _longest_row(offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
-    """In pieces, for no array of a block's length is planned for."""
-    firsts = range(0, len(offsets) - 1, BACKEND.chunk)
-    return max((int(np.diff(offsets[first : first + BACKEND.chunk + 1]).max()) for first in firsts), default=0)
-
-
-def _trust(task: BlockTask) -> Counts:
-    t = triple(task)
-    longest = _longest_row(t.table)
-    return cast(Counts, intersect.trust(t, intersect.bucket_depth(longest)))
-
-
-def _hindex(task: BlockTask) -> Counts:
-    t = triple(task)
-    longest = min(_longest_row(t.table), _longest_row(t.stream))
-    return cast(Counts, hindex(t, intersect.bucket_depth(longest)))
-
-
-def _merge(task: BlockTask) -> Counts:
-    return cast(Counts, intersect.merge(triple(task)))
-
-
-def _search(task: BlockTask) -> Counts:
-    return cast(Counts, intersect.search(triple(task)))
-
-
-def _lstc(task: BlockTask) -> Counts:
-    return cast(Counts, lstc(triple(task)))
-
-
-def _tcstream(task: BlockTask) -> Counts:
-    return cast(Counts, tcstream(triple(task)))
-
-
-def _hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    longest = of.columns if graph is None else min(of.columns, graph.longest)
-    return 4 * intersect.LARGE * (1 + intersect.bucket_depth(longest)) + (1 << 17)
-
-
-@dataclass(frozen=True)
-class CpuKernel:
-    """All that the backend knows of a kernel.
-
-    Attributes
-    ----------
-    count : callable (task) -> Counts
-        Triangles, wedges, probes and the longest bucket of a task.
-    probes : Rule
-        The probes of index edges, from lengths and positions alone.
-    compiled : tuple of Kernel
-        What it compiles.
-    scratch : callable (TaskSize, Whole or None) -> int
-        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
-    """
-
-    count: Callable[[BlockTask], Counts]
-    probes: Rule
-    compiled: tuple[Kernel, ...] = ()
-    scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
-
-
-_HUB = (hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
-KERNELS: dict[str, CpuKernel] = {
-    "hub": CpuKernel(hub_tables.count, probes.hub, _HUB, hub_tables.scratch_bytes),
-    "trust": CpuKernel(_trust, probes.trust, (intersect.trust,), _hash_bytes),
-    "hindex": CpuKernel(_hindex, probes.hindex, (hindex,), _hash_bytes),
-    "merge": CpuKernel(_merge, probes.merge, (intersect.merge,)),
-    "search": CpuKernel(_search, probes.search, (intersect.search,)),
-    "lstc": CpuKernel(_lstc, probes.lstc, (lstc,)),
-    "tcstream": CpuKernel(_tcstream, probes.tcstream, (tcstream,)),
-}
+KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The kernels, the default first."""
 
 
@@ -125,12 +48,12 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     """
     if kernel not in KERNELS:
         raise InputError(f"kernel {kernel!r} is not one of {', '.join(KERNELS)}; choose one of these")
-    for part in KERNELS[kernel].compiled:
-        part.load()
-    if kernel != "hub":
+    entry = KERNELS[kernel]
+    entry.load()
+    if not entry.keeps_tables:
         hub_tables.forget()
     start = time.thread_time()
-    triangles, wedges, probed, collision = KERNELS[kernel].count(task)
+    triangles, wedges, probed, collision = entry.function(task)
     return TaskCount(triangles, wedges, probed, collision, time.thread_time() - start)
 
 
@@ -144,8 +67,7 @@ def scratch_bytes(kernel: str, of: TaskSize, graph: GraphBounds | None = None) -
     of : TaskSize
     graph : GraphBounds, optional
     """
-    sample = sample_bytes(of.splits * of.index_edges, of.splits) if of.splits > 1 else 0
-    return max(sample, KERNELS[kernel].scratch(of, graph))
+    return KERNELS[kernel].scratch_bytes(of, graph)
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:
@@ -163,8 +85,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
 def warm() -> None:
     """Compile, or load from the cache, everything that this backend compiles."""
     for kernel in KERNELS.values():
-        for part in kernel.compiled:
-            part.load()
+        kernel.load()
     radix.radix_sort.load()
 
 

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, wedges_of
-from dasktc.backends.cpu.jit import Kernel, inlined
-from dasktc.backends.csr import Array
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, triple, wedges_of
+from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
+from dasktc.backends.cpu.sizes import TILE
+from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["TILE", "lstc", "tcstream"]
-
-TILE = 1024
-"""Entries of a tile: the threads of a block, in the paper."""
+__all__ = ["count_lstc", "count_tcstream", "lstc", "tcstream"]
 
 U = np.uint64
 
@@ -69,3 +67,17 @@ def _tcstream(t: Triple) -> tuple[int, int, int, int]:
 
 lstc = Kernel(_lstc, (TRIPLE,))
 tcstream = Kernel(_tcstream, (TRIPLE,))
+
+
+@compiles(lstc)
+def count_lstc(task: BlockTask) -> Counts:
+    """Count a task by `lstc`."""
+    counts: Counts = lstc(triple(task))
+    return counts
+
+
+@compiles(tcstream)
+def count_tcstream(task: BlockTask) -> Counts:
+    """Count a task by `tcstream`."""
+    counts: Counts = tcstream(triple(task))
+    return counts

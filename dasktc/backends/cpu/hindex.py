@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dasktc.backends.cpu.intersect import LARGE, SMALL, SMALL_ROW, TRIPLE, Triple, contains, insert, length, wedges_of
-from dasktc.backends.cpu.jit import Kernel, inlined
-from dasktc.backends.csr import Array
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, longest_row, triple, wedges_of
+from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
+from dasktc.backends.cpu.sizes import LARGE, SMALL, SMALL_ROW, bucket_depth
+from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["hindex"]
+__all__ = ["count_hindex", "hindex"]
 
 U = np.uint64
 
@@ -65,3 +66,11 @@ def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:
 
 
 hindex = Kernel(_hindex, (TRIPLE, types.int64))
+
+
+@compiles(hindex)
+def count_hindex(task: BlockTask) -> Counts:
+    """Count a task by `hindex`."""
+    t = triple(task)
+    counts: Counts = hindex(t, bucket_depth(min(longest_row(t.table), longest_row(t.stream))))
+    return counts

@@ -42,6 +42,7 @@ from numba import types
 from dasktc.backends.cpu.instructions import ones, prefetch, scalar
 from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length
 from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.sizes import AHEAD, BLOCK, HUBS, SHORT, SPARSE, WORDS, bitmap_words
 from dasktc.backends.csr import Array
 
 __all__ = [
@@ -58,20 +59,8 @@ __all__ = [
     "hub_bitmaps",
 ]
 
-SHORT = 32
-"""Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
-HUBS = 10240
-"""Most hubs: their bitmaps then take 6.9 MB, which stay in a third level cache."""
-BLOCK = 9
-"""Binary logarithm of the ids in one step of an AND, 512: a cache line, the widest vector register."""
-WORDS = 1 << BLOCK - 6
-"""64-bit words of a block."""
-SPARSE = 2
-"""Elements of the shorter list that one such step must save."""
 LINE = 16
 """Columns in a cache line."""
-AHEAD = 8
-"""Deferred lists prefetched ahead of the one in work."""
 ROWS_AHEAD = 16
 """Index rows prefetched ahead of the one in work."""
 REACH = (1 << 32) - 1
@@ -88,17 +77,6 @@ def _bitmap(v: Any) -> Any:
     """First word of hub v's bitmap, which ends with the block of v since v stands behind its entries."""
     group = v >> BLOCK
     return U(WORDS * (group + 1) * ((group << BLOCK - 1) + (v & (1 << BLOCK) - 1)))
-
-
-def bitmap_words(hubs: int) -> int:
-    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take.
-
-    Parameters
-    ----------
-    hubs : int
-    """
-    group = hubs >> BLOCK
-    return WORDS * (group + 1) * ((group << BLOCK - 1) + (hubs & (1 << BLOCK) - 1))
 
 
 @inlined

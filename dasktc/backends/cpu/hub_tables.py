@@ -10,26 +10,17 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from dasktc.backends import GraphBounds, TaskSize
 from dasktc.backends.cpu import hub
-from dasktc.backends.cpu.intersect import Triple
-from dasktc.backends.cpu.splits import triple
+from dasktc.backends.cpu.intersect import Triple, triple
+from dasktc.backends.cpu.jit import compiles
+from dasktc.backends.cpu.sizes import hub_count, most_deferred
 from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["MOST", "Tables", "count", "forget", "kept", "scratch_bytes"]
-
-MOST = (1 << 31) - 1
-"""Most edges put off at once: groups are numbered in 32 bits."""
-FEW, SHARE = 1 << 13, 16
-"""Put off at once are at most FEW edges or one in SHARE of the block: what is planned for is then nearly used.
-
-The ranges of rows that this makes take 0 to 2 % longer, one after another (Kronecker graph of scale 20).
-"""
+__all__ = ["Tables", "count", "forget", "kept"]
 
 
 @dataclass
@@ -93,6 +84,7 @@ def forget() -> None:
     _thread.place.tables = None
 
 
+@compiles(hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
 def count(task: BlockTask) -> tuple[int, int, int, int]:
     """Count a task's triangles, wedges and probes; the last number is 0.
 
@@ -102,7 +94,7 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     """
     t, place = triple(task), _thread.place
     tables = _tables(task, t, place)
-    most = _most(-(-task.index.edges // task.splits), task.index.edges)
+    most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
     while t.begin < t.end:
         found, walked, tested, following = _chunk(t, tables, most)
@@ -119,7 +111,7 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
     if tables and tables.stream() is task.stream and tables.lower == lower and tables.width >= width:
         return tables
     tables = None
-    hubs = _hubs(len(t.stream_columns), len(t.stream) - 1) if lower else 0
+    hubs = hub_count(len(t.stream_columns), len(t.stream) - 1) if lower else 0
     bitmaps = _aligned_words(hub.bitmap_words(hubs))
     rows, there = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
@@ -138,11 +130,6 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
 def _empty(place: _Place | None) -> None:
     if place is not None:
         place.tables = None
-
-
-def _most(index_edges: int, block_edges: int) -> int:
-    """The most edges put off at once, but for those of a single row."""
-    return min(MOST, index_edges, max(FEW, block_edges // SHARE))
 
 
 def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
@@ -168,11 +155,6 @@ def _lists(tables: Tables, deferred: int, most: int) -> Array:
     return lists
 
 
-def _hubs(edges: int, rows: int) -> int:
-    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most 4 bytes a stream edge."""
-    return min(hub.HUBS, isqrt(64 * edges), rows)
-
-
 def _width(task: BlockTask, t: Triple) -> int:
     """One more than any column of the table and stream blocks."""
     if task.table.lower and task.stream.lower:
@@ -185,22 +167,3 @@ def _aligned_words(words: int) -> Array:
     spare = np.zeros(words + hub.WORDS, np.uint64)
     skip = -(spare.ctypes.data // 8) % hub.WORDS
     return spare[skip : skip + words]
-
-
-def scratch_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of a task's tables, at most.
-
-    Parameters
-    ----------
-    of : TaskSize
-    graph : GraphBounds or None
-    """
-    columns, index_edges = of.columns, of.splits * of.index_edges
-    longest = columns if graph is None else min(columns, graph.longest)
-    rows = columns if graph is None else graph.rows_above(hub.SHORT, of)
-    marked = rows if graph is not None and graph.ordered and of.lower else columns
-    hubs = _hubs(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
-    bitmaps = 8 * hub.bitmap_words(hubs)
-    tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
-    deferred = min(max(_most(of.index_edges, index_edges), longest), index_edges)  # of a chunk, or of a longer row
-    return bitmaps + tables + 8 * (deferred + hub.AHEAD) + (1 << 10)

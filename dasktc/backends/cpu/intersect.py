@@ -20,33 +20,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from dasktc.backends.cpu.jit import Kernel, inlined
-from dasktc.backends.csr import Array
+from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
+from dasktc.backends.cpu.sizes import LARGE, SMALL, SMALL_ROW, bucket_depth
+from dasktc.backends.cpu.splits import rows_of
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR
+from dasktc.errors import CountError
 
 __all__ = [
-    "LARGE",
-    "SMALL",
-    "SMALL_ROW",
     "TRIPLE",
     "Triple",
     "before",
-    "bucket_depth",
     "contains",
+    "count_merge",
+    "count_search",
+    "count_trust",
     "insert",
     "last_not_above",
     "length",
+    "longest_row",
     "merge",
     "search",
+    "triple",
     "trust",
     "wedges_of",
 ]
 
-SMALL_ROW = 100
-"""Longest row that gets the small hash table (TRUST, section 4.2)."""
-SMALL, LARGE = 32, 1024
-"""Buckets of the small and of the large hash table."""
-DEPTH = 128
-"""Elements that a bucket holds (TRUST, section 3.2)."""
+CHUNK = 1 << 13
+"""Rows whose lengths are looked at together."""
 
 U = np.uint64  # of an unsigned index Numba need not ask whether it is negative
 
@@ -68,6 +68,44 @@ class Triple(NamedTuple):
     end: int
     same: bool
     shift: int
+
+
+def triple(task: BlockTask) -> Triple:
+    """Describe a task to the kernels.
+
+    Parameters
+    ----------
+    task : BlockTask
+
+    Returns
+    -------
+    Triple
+        Read-only views of the blocks' arrays; copies of those that are not contiguous, not
+        aligned, or of another type.
+
+    Raises
+    ------
+    CountError
+        The table block has fewer rows than the index block.
+    """
+    index, table, stream = task.index, task.table, task.stream
+    if table.rows < index.rows:
+        raise CountError(
+            f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
+            "they are blocks of different row parts; report this with the command that you ran"
+        )
+    blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
+    return Triple(*blocks, *rows_of(task), index is table, task.shift)
+
+
+def _arrays(block: OrientedCSR) -> tuple[Array, Array]:
+    return _frozen(block.offsets, np.int64), _frozen(block.columns, np.int32)
+
+
+def _frozen(array: Array, dtype: Any) -> Array:
+    view = np.require(array, dtype, ("C", "A")).view()
+    view.flags.writeable = False
+    return view
 
 
 _offsets = types.Array(types.int64, 1, "C", readonly=True)
@@ -235,12 +273,29 @@ merge = Kernel(_merge, (TRIPLE,))
 search = Kernel(_search, (TRIPLE,))
 
 
-def bucket_depth(longest: int) -> int:
-    """Elements a bucket must hold so that the table of the longest row stays half empty.
+@compiles(trust)
+def count_trust(task: BlockTask) -> Counts:
+    """Count a task by `trust`."""
+    t = triple(task)
+    counts: Counts = trust(t, bucket_depth(longest_row(t.table)))
+    return counts
 
-    Parameters
-    ----------
-    longest : int
-        Entries of the longest table row.
-    """
-    return max(DEPTH, -(-2 * longest // LARGE))
+
+@compiles(merge)
+def count_merge(task: BlockTask) -> Counts:
+    """Count a task by `merge`."""
+    counts: Counts = merge(triple(task))
+    return counts
+
+
+@compiles(search)
+def count_search(task: BlockTask) -> Counts:
+    """Count a task by `search`."""
+    counts: Counts = search(triple(task))
+    return counts
+
+
+def longest_row(offsets: Array) -> int:
+    """Entries of the longest row. Chunked: the memory plan allows no temporary as long as the block."""
+    firsts = range(0, len(offsets) - 1, CHUNK)
+    return max((int(np.diff(offsets[first : first + CHUNK + 1]).max()) for first in firsts), default=0)

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dasktc.backends.cpu.bisection import TILE
-from dasktc.backends.cpu.hub import SHORT
+from dasktc.backends.cpu.sizes import SHORT, TILE
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BEHIND, Array, BlockTask, OrientedCSR
 

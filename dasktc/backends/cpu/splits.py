@@ -1,4 +1,4 @@
-"""A counting task as the CPU kernels take it, and which index rows its split is.
+"""Which index rows a split of a counting task is, on any backend.
 
 On a GPU groups of rows are dealt out, as TRUST deals rows (section 5.2): whatever a row costs there, its
 neighbours cost about as much, and every split gets its share of them.
@@ -25,16 +25,28 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dasktc.backends.cpu.hub import BLOCK, HUBS, SHORT, SPARSE
-from dasktc.backends.cpu.intersect import Triple
-from dasktc.backends.csr import BEHIND, Array, BlockTask, OrientedCSR, on_host
-from dasktc.errors import CountError
+from dasktc.backends.cpu.sizes import BLOCK, HUBS, SHORT, SPARSE
+from dasktc.backends.csr import BEHIND, Array, BlockTask, on_host
+from dasktc.registry import KERNELS
 
-__all__ = ["GROUP", "Share", "groups", "halves", "rows_of", "sample_bytes", "share_of", "triple"]
+__all__ = [
+    "GROUP",
+    "Cost",
+    "Share",
+    "groups",
+    "halves",
+    "hub_cost",
+    "rows_of",
+    "sample_bytes",
+    "search_cost",
+    "share_of",
+    "stream_cost",
+    "walk_cost",
+]
 
 GROUP = 32
 """Rows that are dealt out together, as the kernels' prelude has it: a warp's."""
@@ -55,44 +67,6 @@ Cost = Callable[[Array, Array, Array], Array]
 That of `hub` is fitted to fourths and eighths of two Kronecker graphs, ego-Twitter and amazon0601: most
 are then within 6 % of their share.
 """
-
-
-def triple(task: BlockTask) -> Triple:
-    """Describe a task to the kernels.
-
-    Parameters
-    ----------
-    task : BlockTask
-
-    Returns
-    -------
-    Triple
-        Read-only views of the blocks' arrays; copies of those that are not contiguous, not
-        aligned, or of another type.
-
-    Raises
-    ------
-    CountError
-        The table block has fewer rows than the index block.
-    """
-    index, table, stream = task.index, task.table, task.stream
-    if table.rows < index.rows:
-        raise CountError(
-            f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
-            "they are blocks of different row parts; report this with the command that you ran"
-        )
-    blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
-    return Triple(*blocks, *rows_of(task), index is table, task.shift)
-
-
-def _arrays(block: OrientedCSR) -> tuple[Array, Array]:
-    return _frozen(block.offsets, np.int64), _frozen(block.columns, np.int32)
-
-
-def _frozen(array: Array, dtype: Any) -> Array:
-    view = np.require(array, dtype, ("C", "A")).view()
-    view.flags.writeable = False
-    return view
 
 
 class Share(NamedTuple):
@@ -249,35 +223,33 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
     if task.shift != BEHIND:
         a = a * (place - first) // degree  # entries before v, as if they were spread evenly
     u, v, a, b, degree = (on_host(array) for array in (u, v, a, b, degree))
-    return u, 1 + ROW // degree + COSTS.get(task.cut_for, _walk)(a, b, v)
+    return u, 1 + ROW // degree + _cost_of(task.cut_for)(a, b, v)
 
 
-def _hub(a: Array, b: Array, v: Array) -> Array:
+def _cost_of(kernel: str) -> Cost:
+    """A kernel's, whichever backend has it; those of unknown cost are cut as `merge` is."""
+    entries = (registry[kernel] for registry in KERNELS.values() if kernel in registry)
+    return next((entry.cost for entry in entries if entry.cost), walk_cost)
+
+
+def hub_cost(a: Array, b: Array, v: Array) -> Array:
+    """Of `hub`: ANDed, streamed, or put off."""
     anded = (v < HUBS) & (np.minimum(a, b) > SPARSE * ((v >> BLOCK) + 1))
     put_off = np.where(v < HUBS, 90, 500 + 5 * a // 2)
     streamed = np.where((b <= SHORT) | (b <= a), 70 + 13 * b, put_off)
     return np.where(a == 0, 0, np.where(anded, 55 + 16 * (v >> BLOCK), streamed))
 
 
-def _search(a: Array, b: Array, _: Array) -> Array:
+def search_cost(a: Array, b: Array, _: Array) -> Array:
+    """Of kernels that search the shorter list in the longer."""
     return 50 + 100 * np.minimum(a, b)
 
 
-def _walk(a: Array, b: Array, _: Array) -> Array:
+def walk_cost(a: Array, b: Array, _: Array) -> Array:
+    """Of kernels that walk both lists."""
     return 50 + 20 * (a + b)
 
 
-def _stream(_: Array, b: Array, __: Array) -> Array:
+def stream_cost(_: Array, b: Array, __: Array) -> Array:
+    """Of kernels that stream v's list against a table of u's."""
     return 50 + 20 * b
-
-
-COSTS: dict[str, Cost] = {
-    "hub": _hub,
-    "bitmap": _hub,
-    "trust": _stream,
-    "hindex": _walk,
-    "merge": _walk,
-    "search": _search,
-    "lstc": _stream,
-    "tcstream": _search,
-}

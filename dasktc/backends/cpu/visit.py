@@ -18,9 +18,8 @@ import numpy as np
 from numba import types
 
 from dasktc.backends.cpu.hub_tables import forget
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, length, wedges_of
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, length, triple, wedges_of
 from dasktc.backends.cpu.jit import Kernel, inlined
-from dasktc.backends.cpu.splits import triple
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 
 __all__ = ["add_ends", "listing", "support", "support_bytes"]

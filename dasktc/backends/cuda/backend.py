@@ -10,7 +10,6 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
-from dasktc.backends import Backend, TextIds
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch
@@ -20,6 +19,7 @@ from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.backends.protocol import Backend, TextIds
 from dasktc.errors import InputError
 
 HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with --backend cpu"

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Launch
 
-__all__ = ["SMALL_ROW", "TRUST", "chunk_rows", "chunks", "scratch_bytes", "shared_bytes", "teams_of", "trust"]
+if TYPE_CHECKING:
+    from dasktc.backends.kernel import Facts
+
+__all__ = [
+    "SMALL_ROW",
+    "TRUST",
+    "chunk_rows",
+    "chunks",
+    "details",
+    "scratch_bytes",
+    "shared_bytes",
+    "teams_of",
+    "trust",
+]
 
 TRUST = {
     "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2, "READS": 0,
@@ -152,6 +165,26 @@ def teams_of(processors: int) -> tuple[int, int]:
     """
     blocks = RESIDENT * processors
     return blocks * TRUST["THREADS"] // 32, blocks
+
+
+def details(facts: Facts | None) -> str:
+    """What a team takes at a time, if one task has all rows; a task of fewer rows takes no more.
+
+    Parameters
+    ----------
+    facts : Facts or None
+    """
+    if facts is None:
+        return "chunks of rows by each task's own"
+    warps, blocks = teams_of(facts.processors)
+    mean = (facts.edges + facts.wedges) / max(1, facts.narrow + facts.wide)
+    by_warp = chunk_rows(facts.narrow, mean, warps)
+    by_block = chunk_rows(facts.wide, max(mean, SMALL_ROW * facts.wedges_per_edge), blocks)
+    return (
+        f"chunks of up to {by_warp:,} rows a warp, for {facts.narrow:,} rows of 2 to {SMALL_ROW} entries and "
+        f"{warps:,} warps, {mean:,.0f} entries to look up a row; of {by_block:,} a thread block, for {facts.wide:,} "
+        "longer rows"
+    )
 
 
 def _table_bytes(depth: int) -> int:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from dasktc.backends.cpu.intersect import DEPTH, LARGE, SMALL, SMALL_ROW, TRIPLE, Triple, contains, insert, length
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, contains, insert, length, triple
 from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.splits import triple
+from dasktc.backends.cpu.sizes import DEPTH, LARGE, SMALL, SMALL_ROW
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["BUILD", "LOOK_UP", "ONE_SIZE", "WALK", "Hashed", "binning_seconds", "collisions", "hashed", "level_reads"]

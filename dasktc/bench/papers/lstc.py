@@ -18,7 +18,8 @@ from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
 from dasktc.executors.dask.executor import LocalExecutor
-from dasktc.options import ASSIGNMENTS, Options
+from dasktc.options import Options
+from dasktc.registry import ASSIGNMENTS
 
 __all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
 

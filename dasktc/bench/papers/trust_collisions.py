@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dasktc.backends.cpu.intersect import SMALL_ROW
+from dasktc.backends.cpu.sizes import SMALL_ROW
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement
 from dasktc.bench.papers.graphs import Case

@@ -10,7 +10,7 @@ from dataclasses import replace
 from statistics import geometric_mean, mean
 from typing import Any
 
-from dasktc.backends.cpu.intersect import SMALL_ROW
+from dasktc.backends.cpu.sizes import SMALL_ROW
 from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case

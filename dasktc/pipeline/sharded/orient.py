@@ -1,4 +1,4 @@
-"""Orientation and reordering where no process holds a vector of all vertices: the ids and blocks are the same.
+"""Distributed orientation and reordering for vertex arrays that exceed one process; ids equal the in-memory path's.
 
 A partition of edges is a small graph: its own vertices, ascending, and its edges by their places there. On that graph
 the stage functions of modules `orient` and `reorder` run as they are, with vectors as long as the list of its
@@ -21,9 +21,17 @@ from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, rel
 from dasktc.pipeline.sharded.unique import places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, zipped
 
-__all__ = ["localised", "orient_by_shard", "reorder_by_shard"]
+__all__ = [
+    "by_collective_degree",
+    "by_dense_id",
+    "by_indegree",
+    "localised",
+    "orient_by_shard",
+    "reorder_by_shard",
+]
 
 Array = Any
+Places = Callable[[Executor, Oriented, int, str], Sharded]
 
 
 def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
@@ -62,11 +70,15 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     return Oriented(partitions, order, outward, inward, wedges, edges.edges)
 
 
-def reorder_by_shard(executor: Executor, graph: Oriented, how: str, shift: int, backend: str) -> Oriented:
-    """Do what `reorder` does, with vectors in shards; parameters are those of `reorder`."""
-    if how == "degree":
+def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None, shift: int, backend: str) -> Oriented:
+    """Do what `reorder` does, with vectors in shards.
+
+    `places` (executor, graph, shift, backend) makes the new id of each rank (`orders.Order.places`); the other
+    parameters are those of `reorder`.
+    """
+    if places is None:
         return graph
-    place = PLACES[how](executor, graph, shift, backend)
+    place = places(executor, graph, shift, backend)
     ids, local = executor.transpose("reorder", executor.map("reorder", localised, graph.partitions, shift, backend), 2)
     found = taken(executor, "reorder", place, ids)
     partitions = executor.map("reorder", _relabelled, zipped(local, found), shift, backend)
@@ -165,15 +177,18 @@ def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
     return top - (keys >> bits) - outward
 
 
-def _by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+    """The place of each rank among the caller's ids."""
     return graph.order
 
 
-def _by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+    """The place of each rank by in-degree, descending."""
     return _by_weight(executor, "reorder", graph.in_degree, backend)[1]
 
 
-def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+    """The place of each rank in TRUST's collective degree order, in bands of out-degree."""
     size, starts = graph.order.size, graph.order.starts
     bits, bands = _bits(size), 3 * (size + 1)
     _refuse_beyond(bands, bits)
@@ -189,14 +204,6 @@ def _by_collective_degree(executor: Executor, graph: Oriented, shift: int, backe
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
     return places(executor, "reorder", keys, backend)[1]
-
-
-PLACES: dict[str, Callable[[Executor, Oriented, int, str], Sharded]] = {
-    "collective": _by_collective_degree,
-    "indegree": _by_indegree,
-    "none": _by_dense_id,
-}
-"""The new id of each rank."""
 
 
 def _collective_degree(given: list[Any], shift: int, backend: str) -> Array:

@@ -14,13 +14,12 @@ from dasktc.executors.base import Executor, LocalExecutor
 from dasktc.io.source import Ids
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import size
+from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["VertexBudget", "vertex_budget_of"]
 
 ID_BYTES = {"int": 42, "text": 200}
 """Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
-RANK_BYTES = {"degree": 40, "collective": 80}
-"""Bytes that ranking takes for a vertex: five vectors of 64 bits, or ten."""
 SHARD_BYTES = {"int": 80, "text": 450}
 """The same for a vertex of a shard; shards differ by some tenths."""
 IN_MEMORY = 3
@@ -69,7 +68,7 @@ class VertexBudget(NamedTuple):
 
     def need(self, vertices: int) -> int:
         """Bytes that vertices take in whole vectors."""
-        ids, rank = self.width * ID_BYTES[self.ids], RANK_BYTES.get(self.how, RANK_BYTES["degree"])
+        ids, rank = self.width * ID_BYTES[self.ids], ORDERS[self.how].rank_bytes
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
@@ -112,10 +111,11 @@ class VertexBudget(NamedTuple):
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
                 f"{self._asked(self._each * vertices / MOST_SHARDS)}"
             )
-        if partition == "proxy" and self.shards(vertices) > 1:
+        kept = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
+        if kept and self.shards(vertices) > 1:
             raise InputError(
-                f"{self._fact(vertices)}: --partition proxy keeps the parts of all vertices in one vector; let "
-                f"--partition auto choose, or give {more}"
+                f"{self._fact(vertices)}: --partition {partition} keeps {kept}; let --partition auto choose, or give "
+                f"{more}"
             )
 
     def why(self, vertices: int) -> str:

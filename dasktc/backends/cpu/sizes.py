@@ -1,0 +1,140 @@
+"""Sizes of the CPU kernels' tables, and the bytes that they take: what a plan asks for, without Numba."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+from dasktc.backends.protocol import GraphBounds, TaskSize
+
+__all__ = [
+    "AHEAD",
+    "BLOCK",
+    "DEPTH",
+    "HUBS",
+    "LARGE",
+    "SHORT",
+    "SMALL",
+    "SMALL_ROW",
+    "SPARSE",
+    "TILE",
+    "WORDS",
+    "bitmap_words",
+    "bucket_depth",
+    "hash_bytes",
+    "hub_bytes",
+    "hub_count",
+    "most_deferred",
+]
+
+# hub
+
+SHORT = 32
+"""Longest row that never gets a table of its own: streaming it costs less than putting the edge off."""
+HUBS = 10240
+"""Most hubs: their bitmaps then take 6.9 MB, which stay in a third level cache."""
+BLOCK = 9
+"""Binary logarithm of the ids in one step of an AND, 512: a cache line, the widest vector register."""
+WORDS = 1 << BLOCK - 6
+"""64-bit words of a block."""
+SPARSE = 2
+"""Elements of the shorter list that one such step must save."""
+AHEAD = 8
+"""Deferred lists prefetched ahead of the one in work."""
+MOST = (1 << 31) - 1
+"""Most edges put off at once: groups are numbered in 32 bits."""
+FEW, SHARE = 1 << 13, 16
+"""Put off at once are at most FEW edges or one in SHARE of the block: what is planned for is then nearly used.
+
+The ranges of rows that this makes take 0 to 2 % longer, one after another (Kronecker graph of scale 20).
+"""
+
+# trust, hindex
+
+SMALL_ROW = 100
+"""Longest row that gets the small hash table (TRUST, section 4.2)."""
+SMALL, LARGE = 32, 1024
+"""Buckets of the small and of the large hash table."""
+DEPTH = 128
+"""Elements that a bucket holds (TRUST, section 3.2)."""
+
+# lstc
+
+TILE = 1024
+"""Entries of a tile: the threads of a block, in the paper."""
+
+
+def bitmap_words(hubs: int) -> int:
+    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take.
+
+    Parameters
+    ----------
+    hubs : int
+    """
+    group = hubs >> BLOCK
+    return WORDS * (group + 1) * ((group << BLOCK - 1) + (hubs & (1 << BLOCK) - 1))
+
+
+def most_deferred(index_edges: int, block_edges: int) -> int:
+    """The most edges put off at once, but for those of a single row.
+
+    Parameters
+    ----------
+    index_edges, block_edges : int
+        Of the task's split, and of its index block.
+    """
+    return min(MOST, index_edges, max(FEW, block_edges // SHARE))
+
+
+def hub_count(edges: int, rows: int) -> int:
+    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most 4 bytes a stream edge.
+
+    Parameters
+    ----------
+    edges, rows : int
+        Of the stream block.
+    """
+    return min(HUBS, isqrt(64 * edges), rows)
+
+
+def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+    """Bytes of the tables of `hub` for a task, at most.
+
+    Parameters
+    ----------
+    of : TaskSize
+    graph : GraphBounds or None
+    """
+    columns, index_edges = of.columns, of.splits * of.index_edges
+    longest = columns if graph is None else min(columns, graph.longest)
+    rows = columns if graph is None else graph.rows_above(SHORT, of)
+    marked = rows if graph is not None and graph.ordered and of.lower else columns
+    hubs = hub_count(of.stream_edges, columns) if of.lower and (graph is None or graph.ordered) else 0
+    bitmaps = 8 * bitmap_words(hubs)
+    tables = 4 * rows + marked + columns // 8  # waiting, marker, bits
+    deferred = min(
+        max(most_deferred(of.index_edges, index_edges), longest), index_edges
+    )  # of a chunk, or of a longer row
+    return bitmaps + tables + 8 * (deferred + AHEAD) + (1 << 10)
+
+
+def bucket_depth(longest: int) -> int:
+    """Elements a bucket must hold so that the table of the longest row stays half empty.
+
+    Parameters
+    ----------
+    longest : int
+        Entries of the longest table row.
+    """
+    return max(DEPTH, -(-2 * longest // LARGE))
+
+
+def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
+    """Bytes of the table of `trust` and `hindex` for a task, at most.
+
+    Parameters
+    ----------
+    of : TaskSize
+    graph : GraphBounds or None
+    """
+    longest = of.columns if graph is None else min(of.columns, graph.longest)
+    return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)

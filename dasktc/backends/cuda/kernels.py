@@ -1,0 +1,276 @@
+"""The entries of the CUDA kernels. A kernel is a file `*.cu` and an entry of `OWN`, or of a plug-in.
+
+Launches of a few lines stand here; others have a module `launch_*` of their own.
+"""
+
+# Milliseconds on an H200, degree order (`dasktc bench choose --backend cuda`):
+#                             hub  bitmap   trust   merge    lstc   short   wedges
+#   torus 50³               0.316   0.367   0.429   0.563   0.224   0.065      1 M   rows of 3
+#   torus 300³              1.075   1.440  10.636   4.055  31.752   0.318    242 M   rows of 3, 81 M edges
+#   torus 464³              3.24    -       -      11.89    -       0.97     900 M   300 M edges
+#   random, degree 4        1.300   1.628   6.097   3.147  22.497   1.448     44 M   40 M edges
+#   p2p-Gnutella31          0.426   0.505   0.458   0.756   0.193   0.113    0.4 M
+#   dblp-2010               1.227   0.479   0.559   0.917   0.445   0.420    3.4 M   rows: 300,647
+#   amazon0601              0.475   0.400   0.528   0.663   0.870   0.128     11 M   usual row 10
+#   144                     0.415   0.374   0.487   0.647   0.414   0.123    5.1 M   usual row 13
+#   email-Enron             1.145   0.316   0.437   0.570   0.160   0.488    3.8 M
+#   ego-Twitter             1.383   0.742   0.874   0.934   0.558   1.244     41 M   longest row 129
+#   Kronecker 14            0.492   0.381   0.615   0.718   0.362   2.313     13 M   longest row 139
+#   Kronecker 19            1.995   1.584   9.495   6.998   7.172  45.071    1.7 G
+#   Kronecker 20            2.735   2.920  22.161  16.728  17.231  76.362    4.4 G
+#   Kronecker 22           10.641  16.222 142.762 105.534 111.659 300.646     29 G
+#   RM 2^20                 0.656   1.154   1.072   0.983   2.849   0.577    107 M   even 0.36
+#   RM 2^24                 7.921  26.231  16.443  19.064  59.443   9.482    2.1 G   even 0.31, 133 M edges
+#   RA 10^7                 3.522   9.485   8.373  12.568  41.011   5.807    639 M   usual row 17
+#   random, degree 40       1.913   7.549   2.144   2.662   7.133   1.880    261 M   usual row 34
+#   random, degree 60       7.233  12.161   4.505   4.929  11.765   4.184    591 M   usual row 51, covered 0.04
+#   random, degree 100     27.137  20.729  12.792  11.832  22.006  10.889    1.7 G   usual row 87
+#   10^5 v., degree 400     5.734   9.321  15.862  15.895  16.044  50.239    2.7 G   covered 0.36
+#   clique 1500             1.210   0.393   2.860   4.912  35.465   270.8    561 M   covered 1
+#   clique 600              0.602   0.288   -       -       3.340   -         36 M
+#   clique 400              0.493   0.273   -       -       1.584   -         11 M   rows too few for all thread blocks
+#
+# Between events right around a kernel's launches; `plain` takes 0.9 to 3.4 times as long as `short`. On the 38 graphs
+# measured, auto takes 1.02 times the fastest kernel's time in the mean and 1.08 at most, but for 0.15 ms
+# (1.11) on random rows of 4, 0.22 (1.16) on 10^5 vertices of degree 100, 0.06 (1.14) on dblp-2010 and 0.06 (1.12) on RM
+# 2^20; hub takes 2.6 in the mean, 7.2 at most. bitmap, the best fixed choice, is nowhere faster than auto.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import ClassVar
+
+from dasktc.backends.cpu import probes
+from dasktc.backends.cpu.splits import hub_cost, search_cost, stream_cost
+from dasktc.backends.cuda import launch_edges, launch_hub, launch_trust
+from dasktc.backends.cuda import probes as device_probes
+from dasktc.backends.cuda.device import THREADS, Launch
+from dasktc.backends.cuda.probes import Rule as ProbesRule
+from dasktc.backends.kernel import LISTED, NO_CORE, ROWS, Kernel, Rule
+from dasktc.backends.protocol import GraphBounds, TaskSize
+
+__all__ = ["OWN", "CudaKernel", "by_edges"]
+
+
+def by_edges(launch: Launch) -> None:
+    """Launch a kernel whose one entry point, `<file>_rows`, takes a thread an edge.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
+
+
+SHORT = {"FEW": 3, "BLOCK": 128, "BLOCKS": 12}
+"""Macros of the `short` kernel: what they mean stands in its source."""
+
+
+def short(launch: Launch) -> None:
+    """Launch `short` on as many thread blocks as fit at a time.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    given, shape = launch.given, launch.shape
+    cut = given["same"][0] and given["shift"][0] == 0  # then what stands before v in a row is where v stands
+    grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
+    launch.run("short_rows" if cut else "short_blocks", grid, shape["BLOCK"], launch.totals)
+
+
+LSTC = {"TILE": 1024, "THREADS": 128, "CHUNK": 4}
+"""Macros of the `lstc` kernel: what they mean stands in its source."""
+
+
+def lstc(launch: Launch) -> None:
+    """Fill the GPU with blocks, which take vertices until none is left.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    shape, rows = launch.shape, int(launch.given["rows"][0])
+    grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
+    taken = launch.device.array.zeros(1, dtype="uint32")
+    launch.run("lstc_rows", grid, shape["THREADS"], taken, launch.totals)
+
+
+def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of a kernel that allocates nothing: the sums."""
+    return 1 << 12
+
+
+@dataclass(frozen=True)
+class CudaKernel(Kernel):
+    """All that the backend knows of a kernel.
+
+    Attributes
+    ----------
+    file : str
+        A file of the kernels' folder, or the path of one elsewhere, without its suffix.
+    probes : callable (Edges, macros) -> array
+        The probes of index edges, from lengths and positions alone (`probes.Rule`).
+    launch : callable (Launch)
+        Counts a task.
+    scratch : callable (index_edges, block_edges, columns) -> int
+        Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+    macros : mapping of str to int
+        Its own, with the values in the source; a macro that the source does not define may be among them. A name in
+        lower case is no macro but a setting of the launch, which needs no other compilation.
+    """
+
+    backend: ClassVar[str] = "cuda"
+
+    file: str
+    probes: ProbesRule
+    launch: Callable[[Launch], None] = by_edges
+    scratch: Callable[[int, int, int], int] = no_scratch
+    macros: Mapping[str, int] = field(default_factory=dict)
+
+    def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes next to a task's blocks, at most; the graph makes no difference."""
+        return self.scratch(of.index_edges, of.block_edges, of.columns)
+
+
+FEW, SOME = 5_000_000, 2 * 10**9
+"""Wedges that are counted in about the time of some launches, and in that of building tables."""
+CACHED = 1 << 24
+"""Edges of which most stay in a GPU's cache."""
+SHARED = 160
+"""Longest row of a small graph that thread blocks share evenly, a few rows at a time."""
+WALKED = 96
+"""Usual row up to which walking two rows costs less than hashing one."""
+SMALL = "{wedges:,} wedges are few"
+
+OWN = (
+    CudaKernel(
+        "hub",
+        "near hubs' bitmaps, the shorter list streamed against 16-bit tables, or records of short rows",
+        "hub",
+        device_probes.hub,
+        launch_hub.hub,
+        launch_hub.hub_bytes,
+        launch_hub.HUB,
+        auto=(Rule(90, {}, f"{ROWS}, and records or tables pay"),),
+        keeps_tables=True,
+        cost=hub_cost,
+    ),
+    CudaKernel(
+        "bitmap",
+        "the plain form of hub: bitmaps of hubs and little else beside the graph",
+        "hub",
+        device_probes.bitmap,
+        launch_hub.hub,
+        launch_hub.bitmap_bytes,
+        launch_hub.HUB | {"PLAIN": 1},
+        auto=(Rule(70, {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),),
+        lean=True,
+        keeps_tables=True,
+        cost=hub_cost,
+    ),
+    CudaKernel(
+        "trust",
+        "TRUST's vertex-centric hashing, rows dealt out in chunks (sections 3 and 4)",
+        "trust",
+        device_probes.same(probes.trust),
+        launch_trust.trust,
+        launch_trust.scratch_bytes,
+        launch_trust.TRUST,
+        auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
+        order="collective",
+        details=launch_trust.details,
+        cost=stream_cost,
+    ),
+    CudaKernel(
+        "hindex",
+        "H-INDEX's hash of each edge's shorter list (section III)",
+        "hindex",
+        device_probes.hindex,
+        launch_edges.hindex,
+        launch_edges.hindex_bytes,
+        launch_edges.HINDEX,
+    ),
+    CudaKernel(
+        "merge",
+        "Fox et al.'s Intersect-Path: two lists walked in parts (sections III-B and III-C)",
+        "merge",
+        device_probes.same(probes.merge),
+        launch_edges.merge,
+        launch_edges.list_bytes,
+        launch_edges.MERGE,
+    ),
+    CudaKernel(
+        "search",
+        "Fox et al.'s Par-Search: the shorter list bisected in the longer (sections III-B and III-C)",
+        "search",
+        device_probes.same(probes.search),
+        launch_edges.search,
+        launch_edges.list_bytes,
+        launch_edges.SEARCH,
+        cost=search_cost,
+    ),
+    CudaKernel(
+        "lstc",
+        "LSTC's search in tiles of a row in shared memory (section 4.4)",
+        "lstc",
+        device_probes.lstc,
+        lstc,
+        macros=LSTC,
+        auto=(
+            Rule(
+                30,
+                {"longest": (0, SHARED), "wedges": (0, FEW), "rows": (0, 1 << 17)},
+                f"{SMALL}: one launch, no tables in global memory",
+            ),
+            Rule(
+                40,
+                {"longest": (LISTED + 1, SHARED), "wedges": (0, 10 * FEW), "rows": (0, 1 << 17)},
+                f"{SMALL}, and no row keeps a thread block long",
+            ),
+        ),
+        cost=stream_cost,
+    ),
+    CudaKernel(
+        "tcstream",
+        "TC-Stream's search, the tree's top in shared memory (sections 4.2 and 4.3)",
+        "tcstream",
+        device_probes.same(probes.tcstream),
+        launch_edges.tcstream,
+        launch_edges.list_bytes,
+        launch_edges.TCSTREAM,
+        cost=search_cost,
+    ),
+    CudaKernel(
+        "short",
+        "rows of a handful of entries, a thread a row, in registers",
+        "short",
+        device_probes.same(probes.merge),
+        short,
+        macros=SHORT,
+        auto=(
+            Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
+            Rule(20, {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),
+            Rule(
+                50,
+                {"usual": (40, WALKED), "longest": (0, SHARED), "skew": (0, 1), "covered": (0, 0.15)},
+                f"{ROWS}, and there are no hubs",
+            ),
+            Rule(
+                80,
+                {"longest": (0, LISTED), "even": (0, 0.45), "edges": (0, CACHED)},
+                f"{ROWS}, and the graph stays in the cache",
+            ),
+        ),
+    ),
+    CudaKernel(
+        "plain",
+        "two lists walked in step, a thread an edge: what others are verified with",
+        "plain",
+        device_probes.same(probes.merge),
+    ),
+)
+"""The package's own, the default first."""

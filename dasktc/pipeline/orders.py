@@ -1,0 +1,57 @@
+"""The orders of vertex ids: `--reorder`, each one object.
+
+Only `degree` keeps the orientation's ranks, so that a block's rows can be cut at v (`OrientedCSR.ordered`): an order
+says so, and nobody else compares its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dasktc.pipeline import reorder
+from dasktc.pipeline.sharded import orient as sharded
+
+__all__ = ["OWN", "Order"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of vertex ids.
+
+    Attributes
+    ----------
+    name, help : str
+        Of `--reorder`, and a line about it with its section of TRUST.
+    chosen : callable (executor, graph, shift, backend) -> handle of array, or None
+        The ranks in the new order; None: as they are.
+    places : callable (executor, graph, shift, backend) -> Sharded, or None
+        The new id of each rank, where vectors of vertices are in shards.
+    rank_bytes : int
+        What ranking takes for a vertex: five vectors of 64 bits, or more.
+    """
+
+    name: str
+    help: str
+    chosen: reorder.Chosen | None = None
+    places: sharded.Places | None = None
+    rank_bytes: int = 40
+
+    @property
+    def ordered(self) -> bool:
+        """Whether every oriented edge points to a smaller id."""
+        return self.chosen is None
+
+
+OWN = (
+    Order("degree", "id 0 has the highest degree; rows can be cut at v"),
+    Order(
+        "collective",
+        "TRUST's collective degree order (section 4.1) in three bands of out-degree (section 5.1)",
+        reorder.by_collective_degree,
+        sharded.by_collective_degree,
+        80,
+    ),
+    Order("indegree", "id 0 has the highest in-degree (TRUST, section 4.1)", reorder.by_indegree, sharded.by_indegree),
+    Order("none", "the caller's ids, ascending", reorder.by_dense_id, sharded.by_dense_id),
+)
+"""As help lists them."""

@@ -1,0 +1,201 @@
+"""Names that options take, and the object behind each: the package's own, then those of installed plug-ins.
+
+A plug-in is a distribution with an entry point in the group of a registry, whose name is the object's:
+
+    [project.entry-points."dasktc.schemes"]
+    toy = "toy_scheme:TOY"
+
+so every process that has it installed knows it, workers that were started elsewhere too. One that cannot be used is
+left out: a line of the log names its distribution, and so does the error where it is asked for.
+
+This module imports none of the objects' modules: what stands below them asks here, and each is imported with the first
+question.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, MutableMapping
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from dasktc.errors import InputError
+
+if TYPE_CHECKING:
+    from dasktc.backends.kernel import Kernel
+    from dasktc.pipeline.orders import Order
+    from dasktc.pipeline.vertex_assignment import Assignment
+    from dasktc.planning.schemes import Scheme
+
+__all__ = [
+    "ASSIGNMENTS",
+    "KERNELS",
+    "ORDERS",
+    "SCHEMES",
+    "Registry",
+    "check_kernel",
+    "kernel_lines",
+    "kernel_names",
+    "kernel_of",
+]
+
+T = TypeVar("T")
+_log = logging.getLogger("dasktc")
+
+
+class Registry(MutableMapping[str, T], Generic[T]):
+    """Objects by name, in the order in which help shows them; an entry that is set here is known to this process alone.
+
+    Parameters
+    ----------
+    option : str
+        The option that takes the names.
+    own : str
+        "module:name" of the package's own objects, a sequence; all have `name` and `help`.
+    kind : str
+        "module:name" of their class.
+    group : str, optional
+        Of the plug-ins' entry points, each an object or a sequence of them.
+    **where
+        Attributes that an object of a group must have to be of this registry.
+    """
+
+    def __init__(self, option: str, own: str, kind: str, group: str | None = None, **where: str) -> None:
+        self.option, self._own, self._kind, self._group, self._where = option, own, kind, group, where
+        self.broken: dict[str, str] = {}
+
+    @cached_property
+    def _entries(self) -> dict[str, T]:
+        entries = {entry.name: entry for entry in resolve_name(self._own)}
+        for point, given in _plugins(self._group) if self._group else ():
+            problem = given if isinstance(given, str) else self._add(entries, point, given)
+            if problem:
+                self.broken[point.name] = f"{_plugin(point)} is left out: {problem}"
+        return entries
+
+    def _add(self, entries: dict[str, T], point: EntryPoint, given: Any) -> str | None:
+        """Add a plug-in's objects; say what is wrong with them."""
+        kind = resolve_name(self._kind)
+        for one in given if isinstance(given, (tuple, list)) else (given,):
+            if not isinstance(one, kind):
+                return self._complain(point, f"{one!r:.60} is a {type(one).__name__}, not a {kind.__name__}")
+            if one.name != point.name:
+                return self._complain(point, f"its name is {one.name!r}, which the entry point should have")
+            if any(getattr(one, name) != value for name, value in self._where.items()):
+                continue
+            if one.name in entries:
+                return self._complain(point, "the name is taken")
+            entries[one.name] = one
+        return None
+
+    def _complain(self, point: EntryPoint, problem: str) -> str:
+        _warn(point, problem)
+        return problem
+
+    def check(self, name: str, *more: str) -> None:
+        """Refuse a name that is neither here nor among others that the option takes.
+
+        Raises
+        ------
+        InputError
+        """
+        _check(self.option, name, (*more, *self), self.broken)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Each name with its line of help, for the command line, docstrings and the README."""
+        return [(name, entry.help) for name, entry in self.items()]  # type: ignore[attr-defined]
+
+    def __getitem__(self, name: str) -> T:
+        return self._entries[name]
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+@cache
+def _plugins(group: str) -> list[tuple[EntryPoint, Any]]:
+    """The entry points of a group with what they name, or with what is wrong as a text; the same order everywhere."""
+    loaded: list[tuple[EntryPoint, Any]] = []
+    for point in sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name)):
+        try:
+            given = point.load()
+        except Exception as failed:  # whatever a plug-in's module raises
+            given = " ".join(f"{type(failed).__name__}: {failed}".split())
+            _warn(point, given)
+        loaded.append((point, given))
+    return loaded
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+
+
+def _plugin(point: EntryPoint) -> str:
+    return f"plug-in {point.name!r} ({point.value}) of {_distribution(point)}"
+
+
+def _warn(point: EntryPoint, problem: str) -> None:
+    _log.warning("dasktc: warning: %s is left out: %s; mend or uninstall it", _plugin(point), problem)
+
+
+def _check(option: str, name: str, names: tuple[str, ...], broken: dict[str, str]) -> None:
+    if name in names:
+        return
+    if name in broken:
+        raise InputError(f"--{option} {name!r} cannot be used: {broken[name]}; mend or uninstall it")
+    raise InputError(f"--{option} {name!r} does not exist: choose one of {', '.join(names)}")
+
+
+SCHEMES: Registry[Scheme] = Registry(
+    "partition", "dasktc.planning.schemes:OWN", "dasktc.planning.schemes:Scheme", "dasktc.schemes"
+)
+KERNELS: dict[str, Registry[Kernel]] = {
+    backend: Registry(
+        "kernel", f"dasktc.backends.{backend}.kernels:OWN", "dasktc.backends.kernel:Kernel", "dasktc.kernels",
+        backend=backend,
+    )
+    for backend in ("cpu", "cuda")
+}  # fmt: skip
+ORDERS: Registry[Order] = Registry("reorder", "dasktc.pipeline.orders:OWN", "dasktc.pipeline.orders:Order")
+ASSIGNMENTS: Registry[Assignment] = Registry(
+    "assign", "dasktc.pipeline.vertex_assignment:OWN", "dasktc.pipeline.vertex_assignment:Assignment"
+)
+
+
+def kernel_of(name: str) -> Kernel:
+    """The kernel of a name that any backend has."""
+    return next(registry[name] for registry in KERNELS.values() if name in registry)
+
+
+def check_kernel(name: str) -> None:
+    """Refuse a name that no backend's kernel has.
+
+    Raises
+    ------
+    InputError
+    """
+    _check("kernel", name, ("auto", *kernel_names()), KERNELS["cpu"].broken | KERNELS["cuda"].broken)
+
+
+def kernel_names() -> tuple[str, ...]:
+    """The names of the kernels of all backends, each once, the default first."""
+    return tuple(dict.fromkeys(name for registry in KERNELS.values() for name in registry))
+
+
+def kernel_lines() -> list[tuple[str, str]]:
+    """Each kernel's name with its line of help; those that only CUDA has say so."""
+    return [
+        *KERNELS["cpu"].lines(),
+        *((name, f"on CUDA, {line}") for name, line in KERNELS["cuda"].lines() if name not in KERNELS["cpu"]),
+    ]

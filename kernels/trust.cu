@@ -6,7 +6,7 @@
 //
 //   VH  one table for all of a row; 0: built again for each edge
 //   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
-//       others; 0: a warp and 32 buckets for all
+//       others (section 4.3); 0: a warp and 32 buckets for all
 //   VC  all lists of a row combined virtually and dealt to threads; 0: LANES threads a list; 2: combined
 //       physically, that is copied one after another first
 //   LANES, COPIES   32, 16 or 8; entries a thread that are copied at a time

@@ -22,7 +22,7 @@ from test_kernels import GRAPHS, tasks
 from test_out_of_core import facts
 
 import dasktc
-from dasktc.backends.cpu import hub_tables
+from dasktc.backends.cpu import hub_tables, sizes
 from dasktc.backends.cpu.splits import halves, rows_of
 from dasktc.backends.cuda import launch
 from dasktc.counting import edge_support as supporting
@@ -163,7 +163,7 @@ class Faulty:
 
 def test_numpy_without_memory(monkeypatch, caplog):
     """The lists of the CPU's hub kernel are shorter for half the rows."""
-    monkeypatch.setattr(hub_tables, "FEW", 1 << 20)
+    monkeypatch.setattr(sizes, "FEW", 1 << 20)
     graph, roomy = dasktc.prepare(kronecker(17, 8), backend="cpu", kernel="hub", splits=1), Faulty(10**9)
     hub_tables.forget()
     monkeypatch.setattr(hub_tables, "np", roomy)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import dasktc
 from dasktc.backends import GraphBounds, TaskSize, get_backend
 from dasktc.backends.cpu import backend as cpu
-from dasktc.backends.cpu import hub, hub_tables, intersect, visit
+from dasktc.backends.cpu import hub, hub_tables, intersect, sizes, visit
 from dasktc.backends.cpu import splits as splitting
 from dasktc.backends.cpu.backend import expected_probes
 from dasktc.backends.cpu.jit import Kernel
@@ -143,21 +143,21 @@ def graphs(draw):
     return sorted(found), vertices, ordered
 
 
-@given(graphs(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0, 1, 20, hub.HUBS]))
+@given(graphs(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0, 1, 20, sizes.HUBS]))
 @settings(max_examples=60)
 def test_any_graph_in_any_partition(graph, parts, splits, hubs):
     edges, vertices, ordered = graph
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hub, "HUBS", hubs)
+        patch.setattr(sizes, "HUBS", hubs)
         check(edges, vertices, parts, splits, ordered)
 
 
-@pytest.mark.parametrize("hubs", [0, 1, 511, 512, 513, 1100, hub.HUBS])
+@pytest.mark.parametrize("hubs", [0, 1, 511, 512, 513, 1100, sizes.HUBS])
 @pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
     edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
-    monkeypatch.setattr(hub, "HUBS", hubs)
+    monkeypatch.setattr(sizes, "HUBS", hubs)
     check(edges, 1400, parts, splits, kernels=("hub",))
 
 
@@ -290,7 +290,7 @@ def test_many_splits_have_about_equal_work():
 
 def test_tables_that_an_error_left_behind_are_not_used_again(monkeypatch):
     vertices, edges = GRAPHS["dense"]
-    monkeypatch.setattr(hub, "HUBS", 0)
+    monkeypatch.setattr(sizes, "HUBS", 0)
     (task,) = tasks(edges, vertices)
     expected = cpu.count(task, "hub")
     with monkeypatch.context() as patch:
@@ -309,8 +309,8 @@ def interrupted(*_):
 @pytest.mark.parametrize("splits", [1, 3])
 def test_rows_taken_in_chunks(most, splits, monkeypatch):
     edges = clique(70)
-    monkeypatch.setattr(hub, "HUBS", 10)
-    monkeypatch.setattr(hub_tables, "MOST", most)
+    monkeypatch.setattr(sizes, "HUBS", 10)
+    monkeypatch.setattr(sizes, "MOST", most)
     check(edges, 70, 1, splits, kernels=("hub",))
     check(edges, 70, 2, splits, kernels=("hub",))
 
@@ -328,11 +328,11 @@ def test_a_hub_whose_neighbours_all_hash_alike(kernel):
     count = cpu.count(BlockTask(graph, graph, graph), kernel)
     assert count.triangles == 2500
     assert count.wedges == 5000
-    assert count.max_collision == {"trust": intersect.DEPTH, "hindex": intersect.DEPTH}.get(kernel, 0)
+    assert count.max_collision == {"trust": sizes.DEPTH, "hindex": sizes.DEPTH}.get(kernel, 0)
 
 
 def test_buckets_deepen_for_rows_that_would_fill_the_table():
-    size = 3 * intersect.LARGE * intersect.DEPTH // 2
+    size = 3 * sizes.LARGE * sizes.DEPTH // 2
     row = np.arange(size, dtype=np.int32)
     lengths = np.zeros(size + 2, np.int64)
     lengths[size], lengths[size + 1] = 2, size + 1
@@ -362,7 +362,7 @@ def test_the_shorter_list_is_streamed():
     edges = random_edges(1400, 60_000, 7, below=700)
     (task,) = tasks(edges, 1400)
     assert cpu.count(task, "search").probes <= cpu.count(task, "hub").probes < cpu.count(task, "trust").probes
-    assert cpu.count(task, "hub").probes <= cpu.count(task, "search").probes + hub.SHORT * len(edges)
+    assert cpu.count(task, "hub").probes <= cpu.count(task, "search").probes + sizes.SHORT * len(edges)
 
 
 @pytest.mark.parametrize("kernel", cpu.KERNELS)
@@ -416,9 +416,9 @@ def traced(task):
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("hubs", [0, hub.HUBS])
+@pytest.mark.parametrize("hubs", [0, sizes.HUBS])
 def test_scratch_memory_is_within_what_was_announced(ordered, hubs, monkeypatch):
-    monkeypatch.setattr(hub, "HUBS", hubs)
+    monkeypatch.setattr(sizes, "HUBS", hubs)
     vertices, edges = 1400, random_edges(1400, 60_000, 8, below=700)
     (task,) = tasks(edges, vertices, ordered=ordered)
     peak = min(traced(task) for _ in range(5))  # without what is compiled at first, and what other threads do

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from textwrap import fill
 from typing import Any
 
 from dasktc.api.cluster import connect
@@ -21,6 +22,7 @@ from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Options, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
+from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 
@@ -72,14 +74,19 @@ def triangle_count(
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
     kernel : str
-        "auto", or one of "hub", "trust", "hindex", "merge", "search", "lstc" and "tcstream", on a GPU also "bitmap"
-        and "plain", or a name that was added to the backend's kernels.
-    partition : {"auto", "whole", "edges", "hash2d", "proxy", "vertical"}
+        "auto", by the rows of the graph, or
+        <kernel>.
+    partition : str
+        "auto", by memory, or
+        <partition>.
     parts, splits : int, optional
         n and m of the partition.
-    assign : {"random", "contiguous", "metis"}
-        How `proxy` deals vertices out to its parts.
-    reorder : {"auto", "degree", "collective", "indegree", "none"}
+    assign : str
+        How `proxy` deals vertices out to its parts:
+        <assign>.
+    reorder : str
+        "auto", degree or that of a kernel that was asked for, or
+        <reorder>.
     memory : int or str, optional
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
         imported libraries; at least 16 MiB a thread, below which it is the budget of counting tasks alone. What does
@@ -271,3 +278,16 @@ def as_source(
 def _is_path(source: Any) -> bool:
     items = source if isinstance(source, (list, tuple)) else [source]
     return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
+
+
+def _with_names(text: str) -> str:
+    """A docstring whose places of names, as <kernel>, say what the registries have."""
+    lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
+    for option, lines in lists.items():
+        said = "; ".join(f"{name}: {line}" for name, line in lines)
+        indented = fill(said, 116, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False)
+        text = text.replace(f"        <{option}>", indented)
+    return text
+
+
+triangle_count.__doc__ = triangle_count.__doc__ and _with_names(triangle_count.__doc__)  # none with python -OO

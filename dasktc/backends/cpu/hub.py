@@ -42,22 +42,10 @@ from numba import types
 from dasktc.backends.cpu.instructions import ones, prefetch, scalar
 from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length
 from dasktc.backends.cpu.jit import Kernel, inlined
-from dasktc.backends.cpu.sizes import AHEAD, BLOCK, HUBS, SHORT, SPARSE, WORDS, bitmap_words
+from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
-__all__ = [
-    "AHEAD",
-    "BLOCK",
-    "HUBS",
-    "SHORT",
-    "SPARSE",
-    "WORDS",
-    "bitmap_words",
-    "by_columns",
-    "by_rows",
-    "group",
-    "hub_bitmaps",
-]
+__all__ = ["by_columns", "by_rows", "group", "hub_bitmaps"]
 
 LINE = 16
 """Columns in a cache line."""

@@ -17,7 +17,7 @@ import numpy as np
 from dasktc.backends.cpu import hub
 from dasktc.backends.cpu.intersect import Triple, triple
 from dasktc.backends.cpu.jit import compiles
-from dasktc.backends.cpu.sizes import hub_count, most_deferred
+from dasktc.backends.cpu.sizes import AHEAD, WORDS, bitmap_words, hub_count, most_deferred
 from dasktc.backends.csr import Array, BlockTask
 
 __all__ = ["Tables", "count", "forget", "kept"]
@@ -112,7 +112,7 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
         return tables
     tables = None
     hubs = hub_count(len(t.stream_columns), len(t.stream) - 1) if lower else 0
-    bitmaps = _aligned_words(hub.bitmap_words(hubs))
+    bitmaps = _aligned_words(bitmap_words(hubs))
     rows, there = hub.hub_bitmaps(t, hubs, bitmaps), weakref.ref(place)
     return Tables(
         stream=weakref.ref(task.stream, lambda _: _empty(there())),
@@ -120,10 +120,10 @@ def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:
         width=width,
         hubs=hubs,
         bitmaps=bitmaps,
-        bits=_aligned_words((width >> 6) + hub.WORDS),
+        bits=_aligned_words((width >> 6) + WORDS),
         waiting=np.empty(rows, np.int32),
         marker=np.zeros(rows + 1 if lower else width, np.uint8),
-        lists=np.empty((hub.AHEAD, 2), np.uint32),
+        lists=np.empty((AHEAD, 2), np.uint32),
     )
 
 
@@ -146,11 +146,11 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
 
 
 def _lists(tables: Tables, deferred: int, most: int) -> Array:
-    if not deferred <= len(tables.lists) - hub.AHEAD <= max(deferred, most):
+    if not deferred <= len(tables.lists) - AHEAD <= max(deferred, most):
         room = max(deferred, min(deferred + deferred // 16, most))  # the next chunk may need a little more
         del tables.lists  # gone before the longer ones come
-        tables.lists = np.empty((room + hub.AHEAD, 2), np.uint32)
-    lists = tables.lists[: deferred + hub.AHEAD]
+        tables.lists = np.empty((room + AHEAD, 2), np.uint32)
+    lists = tables.lists[: deferred + AHEAD]
     lists[deferred:] = 0
     return lists
 
@@ -164,6 +164,6 @@ def _width(task: BlockTask, t: Triple) -> int:
 
 def _aligned_words(words: int) -> Array:
     """Allocate zeroed 64-bit words that begin on a cache line."""
-    spare = np.zeros(words + hub.WORDS, np.uint64)
-    skip = -(spare.ctypes.data // 8) % hub.WORDS
+    spare = np.zeros(words + WORDS, np.uint64)
+    skip = -(spare.ctypes.data // 8) % WORDS
     return spare[skip : skip + words]

@@ -211,6 +211,14 @@ def test_a_broken_plugin_is_one_line_that_names_its_distribution(why, tmp_path, 
             dasktc.triangle_count(np.array(complete(4)), partition="odd")
 
 
+def test_help_imports_no_compiler():
+    code = (
+        "import sys; from dasktc.cli.main import main; main(['count', '--help']); print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numba", "cupy", "cudf", "pandas", "distributed"} & set(done.stderr.split())
+
+
 def lines(names: list[tuple[str, str]]) -> str:
     return "; ".join(f"`{name}`: {line}" for name, line in names)
 

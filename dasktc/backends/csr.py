@@ -93,8 +93,8 @@ class OrientedCSR:
         return self._ids(columns, self.column_first)
 
     def _ids(self, numbers: Array, first: int) -> Array:
-        found = numbers.astype("int64")
-        return found * self.stride + first if self.members is None else self.members.take(found).astype("int64")
+        wide = numbers.astype("int64")
+        return wide * self.stride + first if self.members is None else self.members.take(wide).astype("int64")
 
     @property
     def rows(self) -> int:

@@ -1,4 +1,4 @@
-"""A kernel as the registry knows it: what a plan, `auto` and help ask of it. Imports neither Numba nor CuPy."""
+"""Entries of the kernels' registries: what a plan, `auto` and help ask of a kernel. Imports neither Numba nor CuPy."""
 
 from __future__ import annotations
 

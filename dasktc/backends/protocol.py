@@ -115,7 +115,8 @@ class Backend:
     array : module
         The array module of everything after reading: numpy or cupy.
     read : callable (part, upstream) -> frame
-        Reads a part of a source (`sources.Part`) to a frame of `frame`; with `edges` perhaps to two arrays of integers.
+        Reads a part of a source (`io.source.Part`) to a frame of `frame`; with `edges` perhaps to two arrays of
+        integers.
     text : TextIds
     distinct : callable (values) -> array
         The distinct values of an integer array, ascending.
@@ -125,7 +126,7 @@ class Backend:
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
-    scratch_bytes : callable (kernel, TaskSize, Whole or None) -> int
+    scratch_bytes : callable (kernel, TaskSize, GraphBounds or None) -> int
         Bytes that the kernel allocates for a task beside its blocks, at most; less where the graph is known.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.

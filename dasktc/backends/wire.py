@@ -1,4 +1,4 @@
-"""How a block travels from one worker's device to another's: its arrays as they lie there, where the network can.
+"""Serialization of CSR blocks between workers: from device to device, where the network can.
 
 Pickled, as Dask sends what it does not know, arrays go through the memory of both hosts: about 1 GB/s between two
 H200, where UCX moves 45. Imported by `csr` in processes that Dask runs in, so that a worker that has just joined can

@@ -210,7 +210,7 @@ def predict(
     wedges : int, optional
         Σ in(v)·out(v) of the oriented graph, where it is known.
     notes : list of str, optional
-    seats : array of int64, optional
+    worker_threads : array of int64, optional
         Number of the worker that each task at a time runs on; default: every one has its own.
 
     Returns
@@ -250,10 +250,10 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
     block_bytes : array, shape (blocks,)
     splits : int
         Tasks of each triple.
-    seats : array of int64
+    worker_threads : array of int64
         Number of the worker that each task at a time runs on.
     capacity : float
-        Bytes that a worker has for blocks, built and received, for each of its seats.
+        Bytes that a worker has for blocks, built and received, for each of its threads.
     """
     worker, block = needed(triples, splits, worker_threads)
     home = homes(worker, block, block_bytes)
@@ -276,8 +276,8 @@ def _received(
 ) -> float:
     """Bytes that a worker receives which cannot keep all that it needs again: it takes its tasks in order."""
     tasks, came = len(triples) * splits, 0.0
-    for seat in own.tolist():
-        begin, end = (-(-bound * tasks // worker_threads) for bound in (seat, seat + 1))
+    for thread in own.tolist():
+        begin, end = (-(-bound * tasks // worker_threads) for bound in (thread, thread + 1))
         for blocks in triples[begin // splits : -(-end // splits)].tolist() if begin < end else ():
             come, _ = copies.take(blocks)
             copies.give_back(blocks)

@@ -1,4 +1,4 @@
-"""Bytes of blocks and of tasks: arithmetic on the blocks' edges and rows, known before any block is built."""
+"""Bytes that counting tasks hold: arithmetic on the blocks' edges and rows, known before any block is built."""
 
 from __future__ import annotations
 

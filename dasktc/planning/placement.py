@@ -1,7 +1,7 @@
-"""Who does what: counting tasks dealt out to seats, and blocks to the workers that build them.
+"""Which worker counts which tasks and builds which blocks.
 
-A seat is a thread of a worker. Of N tasks, in the order of `count.jobs`, task t is for seat t·S // N of S: neighbours,
-which share blocks, come together. A worker needs the blocks of its seats' tasks. One worker of those that need a
+Of N tasks, in the order of `counting.tasks.jobs`, task t is for thread t·S // N of the workers' S threads: neighbours,
+which share blocks, come together. A worker needs the blocks of its threads' tasks. One worker of those that need a
 block builds it, the others receive it, so that what travels is known before anything runs:
 
     Σ over blocks (workers that need it - 1) · bytes
@@ -29,14 +29,14 @@ NOWHERE: Where = {}
 
 
 def shares(tasks: int, worker_threads: int) -> list[range]:
-    """The tasks of each seat.
+    """The tasks of each thread.
 
     Parameters
     ----------
-    tasks, seats : int
+    tasks, worker_threads : int
     """
-    begins = [-(-seat * tasks // worker_threads) for seat in range(worker_threads + 1)]
-    return [range(begins[seat], begins[seat + 1]) for seat in range(worker_threads)]
+    begins = [-(-thread * tasks // worker_threads) for thread in range(worker_threads + 1)]
+    return [range(begins[thread], begins[thread + 1]) for thread in range(worker_threads)]
 
 
 def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, Array]:
@@ -48,8 +48,8 @@ def needed(triples: Array, splits: int, worker_threads: Array) -> tuple[Array, A
         Numbers of the three blocks of each.
     splits : int
         Tasks of each triple.
-    seats : array of int64
-        Number of the worker that each belongs to.
+    worker_threads : array of int64
+        Number of the worker that each thread belongs to.
 
     Returns
     -------
@@ -83,16 +83,16 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
     array of int64, shape (blocks,)
         -1 where nobody needs it.
     """
-    found = np.full(len(block_bytes), -1, dtype="int64")
+    home = np.full(len(block_bytes), -1, dtype="int64")
     place = np.argsort(block, kind="stable")
     those, starts = worker[place], np.searchsorted(block[place], np.arange(len(block_bytes) + 1))
     has = np.zeros(1 + int(worker.max(initial=0)))
     for number in np.argsort(-np.asarray(block_bytes), kind="stable"):
         candidates = those[starts[number] : starts[number + 1]]
         if len(candidates):
-            found[number] = candidates[has[candidates].argmin()]
-            has[found[number]] += block_bytes[number]
-    return found
+            home[number] = candidates[has[candidates].argmin()]
+            has[home[number]] += block_bytes[number]
+    return home
 
 
 def numbered(plan: Plan) -> tuple[list[Block], Array]:
@@ -118,8 +118,8 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
     workers, of_thread = np.unique(np.array(worker_threads), return_inverse=True)
     blocks, triples = numbered(plan)
     held = plan.scheme.block_bytes(sizes)
-    found = homes(*needed(triples, plan.splits, of_thread), np.array([held[place] for place in blocks]))
-    return {place: str(workers[worker]) for place, worker in zip(blocks, found.tolist(), strict=True)}
+    home = homes(*needed(triples, plan.splits, of_thread), np.array([held[place] for place in blocks]))
+    return {place: str(workers[worker]) for place, worker in zip(blocks, home.tolist(), strict=True)}
 
 
 class Shares:

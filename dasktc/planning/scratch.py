@@ -1,4 +1,4 @@
-"""What a counting task takes beside its blocks, and what is done where that is too much."""
+"""Scratch memory of counting tasks, and the lean kernel where the usual one's does not fit."""
 
 from __future__ import annotations
 

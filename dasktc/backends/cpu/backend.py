@@ -110,9 +110,9 @@ def _lookup(ids: Array, values: Array) -> Array:
     if len(values) > 16 * len(ids):
         return pd.Index(ids).get_indexer(values)
     order = np.argsort(values)
-    found = np.empty(len(values), dtype="int64")
-    found[order] = ids.searchsorted(values[order])
-    return found
+    places = np.empty(len(values), dtype="int64")
+    places[order] = ids.searchsorted(values[order])
+    return places
 
 
 BACKEND = Backend(

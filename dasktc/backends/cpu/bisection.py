@@ -26,10 +26,10 @@ U = np.uint64
 @inlined
 def _among(short: Array, i: Any, i_end: Any, long: Array, base: Any, end: Any) -> Any:
     """Count the entries of `short` that are in `long`."""
-    found = 0
+    common = 0
     for p in range(U(i), U(i_end)):
-        found += long[U(last_not_above(long, base, end, short[p]))] == short[p]
-    return found
+        common += long[U(last_not_above(long, base, end, short[p]))] == short[p]
+    return common
 
 
 def _lstc(t: Triple) -> tuple[int, int, int, int]:

@@ -34,10 +34,10 @@ def _hashed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Array,
 @inlined
 def _streamed(slots: Array, fill: Array, buckets: Any, depth: Any, columns: Array, first: Any, last: Any) -> Any:
     """Count the entries of a list that were hashed."""
-    found = 0
+    common = 0
     for p in range(U(first), U(last)):
-        found += contains(slots, fill, buckets, depth, columns[p])
-    return found
+        common += contains(slots, fill, buckets, depth, columns[p])
+    return common
 
 
 def _hindex(t: Triple, depth: int) -> tuple[int, int, int, int]:

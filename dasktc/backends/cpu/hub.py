@@ -87,20 +87,20 @@ def _clear(bits: Array, columns: Array, first: Any, last: Any) -> None:
 @inlined
 def _streamed(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> Any:
     """Count the entries from first to last whose bit is set."""
-    found = U(0)
+    common = U(0)
     for p in range(U(first), U(last)):
         w = scalar(U(columns[p]))
-        found += (bits[base + (w >> U(6))] >> (w & U(63))) & U(1)
-    return np.int64(found)
+        common += (bits[base + (w >> U(6))] >> (w & U(63))) & U(1)
+    return np.int64(common)
 
 
 @inlined
 def _anded(bits: Array, bitmaps: Array, base: Any, words: Any) -> Any:
     """Count the bits that are set in both."""
-    found = U(0)
+    common = U(0)
     for k in range(U(words)):
-        found += ones(bits[k] & bitmaps[base + k])
-    return np.int64(found)
+        common += ones(bits[k] & bitmaps[base + k])
+    return np.int64(common)
 
 
 def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
@@ -228,10 +228,10 @@ def _mark(marker: Array, value: Any, columns: Array, first: Any, last: Any) -> N
 @inlined
 def _marked(marker: Array, columns: Array, first: Any, last: Any) -> Any:
     """Count the entries from first to last that are marked."""
-    found = U(0)
+    common = U(0)
     for p in range(U(first), U(last)):
-        found += U(marker[scalar(U(columns[p]))])
-    return np.int64(found)
+        common += U(marker[scalar(U(columns[p]))])
+    return np.int64(common)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The hub kernel on one task: how many hubs, rows in chunks, and tables that outlive the task.
+"""The hub kernel's tables: how many hubs, rows in chunks, and reuse by a thread's next task.
 
 The tables are large and mostly empty, and every split of a triple would allocate, fault in and fill
 the same ones. A thread keeps them for its next task on the same stream block, until that block goes
@@ -97,8 +97,8 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
     while t.begin < t.end:
-        found, walked, tested, following = _chunk(t, tables, most)
-        triangles, wedges, probes = triangles + found, wedges + walked, probes + tested
+        closed, walked, tested, following = _chunk(t, tables, most)
+        triangles, wedges, probes = triangles + closed, wedges + walked, probes + tested
         t = t._replace(begin=following)
     place.tables = tables  # only now: what an error left behind must not meet another task
     return triangles, wedges, probes, 0
@@ -141,8 +141,8 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
         return triangles, wedges, probes, end
     t, lists = t._replace(end=end), _lists(tables, deferred, most)
     hub.group(t, hubs, waiting, lists)
-    found, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
-    return triangles + found, wedges, probes + tested, end
+    closed, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
+    return triangles + closed, wedges, probes + tested, end
 
 
 def _lists(tables: Tables, deferred: int, most: int) -> Array:

@@ -197,13 +197,13 @@ def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
 @inlined
 def _merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -> Any:
     """Count common entries; without a branch on the data."""
-    found = 0
+    common = 0
     while i < i_end and j < j_end:
         x, y = left[U(i)], right[U(j)]
-        found += x == y
+        common += x == y
         i += x <= y
         j += y <= x
-    return found
+    return common
 
 
 def _merge(t: Triple) -> tuple[int, int, int, int]:
@@ -239,12 +239,12 @@ def last_not_above(columns: Array, base: Any, end: Any, x: Any) -> Any:
 
 @inlined
 def _searched(short: Array, i: Any, i_end: Any, long: Array, base: Any, j_end: Any) -> Any:
-    """Count entries of `short` found in `long` by bisection, each from where the last one ended."""
-    found = 0
+    """Count entries of `short` that are in `long` by bisection, each from where the last one ended."""
+    common = 0
     for p in range(U(i), U(i_end)):
         base = last_not_above(long, base, j_end, short[p])
-        found += long[U(base)] == short[p]
-    return found
+        common += long[U(base)] == short[p]
+    return common
 
 
 def _search(t: Triple) -> tuple[int, int, int, int]:

@@ -26,8 +26,8 @@ def unite(columns: list[Any]) -> Any:
 
 
 def _chunks(column: Any) -> list[Any]:
-    found = arrow(column)
-    return list(getattr(found, "chunks", [found]))
+    ids = arrow(column)
+    return list(getattr(ids, "chunks", [ids]))
 
 
 def ascending(ids: Any) -> Any:
@@ -48,6 +48,6 @@ def dense(ids: Any, column: Any) -> Array:
         return pc.index_in(text, value_set=ids).to_numpy()
     coded = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
     place = pc.index_in(ids, value_set=coded.dictionary)
-    found = np.empty(len(coded.dictionary), dtype="int32")
-    found[place.drop_null().to_numpy()] = np.flatnonzero(place.is_valid())
-    return found.take(coded.indices)
+    dense = np.empty(len(coded.dictionary), dtype="int32")
+    dense[place.drop_null().to_numpy()] = np.flatnonzero(place.is_valid())
+    return dense.take(coded.indices)

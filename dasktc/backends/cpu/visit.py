@@ -80,8 +80,8 @@ def listing(task: BlockTask, limit: int) -> Array:
         Row u of the index, column v of the index, column w of the table, as the blocks number them.
     """
     forget()
-    found = np.empty((limit, 3), np.int32)
-    return found[: _listing(triple(task), found, np.zeros(_width(task), np.uint8))]
+    listed = np.empty((limit, 3), np.int32)
+    return listed[: _listing(triple(task), listed, np.zeros(_width(task), np.uint8))]
 
 
 def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
@@ -120,14 +120,14 @@ def _collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) 
 @inlined
 def _stream(marks: Array, hits: Array, columns: Array, first: Any, last: Any, values: Array) -> Any:
     """Count the entries that are marked; without a branch on the data."""
-    found = 0
+    closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
         hit = marks[w]
         hits[w] += hit
         values[q] += hit
-        found += hit
-    return found
+        closed += hit
+    return closed
 
 
 def _visit_edges(
@@ -143,16 +143,16 @@ def _visit_edges(
         _mark(marks, 1, table_columns, table[u], table[u + 1])
         for p in range(U(index[u]), U(index[u + 1])):
             v = index_columns[p]
-            found = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
-            in_index[p] += found
-            triangles += found
+            closed = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
+            in_index[p] += closed
+            triangles += closed
         _mark(marks, 0, table_columns, table[u], table[u + 1])
         _collect(hits, table_columns, table[u], table[u + 1], in_table)
     return triangles, wedges
 
 
-def _visit_triangles(t: Triple, found: Array, marks: Array) -> int:
-    """Write down as many triangles as `found` has room for, and return how many."""
+def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
+    """Write down as many triangles as the array has rows, and return how many."""
     index, index_columns, table, table_columns = t.index, t.index_columns, t.table, t.table_columns
     stream, stream_columns = t.stream, t.stream_columns
     listed = 0
@@ -165,9 +165,9 @@ def _visit_triangles(t: Triple, found: Array, marks: Array) -> int:
             for q in range(U(stream[v]), U(stream[v + 1])):
                 w = stream_columns[q]
                 if marks[U(w)]:
-                    if listed == len(found):
+                    if listed == len(triangles):
                         return listed
-                    found[listed, 0], found[listed, 1], found[listed, 2] = u, v, w
+                    triangles[listed, 0], triangles[listed, 1], triangles[listed, 2] = u, v, w
                     listed += 1
         _mark(marks, 0, table_columns, table[u], table[u + 1])
     return listed

@@ -206,8 +206,8 @@ def warm() -> None:
 
 def _distinct(values: Array) -> Array:
     """Sorted distinct integers; some at a time, since sorting takes twice their memory."""
-    found = [cp.unique(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
-    return cp.unique(cp.concatenate(found)) if len(found) > 1 else cp.unique(values)
+    parts = [cp.unique(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
+    return cp.unique(cp.concatenate(parts)) if len(parts) > 1 else cp.unique(values)
 
 
 def _lookup(ids: Array, values: Array) -> Array:
@@ -228,18 +228,18 @@ def _frames() -> ModuleType:
         import rmm  # noqa: F401  (what comes with it)
     except ImportError as missing:
         raise InputError(f"cuDF cannot be imported ({missing}): edge frames on the GPU need it; {HOW}") from missing
-    found: ModuleType = cudf
-    return found
+    frames: ModuleType = cudf
+    return frames
 
 
 def _refuse_without_gpu() -> None:
     try:
-        found = cp.cuda.runtime.getDeviceCount()
+        devices = cp.cuda.runtime.getDeviceCount()
     except cp.cuda.runtime.CUDARuntimeError as failed:
         raise InputError(
             f"CUDA reports {failed}: no GPU or no driver is visible; check nvidia-smi, or count with --backend cpu"
         ) from failed
-    if found == 0:
+    if devices == 0:
         raise InputError("CUDA reports 0 GPUs: none is visible; check nvidia-smi, or count with --backend cpu")
 
 

@@ -1,4 +1,4 @@
-"""What a kernel makes of blocks alone, kept on the device for the next task on the same blocks.
+"""Tables that CUDA kernels make of blocks alone, cached on the device for the next task on the same blocks.
 
 A triple's splits follow each other on a worker: hubs' bitmaps, records of rows and narrow copies of columns would
 be made again for each of them, though only the rows to count differ. They are kept until one of the blocks goes, a

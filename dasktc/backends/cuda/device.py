@@ -66,15 +66,15 @@ def describe(device: Device, task: BlockTask) -> Any:
     return given
 
 
-def spread(device: Device, kernel: str, entry: str, found: Defines, threads: int, *values: Any) -> None:
+def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:
     """Launch about so many threads, and no more than the machine is filled with."""
-    grid, block = grid_of(device, found, threads)
-    device.launch(kernel, entry, found, grid, block, values)
+    grid, block = grid_of(device, defines, threads)
+    device.launch(kernel, entry, defines, grid, block, values)
 
 
-def grid_of(device: Device, found: Defines, threads: int) -> tuple[int, int]:
+def grid_of(device: Device, defines: Defines, threads: int) -> tuple[int, int]:
     """Blocks, and threads of each, for about so many threads, and no more than the machine is filled with."""
-    block = dict(found).get("BLOCK", BLOCK)
+    block = dict(defines).get("BLOCK", BLOCK)
     return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
 
 
@@ -88,7 +88,7 @@ class Launch(NamedTuple):
     given : numpy.ndarray of one `struct Task`
     totals : array of uint64, shape (4,)
         `struct Totals`.
-    found : Defines
+    defines : Defines
         The kernel's macros.
     file : str
         Its file, as `nvrtc.source` takes it.
@@ -98,18 +98,18 @@ class Launch(NamedTuple):
     task: BlockTask
     given: Any
     totals: Array
-    found: Defines
+    defines: Defines
     file: str
 
     @property
     def shape(self) -> dict[str, int]:
         """The macros by name."""
-        return dict(self.found)
+        return dict(self.defines)
 
     def run(self, entry: str, grid: int, block: int, *values: Any, shared: int = 0) -> None:
         """Launch so many blocks of so many threads; the entry point's first parameter is the task."""
-        self.device.launch(self.file, entry, self.found, grid, block, (self.given, *values), shared)
+        self.device.launch(self.file, entry, self.defines, grid, block, (self.given, *values), shared)
 
     def spread(self, entry: str, threads: int, *values: Any) -> None:
         """Launch about so many threads."""
-        spread(self.device, self.file, entry, self.found, threads, self.given, *values)
+        spread(self.device, self.file, entry, self.defines, threads, self.given, *values)

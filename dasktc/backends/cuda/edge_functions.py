@@ -62,8 +62,8 @@ def _rmat(_: Device, recipe: Any, launch: Launch) -> None:
 def _random(device: Device, recipe: Any, launch: Launch) -> None:
     failed = device.array.zeros(1, dtype="uint64")
     launch("generate_random", (np.uint64(recipe.vertices), np.uint64(recipe.edges // recipe.vertices), failed))
-    if found := int(failed[0]):
-        recipe.refuse(2**64 - 1 - found)
+    if refused := int(failed[0]):
+        recipe.refuse(2**64 - 1 - refused)
 
 
 def _grid3d(_: Device, recipe: Any, launch: Launch) -> None:

@@ -98,9 +98,9 @@ class DeviceEdges:
 
     def facts(self, src: Array, dst: Array) -> Facts:
         """Loops and ids of raw edges."""
-        found = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
-        self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), found)
-        low, high, loops = (int(number) for number in found.tolist())
+        facts = self.device.array.asarray(np.array([LEAST, LEAST, 0]))
+        self._run("edges_facts", len(src), *_wide(src, dst), np.int64(len(src)), facts)
+        low, high, loops = (int(number) for number in facts.tolist())
         return Facts(loops, ~low, high)
 
     def marks(self, width: int) -> Array:
@@ -113,19 +113,19 @@ class DeviceEdges:
 
     def ranked(self, table: Array, low: int, width: int) -> RankedIds:
         """Count the bits of a table as `marks` and `mark` make it."""
-        words, found = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
+        words, ranked = len(table) // 2, self.device.array.empty(len(table), dtype="uint32")
         given = (table, np.int64(words), self._share(words))
         starts, size = self._starts("edges_counts", words, *given)
         if size == width:
             return RankedIds(low, size, None, self)
-        self._run("edges_ranks", words, *given, starts, found)
-        return RankedIds(low, size, found, self)
+        self._run("edges_ranks", words, *given, starts, ranked)
+        return RankedIds(low, size, ranked, self)
 
     def dense(self, ids: Array, of: RankedIds) -> Array:
         """Dense ids, int32."""
-        found, (ids,) = self.device.array.empty(len(ids), dtype="int32"), _wide(ids)
-        self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), found)
-        return found
+        dense, (ids,) = self.device.array.empty(len(ids), dtype="int32"), _wide(ids)
+        self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
+        return dense
 
     def keys(self, src: Array, dst: Array, of: RankedIds, shift: int) -> Array:
         """Canonical keys in the order of the edges; those of loops are 0, which no edge has."""
@@ -145,10 +145,10 @@ class DeviceEdges:
         counts = xp.zeros(len(starts) + 1, dtype="uint64")
         first = xp.asarray(np.array(starts, dtype="int64"))
         self._run("keys_counts", len(keys), keys, size, first, borders, counts)
-        found = [xp.empty(count, dtype="int64") for count in counts.tolist()]
-        arrays = xp.asarray(np.array([self.device.pointer(array) for array in found], dtype="uint64"))
-        self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(found), dtype="uint64"))
-        return found
+        ranges = [xp.empty(count, dtype="int64") for count in counts.tolist()]
+        arrays = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
+        self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
+        return ranges
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
@@ -172,18 +172,18 @@ class DeviceEdges:
 
     def oriented(self, keys: Array, rank: Array, shift: int) -> Array:
         """Keys of the ends' ranks, the higher one first."""
-        found = self.device.array.empty(len(keys), dtype="int64")
-        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, found)
-        return found
+        oriented = self.device.array.empty(len(keys), dtype="int64")
+        self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
+        return oriented
 
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")
-        found = self.device.array.empty(len(keys), dtype="int32")
+        columns = self.device.array.empty(len(keys), dtype="int32")
         given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
         self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
-        self._run("keys_columns", len(keys), *given, found)
-        return offsets, found
+        self._run("keys_columns", len(keys), *given, columns)
+        return offsets, columns
 
     def _warps(self, size: int) -> int:
         """Of the grid for so many elements."""

@@ -40,14 +40,14 @@ def read(backend: Backend, part: Any, upstream: Any) -> Any:
         frame of them takes a millisecond.
     """
     on_device = getattr(part, "read_on_device", None)
-    found = None if on_device is None else on_device(backend, upstream)
-    if isinstance(found, tuple):
-        return tuple(_unless_borrowed(part, *found))
-    frame = part.read(get_backend("cpu"), upstream) if found is None else found
+    read = None if on_device is None else on_device(backend, upstream)
+    if isinstance(read, tuple):
+        return tuple(_unless_borrowed(part, *read))
+    frame = part.read(get_backend("cpu"), upstream) if read is None else read
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
         return (
-            frame if found is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
+            frame if read is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
         )
     source, target = _unless_borrowed(part, *(column.values for column in columns))
     return cudf.DataFrame({"src": source, "dst": target})
@@ -82,10 +82,10 @@ def _as_type(column: Array, dtype: str) -> Array:
             return column
         if (column.dtype, dtype) == ("uint32", "int32"):
             return column.view(dtype)
-    found = cp.empty(len(column), dtype=dtype)
+    copy = cp.empty(len(column), dtype=dtype)
     for start in range(0, len(column), CHUNK):
-        found[start : start + CHUNK] = cp.asarray(column[start : start + CHUNK])
-    return found
+        copy[start : start + CHUNK] = cp.asarray(column[start : start + CHUNK])
+    return copy
 
 
 def unite(columns: list[Any]) -> Any:

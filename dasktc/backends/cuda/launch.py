@@ -1,4 +1,4 @@
-"""The CUDA kernels by name: evaluate a block triple, and say what that takes. Their entries are `kernels.OWN`'s."""
+"""Launches of the CUDA kernels by name: counting a block triple, its expected probes and scratch."""
 
 from __future__ import annotations
 

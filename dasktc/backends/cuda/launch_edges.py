@@ -69,7 +69,7 @@ def binned(launch: Launch) -> Binned:
         Its wedges are counted. Fewer than 2^32 edges, as a slice has.
     """
     device, xp, rows = launch.device, launch.device.array, int(launch.given["rows"][0])
-    grid, _ = grid_of(device, launch.found, rows)
+    grid, _ = grid_of(device, launch.defines, rows)
     counts = xp.zeros(BINS * grid + 1, dtype="uint32")
     launch.spread("lrb_histogram", rows, counts, launch.totals)
     launch.run("lrb_starts", 1, launch.shape["STARTS"], counts, np.uint32(len(counts)))
@@ -108,8 +108,8 @@ def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[i
     edges = xp.arange(most, int(ends[-1]), most, dtype="int64")
     group = ends.searchsorted(edges, side="right")
     before = xp.concatenate([xp.zeros(1, dtype="int64"), ends])[group]
-    found = offsets.searchsorted(offsets[at[group]] + edges - before, side="right") - 1
-    cuts: list[int] = (GROUP * group + found - at[group]).tolist()
+    row = offsets.searchsorted(offsets[at[group]] + edges - before, side="right") - 1
+    cuts: list[int] = (GROUP * group + row - at[group]).tolist()
     return cuts
 
 

@@ -78,10 +78,10 @@ def _longest(hub: Launch) -> int:
     """The same by a kernel, which needs no memory."""
 
     def find() -> int:
-        found = hub.device.array.zeros(1, dtype="uint32")
+        longest = hub.device.array.zeros(1, dtype="uint32")
         for block in _distinct(hub.task):
-            hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), found)
-        return int(found[0])
+            hub.spread("hub_longest", block.rows, block.offsets, np.int64(block.rows), longest)
+        return int(longest[0])
 
     return int(kept.once(hub.task, "longest row", None, find))
 
@@ -156,14 +156,14 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
     device, xp, shape = hub.device, hub.device.array, hub.shape
     bitmaps = kept.once(hub.task, "bitmaps", hubs, lambda: _bitmaps(hub, hubs))
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
-    state, found = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
-    values = (bitmaps, items, state[:1], lists, found, np.uint32(plain), hub.totals)
+    state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
+    values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
     hub.spread("hub_edges", int(hub.given["rows"][0]), *values)
     if long_rows and (hubs or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals)
-    return int(found[0]) if long_rows else 0
+    return int(total[0]) if long_rows else 0
 
 
 def _bitmaps(hub: Launch, hubs: int) -> Array:
@@ -176,10 +176,10 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
     """Stream the lists of some rows after those of others."""
     for part in slices(hub, -(-hub.task.index.edges // ROUNDS)):
-        found = hub.device.array.zeros(1, dtype="uint64")
+        total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
-        part.spread("hub_counts", int(part.given["rows"][0]), lists, found)
-        if records := int(found[0]):
+        part.spread("hub_counts", int(part.given["rows"][0]), lists, total)
+        if records := int(total[0]):
             _by_tables(part, lists, keys, records)
 
 

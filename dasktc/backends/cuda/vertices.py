@@ -40,15 +40,15 @@ class DeviceVertices:
         keys = self._empty(len(weights), "int64")
         self._run("vertices_keys", weights, keys)
         keys = self.sort(keys, BOUND)
-        found = self._empty(len(weights), "int32")
-        self._run("vertices_order", keys, found)
-        return found
+        order = self._empty(len(weights), "int32")
+        self._run("vertices_order", keys, order)
+        return order
 
     def inverse(self, order: Array) -> Array:
         """The place of each vertex in an order."""
-        found = self._empty(len(order), "int32")
-        self._run("vertices_inverse", order, found)
-        return found
+        place = self._empty(len(order), "int32")
+        self._run("vertices_inverse", order, place)
+        return place
 
     def wedges(self, inward: Array, outward: Array) -> int:
         """Σ in·out of degrees that add up to fewer than 2^41 each."""

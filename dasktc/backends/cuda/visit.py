@@ -66,12 +66,12 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
         return np.zeros((0, 3), np.int32)
     _, groups_ends = groups(share, task.index.offsets, xp)
     counts = xp.zeros(int(groups_ends[-1]), dtype="uint32")
-    found = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
-    listed = xp.empty(3 * found, dtype="int32")
-    if found:
+    size = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
+    listed = xp.empty(3 * size, dtype="int32")
+    if size:
         ends = xp.cumsum(counts, dtype="int64")
-        _visit(device, task, "visit_list", groups_ends, ends, np.int64(found), listed)
-    return on_host(listed).reshape(found, 3)
+        _visit(device, task, "visit_list", groups_ends, ends, np.int64(size), listed)
+    return on_host(listed).reshape(size, 3)
 
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:

@@ -69,30 +69,18 @@ class Registry(MutableMapping[str, T], Generic[T]):
     @cached_property
     def _entries(self) -> dict[str, T]:
         entries = {entry.name: entry for entry in resolve_name(self._own)}
-        for point, given in _plugins(self._group) if self._group else ():
-            problem = given if isinstance(given, str) else self._add(entries, point, given)
-            if problem:
-                self.broken[point.name] = f"{_plugin(point)} is left out: {problem}"
-        return entries
-
-    def _add(self, entries: dict[str, T], point: EntryPoint, given: Any) -> str | None:
-        """Add a plug-in's objects; say what is wrong with them."""
-        kind = resolve_name(self._kind)
-        for one in given if isinstance(given, (tuple, list)) else (given,):
-            if not isinstance(one, kind):
-                return self._complain(point, f"{one!r:.60} is a {type(one).__name__}, not a {kind.__name__}")
-            if one.name != point.name:
-                return self._complain(point, f"its name is {one.name!r}, which the entry point should have")
-            if any(getattr(one, name) != value for name, value in self._where.items()):
+        for point, given in _plugins(self._group, self._kind) if self._group else ():
+            if isinstance(given, str):
+                self.broken[point.name] = given
                 continue
-            if one.name in entries:
-                return self._complain(point, "the name is taken")
-            entries[one.name] = one
-        return None
-
-    def _complain(self, point: EntryPoint, problem: str) -> str:
-        _warn(point, problem)
-        return problem
+            for one in given:
+                if any(getattr(one, name) != value for name, value in self._where.items()):
+                    continue
+                if one.name in entries:
+                    self.broken[one.name] = _left_out(point, "the name is taken")
+                else:
+                    entries[one.name] = one
+        return entries
 
     def check(self, name: str, *more: str) -> None:
         """Refuse a name that is neither here nor among others that the option takes.
@@ -124,29 +112,35 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
 
 @cache
-def _plugins(group: str) -> list[tuple[EntryPoint, Any]]:
-    """The entry points of a group with what they name, or with what is wrong as a text; the same order everywhere."""
-    loaded: list[tuple[EntryPoint, Any]] = []
-    for point in sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name)):
-        try:
-            given = point.load()
-        except Exception as failed:  # whatever a plug-in's module raises
-            given = " ".join(f"{type(failed).__name__}: {failed}".split())
-            _warn(point, given)
-        loaded.append((point, given))
-    return loaded
+def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
+    """The entry points of a group, each with its objects or with what is wrong; in the same order everywhere."""
+    points = sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name))
+    return [(point, _loaded(point, resolve_name(kind))) for point in points]
+
+
+def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
+    try:
+        given = point.load()
+    except (Exception, SystemExit) as failed:  # whatever a plug-in's module raises
+        return _left_out(point, " ".join(f"{type(failed).__name__}: {failed}".split()))
+    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for one in given:
+        if not isinstance(one, kind):
+            return _left_out(point, f"{one!r:.60} is no {kind.__name__}")
+        if one.name != point.name:  # type: ignore[attr-defined]
+            return _left_out(point, f"its name is {one.name!r}, which the entry point should have")  # type: ignore[attr-defined]
+    return given
+
+
+def _left_out(point: EntryPoint, problem: str) -> str:
+    """Log that a plug-in is left out, and say so."""
+    said = f"plug-in {point.name!r} ({point.value}) of {_distribution(point)} is left out: {problem}"
+    _log.warning("dasktc: warning: %s; mend or uninstall it", said)
+    return said
 
 
 def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
-
-
-def _plugin(point: EntryPoint) -> str:
-    return f"plug-in {point.name!r} ({point.value}) of {_distribution(point)}"
-
-
-def _warn(point: EntryPoint, problem: str) -> None:
-    _log.warning("dasktc: warning: %s is left out: %s; mend or uninstall it", _plugin(point), problem)
 
 
 def _check(option: str, name: str, names: tuple[str, ...], broken: dict[str, str]) -> None:

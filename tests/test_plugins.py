@@ -175,7 +175,9 @@ BROKEN = {
         "import nothing_of_that_name",
         "ModuleNotFoundError",
     ),
-    "it has another type": ("[dasktc.schemes]\nodd = odd:TOY\n", "TOY = 5", "5 is a int, not a Scheme"),
+    "it has another type": ("[dasktc.schemes]\nodd = odd:TOY\n", "TOY = 5", "5 is no Scheme"),
+    "its kernel has another type": ("[dasktc.kernels]\nodd = odd:TOY\n", "TOY = (5, 6)", "5 is no Kernel"),
+    "it ends the process": ("[dasktc.kernels]\nodd = odd:TOY\n", "import sys\nsys.exit(3)", "SystemExit: 3"),
     "its name is another": (
         "[dasktc.schemes]\nodd = odd:TOY\n",
         "from dataclasses import replace\nfrom dasktc.planning.schemes import OWN\nTOY = replace(OWN[0], name='even')",

@@ -179,11 +179,11 @@ class DeviceEdges:
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")
-        columns = self.device.array.empty(len(keys), dtype="int32")
+        numbers = self.device.array.empty(len(keys), dtype="int32")
         given = (keys, np.int64(len(keys)), np.int64(start), np.int64(columns))
         self._run("keys_offsets", rows + 1, *given, np.int64(rows), offsets)
-        self._run("keys_columns", len(keys), *given, columns)
-        return offsets, columns
+        self._run("keys_columns", len(keys), *given, numbers)
+        return offsets, numbers
 
     def _warps(self, size: int) -> int:
         """Of the grid for so many elements."""

@@ -2,7 +2,7 @@
 
 Rank by degree: rank 0 is the vertex of highest degree, ties by dense id. After relabelling by
 rank an oriented edge points from the larger to the smaller rank, so that hubs, which many edges
-point to, have short rows (Shun and Tangwongsan, ICDE 2015; TRUST, section 2.3).
+point to, have short rows (Shun and Tangwongsan, ICDE 2015; TRUST, section 2.2).
 
 Σ in(v)·out(v) of the oriented graph is the number of wedges that a count has to stream. It comes
 from these degrees alone and is what every count is checked against.

@@ -51,7 +51,7 @@ The ranges of rows that this makes take 0 to 2 % longer, one after another (Kron
 # trust, hindex
 
 SMALL_ROW = 100
-"""Longest row that gets the small hash table (TRUST, section 4.2)."""
+"""Longest row that gets the small hash table (TRUST, section 4.3)."""
 SMALL, LARGE = 32, 1024
 """Buckets of the small and of the large hash table."""
 DEPTH = 128

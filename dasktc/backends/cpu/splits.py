@@ -1,6 +1,6 @@
 """Which index rows a split of a counting task is, on any backend.
 
-On a GPU groups of rows are dealt out, as TRUST deals rows (section 5.2): whatever a row costs there, its
+On a GPU groups of rows are dealt out, as TRUST deals rows (section 5.1): whatever a row costs there, its
 neighbours cost about as much, and every split gets its share of them.
 
 On a CPU a split is a range of rows that costs about as much as every other. Ranges beat rows dealt one by

@@ -15,11 +15,11 @@
 //   THREADS  of a block; the paper's figure 7 finds 128 best
 //   CHUNK    vertices that a block takes at a time
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 17.2, Kronecker 22 112, the
-// torus of 300^3 31.8, RA with 10^7 vertices 41.1. Kronecker 20 has 4.4 G probes of up to ten reads of
-// shared memory; the paper's V100 took 204 ms for a graph of scale 21. Lists shorter than THREADS leave threads idle, and
-// each edge waits for three reads in a row: on graphs of low degree latency decides. Rows far above TILE cost a multiple
-// of the wedges.
+// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 17.2, Kronecker 22 112,
+// the torus of 300^3 31.8, RA with 10^7 vertices 41.1. Kronecker 20 has 4.4 G probes of up to ten reads of shared
+// memory; the paper's V100 took 204 ms for a graph of scale 21. Lists shorter than THREADS leave threads idle, and
+// each edge waits for three reads in a row: on graphs of low degree latency decides. Rows far above TILE cost a
+// multiple of the wedges.
 
 #ifndef TILE
 #define TILE 1024

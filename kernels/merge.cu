@@ -19,9 +19,9 @@
 //   TPI  threads an edge, a power of two: static; 0: they grow with the bin
 //   LRB  0: no binning, all edges in the order of the index; a thread an edge unless TPI says more
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 16.6, Kronecker 22 106, the
-// torus of 300^3 3.7, RA with 10^7 vertices 12.9. On Kronecker 20 that is 5.5 G steps, and a bisection
-// of some 6 reads for each 16 of them. The paper's V100 took 162 ms for twice that graph.
+// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 16.6, Kronecker 22 106,
+// the torus of 300^3 3.7, RA with 10^7 vertices 12.9. On Kronecker 20 that is 5.5 G steps, and a bisection of some
+// 6 reads for each 16 of them. The paper's V100 took 162 ms for twice that graph.
 
 #ifndef SUB
 #define SUB 16

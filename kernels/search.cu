@@ -16,10 +16,11 @@
 //   TPI  threads an edge, a power of two: static as in the paper's figure 4; 0: they grow with the bin
 //   LRB  0: no binning, all edges in the order of the index; a thread an edge unless TPI says more
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 18.6, Kronecker 22 127, the
-// torus of 300^3 2.9, RA with 10^7 vertices 14.0. On Kronecker 20 that is 1.22 G lookups of some 8 reads
-// each, the last ones random: `hub`, whose bitmaps answer in one read, takes 2.3. The paper's V100 took 153 ms for twice
-// that graph. LRB reads two offsets an edge at random, twice: on graphs of low degree that is most of the time (figure 5).
+// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 18.6, Kronecker 22 127,
+// the torus of 300^3 2.9, RA with 10^7 vertices 14.0. On Kronecker 20 that is 1.22 G lookups of some 8 reads each,
+// the last ones random: `hub`, whose bitmaps answer in one read, takes 2.3. The paper's V100 took 153 ms for twice
+// that graph. LRB reads two offsets an edge at random, twice: on graphs of low degree that is most of the time
+// (figure 5).
 
 #ifndef SUB
 #define SUB 8

@@ -18,9 +18,9 @@
 //   TOP  levels in shared memory
 //   FEW  shorter lists of fewer entries are searched without them
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 19.7, Kronecker 22 116, the
-// torus of 300^3 13.9, RA with 10^7 vertices 25.4. Kronecker 20 has 2.0 G lookups, 1.6 times those
-// of `search` for want of a cut at v, of which the tree's top saves 5 of some 9 reads: about as fast. Edges of short lists
+// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 19.7, Kronecker 22 116,
+// the torus of 300^3 13.9, RA with 10^7 vertices 25.4. Kronecker 20 has 2.0 G lookups, 1.6 times those of `search`
+// for want of a cut at v, of which the tree's top saves 5 of some 9 reads: about as fast. Edges of short lists
 // leave lanes idle, so on graphs of low degree it waits for memory, and one very long list keeps one warp busy.
 
 #ifndef TOP

@@ -39,6 +39,7 @@ __all__ = [
     "kernel_lines",
     "kernel_names",
     "kernel_of",
+    "left_out",
 ]
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         ------
         InputError
         """
-        _check(self.option, name, (*more, *self), self.broken)
+        _check(self.option, name, (*more, *self))
 
     def lines(self) -> list[tuple[str, str]]:
         """Each name with its line of help, for the command line, docstrings and the README."""
@@ -143,11 +144,17 @@ def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
 
 
-def _check(option: str, name: str, names: tuple[str, ...], broken: dict[str, str]) -> None:
+def left_out(option: str, name: str) -> str | None:
+    """Why a plug-in of that name is left out of what an option takes, if there is one."""
+    registries: tuple[Registry[Any], ...] = (SCHEMES, *KERNELS.values())
+    return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
+
+
+def _check(option: str, name: str, names: tuple[str, ...]) -> None:
     if name in names:
         return
-    if name in broken:
-        raise InputError(f"--{option} {name!r} cannot be used: {broken[name]}; mend or uninstall it")
+    if why := left_out(option, name):
+        raise InputError(f"--{option} {name!r} cannot be used: {why}; mend or uninstall it")
     raise InputError(f"--{option} {name!r} does not exist: choose one of {', '.join(names)}")
 
 
@@ -179,7 +186,7 @@ def check_kernel(name: str) -> None:
     ------
     InputError
     """
-    _check("kernel", name, ("auto", *kernel_names()), KERNELS["cpu"].broken | KERNELS["cuda"].broken)
+    _check("kernel", name, ("auto", *kernel_names()))
 
 
 def kernel_names() -> tuple[str, ...]:

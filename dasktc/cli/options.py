@@ -10,7 +10,7 @@ import click
 
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS
 from dasktc.options import BACKENDS
-from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names
+from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
 
 __all__ = [
     "RUNNING",
@@ -63,7 +63,12 @@ class NameOf(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse a name that is not there."""
-        return value if value in self._more else self._choice().convert(value, param, ctx)
+        if value in self._more:
+            return str(value)
+        choice = self._choice()
+        if value not in choice.choices and param and (why := left_out(str(param.name), value)):
+            self.fail(f"{why}; mend or uninstall it.", param, ctx)
+        return choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """All names."""

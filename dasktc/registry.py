@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 
 if TYPE_CHECKING:
     from dasktc.backends.kernel import Kernel
@@ -151,11 +151,11 @@ def left_out(option: str, name: str) -> str | None:
 
 
 def _check(option: str, name: str, names: tuple[str, ...]) -> None:
-    if name in names:
+    if isinstance(name, str) and name in names:
         return
-    if why := left_out(option, name):
+    if isinstance(name, str) and (why := left_out(option, name)):
         raise InputError(f"--{option} {name!r} cannot be used: {why}; mend or uninstall it")
-    raise InputError(f"--{option} {name!r} does not exist: choose one of {', '.join(names)}")
+    raise InputError(f"--{option} {shown(name)} does not exist: choose one of {', '.join(names)}")
 
 
 SCHEMES: Registry[Scheme] = Registry(

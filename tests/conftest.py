@@ -1,22 +1,23 @@
-"""Fixtures that several test modules share."""
+"""The two tiers of the tests (README.md beside this says what is in which), and fixtures that several modules share."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emulation.host import SHARED
-from hypothesis import HealthCheck, settings
+from emulation import host
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from processes import patience
 
-settings.register_profile("dasktc", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("dasktc")
+FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=25)
+settings.register_profile("default", FEW)
+settings.register_profile("slow", FEW, max_examples=100)
 
 HERE = Path(__file__).parent
 
@@ -30,10 +31,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have what one of pytest-xdist's workers compiles used by the others."""
-    if SHARED not in os.environ:
-        os.environ[SHARED] = tempfile.mkdtemp(prefix="dasktc-compiled-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED)))
+    """Take the tier's number of examples, and have all later processes use what one has compiled for the host."""
+    settings.load_profile("slow" if slow(config) else "default")
+    if host.SHARED not in os.environ and (folder := host.cache_folder()):
+        os.environ[host.SHARED] = str(folder)
+        config.add_cleanup(lambda: os.environ.pop(host.SHARED))
+
+
+def slow(config: pytest.Config) -> bool:
+    """Whether the slow tier is asked for."""
+    return re.search(r"(?<!not )\bslow\b", config.option.markexpr) is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What Hypothesis draws is in both tiers, few examples in the one and many in the other; notebooks are slow."""
+    for item in items:
+        drawn = is_hypothesis_test(getattr(item, "obj", None))
+        elsewhere = any(map(item.get_closest_marker, ("catalog", "gpu")))
+        if item.path.suffix == ".ipynb" or (drawn and slow(config) and not elsewhere):
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep a module's tests, which share fixtures, in one process, and let idle processes help at the end."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Any:
+    """Give a test as much more time as the machine is busier than idle."""
+    mark = item.get_closest_marker("timeout")
+    seconds = mark.args[0] if mark else float(item.config.getini("timeout"))
+    item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
+    return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -58,15 +92,20 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """Two worker processes, shared by the tests that do not harm them."""
+    """Two worker processes with nannies; a test that kills some is waited for by the next one that has a client."""
+    import dask
     from distributed import LocalCluster
 
     from dasktc.backends import get_backend
 
     get_backend("cpu")
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
-    ) as found:
+    with (
+        # Dask's own cluster gives up a worker that comes and goes in 15 s.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+        ) as found,
+    ):
         yield found
 
 
@@ -76,4 +115,5 @@ def client(cluster: Any) -> Iterator[Any]:
     from distributed import Client
 
     with Client(cluster, set_as_default=False) as found:
+        found.wait_for_workers(2, timeout=patience())
         yield found

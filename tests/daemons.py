@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hosts
-from processes import PATIENCE, until
+from processes import patience, until
 from samples import environment, executable
 
 CONF = """
@@ -67,7 +67,7 @@ class Slurm:
     def run(self, *command: str, **more: str) -> str:
         """What a command prints; it succeeds."""
         process = self.start(*command, **more)
-        out, error = process.communicate(timeout=PATIENCE)
+        out, error = process.communicate(timeout=patience())
         assert process.returncode == 0, out + error
         return out
 
@@ -83,7 +83,7 @@ class Slurm:
     def idle(self) -> int:
         """Number of nodes that wait for jobs; none while the daemons start."""
         process = self.start("sinfo", "--noheader", "--partition=all", "--states=idle", "--format=%D")
-        return int(process.communicate(timeout=PATIENCE)[0] or 0)
+        return int(process.communicate(timeout=patience())[0] or 0)
 
     def ended(self, job: str) -> str:
         """State of a job when it has ended."""

@@ -12,22 +12,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import pytest
 
 PATIENCE = 60
-"""Seconds after which something that should have happened did not."""
+"""Seconds after which, on an idle machine, something that should have happened did not."""
 
 DASK = [sys.executable, "-m", "dask"]
 DASKTC = [sys.executable, "-m", "dasktc"]
 
 
-def until(condition, patience=PATIENCE):
-    """Wait for something that other processes do in their own time."""
-    end = time.monotonic() + patience
-    while not (found := condition()):
+def patience(seconds: float = PATIENCE) -> float:
+    """Seconds to wait now: more than on an idle machine by as much as more is to run here than there are cores."""
+    return seconds * max(1.0, psutil.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def until(condition, seconds=PATIENCE, pause=0.02):
+    """Wait for something that other processes or threads do in their own time: what the condition returns then."""
+    end = time.monotonic() + patience(seconds)
+    while not (value := condition()):
         assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return found
+        time.sleep(pause)
+    return value
+
+
+def lines(file: Path) -> int:
+    """Complete lines of a file that another process writes; none before it is there."""
+    return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
 @dataclass
@@ -126,6 +137,6 @@ def dasktc(*arguments: str, within: Sequence[str] = (), **environment: str) -> s
         [*within, *DASKTC, *arguments],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience(),
         env=os.environ | environment,
     )

@@ -75,21 +75,25 @@ def rows(report: Report, title: str) -> list[dict[str, Any]]:
     return found["rows"]
 
 
+@pytest.mark.slow
 def test_all_kernels_and_the_marker_are_measured(report: Report):
     found = {row["counter"] for row in rows(report, "One thread, the count")}
     assert found >= {"dasktc reorder + count", HAND.name, "igraph", *(counter.name for counter in OURS)}
 
 
+@pytest.mark.slow
 def test_the_known_number_of_triangles_is_shown(report: Report):
     assert "2,843,668 triangles" in str(report)
 
 
+@pytest.mark.slow
 def test_stages_add_up(report: Report):
     seconds = {row["stage"]: row["CPU s"] for row in rows(report, "One thread, our stages")}
     parts = [name for name in seconds if name not in ("reorder + count", "whole")]
     assert sum(seconds[name] for name in parts) == pytest.approx(seconds["whole"])
 
 
+@pytest.mark.slow
 def test_both_phases_are_compared_between_workers(report: Report):
     found = rows(report, "Two workers")
     assert [(row["phase"], row["turns"]) for row in found] == [("count", cpu.QUICK_TURNS), ("whole run", 1)]
@@ -100,6 +104,7 @@ def test_both_phases_are_compared_between_workers(report: Report):
         assert row["median of ratios"] > 0
 
 
+@pytest.mark.slow
 def test_memory_is_measured_alone_and_on_workers(report: Report):
     found = rows(report, "Peak memory, all")
     assert [(row["source"], row["run by"]) for row in found] == [
@@ -112,21 +117,25 @@ def test_memory_is_measured_alone_and_on_workers(report: Report):
     assert all(row["bytes an edge"] > row["without interpreters"] for row in found)
 
 
+@pytest.mark.slow
 def test_every_stage_has_a_memory_peak(report: Report):
     stages = [row["stage"] for row in rows(report, "Peak memory by stage")]
     assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum"]
 
 
+@pytest.mark.slow
 def test_files_are_read_packed_and_plain(report: Report):
     found = {row["file"]: row["triangles"] for row in rows(report, "From file")}
     assert found == {"dense": 9, "far apart": 9}
     assert "absent: skipped, absent.csv.gz is not in" in str(report)
 
 
+@pytest.mark.slow
 def test_overhead_is_given_by_workers(report: Report):
     assert [row["worker processes"] for row in rows(report, "Dask's share: 256")] == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_report_says_what_repeats_it(report: Report, graphs: Path):
     found = json.loads(json.dumps(report.to_dict()))
     assert found["command"] == f"dasktc bench cpu --quick --graphs {graphs}"

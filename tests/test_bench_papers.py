@@ -539,6 +539,7 @@ def test_without_matplotlib_text_and_one_line(tiny: None, tmp_path: Path, monkey
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_quick_ends_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """All of it, as users run it; the limit is two minutes on a laptop."""
     began = time.process_time()
@@ -595,6 +596,7 @@ def emulated():
         cupy_strict.ndarray.__module__ = kinds
 
 
+@pytest.mark.slow
 def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: pytest.MonkeyPatch):
     """Every figure by the real kernels, with fewer settings than on a GPU: each is compiled anew."""
     monkeypatch.setattr(trust_hash, "LEVELS", (1, 6, 8))

@@ -65,6 +65,7 @@ def test_small_file(row: Row) -> None:
     check(row, dasktc.triangle_count(str(row.path), verify=1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", rows(Path(__file__).parent / "data")[:4], ids=lambda row: row.name)
 def test_small_file_every_way(row: Row) -> None:
     check_every_way(row)

@@ -8,13 +8,12 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from unittest import mock
 
 import pytest
 from oracle import triangles
 from pipeline import random_edges, skewed_edges, source_of
-from processes import cluster_of, until
+from processes import cluster_of, lines, patience, until
 
 import dasktc
 from dasktc import generate
@@ -29,7 +28,6 @@ EDGES = skewed_edges(80, 600, 3)
 EXPECTED = triangles(EDGES)
 OPTIONS = {"partition": "hash2d", "parts": 2, "splits": 2}
 TASKS = 16
-PATIENCE = 60
 
 
 def count(folder, edges=EDGES, **options):
@@ -348,25 +346,26 @@ def test_an_empty_graph(tmp_path):
     assert int(count(tmp_path, [])[0]) == 0
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_the_whole_program_is_killed_again_and_again(tmp_path):
     """SIGKILL as soon as some tasks are on disk; each run goes on from what the last one left."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
     write_edges(generate.kronecker(14), graph, LocalExecutor())
     command = [sys.executable, "-m", "dasktc", "count", str(graph), "--kernel", "trust", "--partition", "hash2d"]
     command += ["--parts", "4", "--splits", "4", "--reorder", "degree", "--checkpoint", str(kept), "--quiet"]
-    held = 1
-    for _ in range(3):
+
+    def killed(after):
         running = subprocess.Popen(command, stdout=subprocess.PIPE)
-        end = time.monotonic() + PATIENCE
-        while lines(kept / FILE) < held + 20 and running.poll() is None:
-            assert time.monotonic() < end, "no task was written"
-            time.sleep(0.005)
+        until(lambda: lines(kept / FILE) >= after or running.poll() is not None, pause=0.005)
         os.kill(running.pid, signal.SIGKILL)
         running.communicate()
+
+    held = 1
+    for _ in range(3):
+        killed(after=held + 20)
         assert lines(kept / FILE) >= held
         held = lines(kept / FILE)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience())
     assert (done.stdout.strip(), done.stderr) == ("2843668", "")
     assert lines(kept / FILE) == 4**3 * 4 + 1
 
@@ -381,7 +380,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_the_scheduler_and_the_client_are_killed(tmp_path):
     """Each time the same command, on another cluster, goes on from what was finished."""
     graph, kept = tmp_path / "graph.parquet", tmp_path / "kept"
@@ -403,16 +402,12 @@ def test_the_scheduler_and_the_client_are_killed(tmp_path):
         held = lines(kept / FILE)
         running = begun()
         found.scheduler.kill()
-        out, err = running.communicate(timeout=PATIENCE)
+        out, err = running.communicate(timeout=patience())
     assert (out, running.returncode, err.count("\n")) == ("", 1, 1)
     assert err.startswith("dasktc: error: the scheduler does not answer any more (")
     held = lines(kept / FILE)
     assert 1 + 2 * 20 <= held < 4**3 * 4
     with cluster_of(tmp_path, ("127.0.0.1",), within=((),)):
-        done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=patience())
     found = json.loads(done.stdout)
     assert (found["triangles"], found["resumed"], done.stderr) == (2_843_668, held - 1, "")
-
-
-def lines(file):
-    return file.read_bytes().count(b"\n") if file.exists() else 0

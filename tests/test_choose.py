@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import complete, multigraphs, triangles
 from pipeline import orientation, prepared, random_edges, source_of
@@ -31,7 +31,6 @@ from dasktc.pipeline.prepare import prepare_edges
 
 
 @given(multigraphs(max_vertices=30))
-@settings(max_examples=60)
 def test_facts_are_those_of_the_rows(edges):
     found = prepared(edges)
     slow = orientation(edges)

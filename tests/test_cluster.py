@@ -13,6 +13,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,8 @@ import pandas as pd
 import pytest
 from distributed import Client, Future, LocalCluster, get_client
 from pipeline import random_edges, skewed_edges, source_of
+from processes import patience, until
+from tiers import some
 
 import dasktc
 from dasktc import generate
@@ -41,9 +44,6 @@ from dasktc.options import Options
 KRONECKER_14 = 2_843_668
 """Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
 
-PATIENCE = 20
-"""Seconds after which something that should have happened did not."""
-
 local_cluster = partial(
     LocalCluster, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
 )
@@ -60,14 +60,6 @@ def threads():
 def inner(threads):
     with Client(threads, set_as_default=False) as found:
         yield found
-
-
-def until(condition):
-    """Wait for something that the scheduler does in its own time."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def facts(result):
@@ -93,17 +85,22 @@ def on_workers(source, client, verify=0.0, **options):
 both_ways = pytest.mark.parametrize("count", [in_files, on_workers])
 
 
-@both_ways
+OPTIONS = [
+    {"partition": "whole", "splits": 3},
+    {"partition": "hash2d", "parts": 3, "splits": 2},
+    {"kernel": "trust", "partition": "hash2d", "parts": 2, "splits": 1},
+    {"reorder": "indegree", "splits": 4},
+    {"reorder": "none", "kernel": "merge", "splits": 1, "partition": "hash2d", "parts": 5},
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"partition": "whole", "splits": 3},
-        {"partition": "hash2d", "parts": 3, "splits": 2},
-        {"kernel": "trust", "partition": "hash2d", "parts": 2, "splits": 1},
-        {"reorder": "indegree", "splits": 4},
-        {"reorder": "none", "kernel": "merge", "splits": 1, "partition": "hash2d", "parts": 5},
-    ],
-    ids=str,
+    ("count", "options"),
+    some(
+        product([in_files, on_workers], OPTIONS),
+        lambda count, options: options is OPTIONS[1 if count is in_files else 2],
+    ),
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_direct_and_cluster_agree(client, count, options):
     edges = skewed_edges(300, 3_000, 1)
@@ -113,8 +110,14 @@ def test_direct_and_cluster_agree(client, count, options):
         assert facts(count(source, client, **chosen)) == facts(dasktc.triangle_count(source, **chosen))
 
 
-@both_ways
-@pytest.mark.parametrize("options", [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}], ids=str)
+@pytest.mark.parametrize(
+    ("count", "options"),
+    some(
+        product([in_files, on_workers], [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}]),
+        lambda count, options: (count is in_files) == ("parts" in options),
+    ),
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
 def test_direct_and_cluster_agree_after_a_shuffle(client, count, options):
     chosen = {"memory": "1GB", "splits": 2, "reorder": "collective", **options}
     here = dasktc.triangle_count(generate.kronecker(14), **chosen)
@@ -171,7 +174,7 @@ class SlowPart:
     upstream: None = None
 
     def read(self, backend: Any, upstream: Any = None) -> Any:
-        end = time.monotonic() + PATIENCE / 2
+        end = time.monotonic() + patience(10)
         while not self.stop.exists() and time.monotonic() < end:
             time.sleep(0.05)
         self.stop.with_suffix(".done").touch()
@@ -188,6 +191,7 @@ def test_an_error_does_not_wait_for_the_other_tasks(client, tmp_path):
     until(slow.stop.with_suffix(".done").exists)
 
 
+@pytest.mark.slow
 def test_a_large_array_goes_in_pieces_that_dask_takes_without_a_warning(client):
     edges = np.random.default_rng(1).integers(0, 40_000, (1_500_000, 2))
     result = dasktc.triangle_count(edges, client)
@@ -282,11 +286,12 @@ def count_in_a_task():
     return int(dasktc.triangle_count(TRIANGLE)) + int(dasktc.prepare(TRIANGLE).triangle_count())
 
 
+@pytest.mark.slow
 def test_a_task_may_count():
     """Its worker's only thread waits for tasks of its own: the task has to step aside."""
     with local_cluster(n_workers=1) as one, Client(one, set_as_default=False) as client:
         future = client.submit(count_in_a_task)
-        assert future.result(timeout=PATIENCE) == 2
+        assert future.result(timeout=patience()) == 2
 
 
 @pytest.mark.parametrize(
@@ -333,7 +338,6 @@ def silent_port():
         yield listener.getsockname()[1]
 
 
-@pytest.mark.timeout(PATIENCE)
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense", "ftp://x:1", "tcp://a.invalid:1"])
 def test_an_address_without_a_scheduler_is_refused(short, address):
     with pytest.raises(ClusterError, match="scheduler") as error:
@@ -343,7 +347,6 @@ def test_an_address_without_a_scheduler_is_refused(short, address):
     assert active_client() is None
 
 
-@pytest.mark.timeout(PATIENCE)
 def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": f"tcp://127.0.0.1:{silent_port}"}))
@@ -370,14 +373,13 @@ def test_scheduler_files_that_name_no_scheduler_are_refused(tmp_path):
         files.append(tmp_path / f"{number}.json")
         files[-1].write_text(content)
     command = [sys.executable, "-W", "error", "-c", FROM_FILES, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience(), check=False)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert len(lines) == len(files)
     assert all(str(file) in line for file, line in zip(files, lines, strict=True))
 
 
-@pytest.mark.timeout(PATIENCE)
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -411,14 +413,13 @@ print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
 """
 
 
-@pytest.mark.timeout(4 * PATIENCE)
 def test_a_script_that_starts_workers_whenever_it_is_imported(tmp_path):
     """Each worker imports it: that ends at once, and the script with one error, and no process is left."""
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     running = subprocess.Popen([sys.executable, script], text=True, start_new_session=True, **pipes)
-    out, err = running.communicate(timeout=3 * PATIENCE)
+    out, err = running.communicate(timeout=patience())
     *raised, last = err.splitlines()
     assert (running.returncode, out) == (1, "")
     assert last.startswith(f"dasktc.errors.InputError: {script} starts workers whenever it is imported, and every")
@@ -435,7 +436,6 @@ def test_workers_that_cannot_be_started_are_one_line(monkeypatch):
         dasktc.triangle_count(TRIANGLE, workers=2)
 
 
-@pytest.mark.timeout(PATIENCE)
 @pytest.mark.parametrize("door", [dasktc.triangle_count, dasktc.prepare, plan_source])
 def test_a_cluster_without_workers_is_refused(door):
     with (
@@ -452,7 +452,6 @@ def test_a_time_out_that_is_no_time_is_refused(seconds):
         dasktc.triangle_count(TRIANGLE, worker_timeout=seconds)
 
 
-@pytest.mark.timeout(2 * PATIENCE)
 def test_workers_may_come_late():
     with local_cluster(n_workers=0, processes=False) as late, Client(late, set_as_default=False) as client:
         later = threading.Timer(0.5, late.scale, [1])
@@ -461,7 +460,6 @@ def test_workers_may_come_late():
         later.join()
 
 
-@pytest.mark.timeout(2 * PATIENCE)
 @pytest.mark.parametrize("stage", ["orient", "count"])
 @pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
 def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, options):
@@ -477,7 +475,6 @@ def test_a_cluster_whose_workers_go_for_good_is_refused(threads, inner, stage, o
         dasktc.triangle_count(source, inner, progress=leave, worker_timeout=0.5, **options)
 
 
-@pytest.mark.timeout(2 * PATIENCE)
 def test_a_cancelled_task_is_an_error_not_a_result(inner):
     """Somebody restarts the cluster or cancels the futures during the count."""
     tasks = DaskExecutor(inner)
@@ -498,7 +495,6 @@ class NotThere:
         raise AssertionError("it was found")
 
 
-@pytest.mark.timeout(2 * PATIENCE)
 def test_a_worker_that_cannot_be_asked_is_an_error(inner):
     """It would be asked for ever."""
     expected = r"^worker \S+ cannot run dasktc \(.*ModuleNotFoundError.*dasktc.*\): .* install the same on all workers$"
@@ -561,7 +557,12 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}, {"memory": "1GB"}], ids=str
+    "options",
+    some(
+        [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}, {"memory": "1GB"}],
+        lambda options: "parts" not in options,
+    ),
+    ids=str,
 )
 def test_nothing_stays_on_the_cluster(threads, inner, options):
     result = dasktc.triangle_count(generate.kronecker(10, parts=4), inner, **options)
@@ -640,7 +641,10 @@ def test_the_meter_sees_what_travels(inner, meter):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"partition": "hash2d", "parts": 4, "splits": 2, "verify": 1.0}, {"reorder": "collective"}],
+    some(
+        [{}, {"partition": "hash2d", "parts": 4, "splits": 2, "verify": 1.0}, {"reorder": "collective"}],
+        lambda options: "parts" in options,
+    ),
     ids=str,
 )
 def test_no_edge_list_reaches_the_client(client, meter, options):

@@ -14,13 +14,11 @@ from contextlib import ExitStack, contextmanager
 import daemons
 import pytest
 import yaml
-from processes import DASK, DASKTC, PATIENCE, until
+from processes import DASK, DASKTC, patience, until
 from samples import GRAPH, TRIANGLES, environment, executable, written
 
 from dasktc.cli import main as cli
 from dasktc.cli.cluster_templates import SAMPLES, sample
-
-pytestmark = pytest.mark.timeout(4 * PATIENCE)
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -61,11 +59,12 @@ def background(*command, log, env):
 
 
 def run(*command, env):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience(), env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_scheduler_file(tmp_path, certificates, tls):
     file, script = tmp_path / "scheduler.json", written("scheduler-file", tmp_path)
@@ -114,6 +113,7 @@ def slurm(tmp_path):
     return env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_slurm_cluster(tmp_path, slurm, certificates, tls):
     """The jobs that dask-jobqueue writes are submitted, run, count and are cancelled."""
@@ -128,7 +128,7 @@ def test_slurm_cluster(tmp_path, slurm, certificates, tls):
         assert "#SBATCH --cpus-per-task=1" in job
         assert ("--tls-ca-file" in job) == tls
     sessions = [int(path.read_text()) for path in (tmp_path / "jobs").iterdir() if path.name.isdigit()]
-    until(lambda: not any(alive(session) for session in sessions), patience=20)
+    until(lambda: not any(alive(session) for session in sessions), seconds=20)
 
 
 def alive(pid):
@@ -144,6 +144,7 @@ def without_slurm():
         pytest.skip("Slurm itself runs this here: test_slurm.py")
 
 
+@pytest.mark.slow
 def test_slurm_runner(tmp_path, slurm):
     without_slurm()
     script = written("slurm-runner", tmp_path)
@@ -205,6 +206,7 @@ def ssh_server(home):
         yield known.read_text().partition("]:")[2].partition(" ")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_ssh(tmp_path, certificates, tls):
     env = environment(tmp_path, WORKERS="2", **({"TLS": certificates} if tls else {}))
@@ -215,6 +217,7 @@ def test_ssh(tmp_path, certificates, tls):
     assert ", 2 at a time" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
 def test_kubernetes(tmp_path, certificates, tls):
     """What the pods of the manifest would run finds each other and counts."""

@@ -14,12 +14,13 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from test_cuda_kernels import moved
 from test_kernels import GRAPHS as ORIENTED
 from test_kernels import tasks, turned
+from tiers import each_once, some
 
 import dasktc
 from dasktc import registry
@@ -125,7 +126,7 @@ def test_every_graph(emulated, name):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "reorder", "partition"), pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION)
+    ("kernel", "reorder", "partition"), each_once(pairwise_cover(KERNELS_HERE, EVERY_REORDER, EVERY_PARTITION))
 )
 def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition):
     """Pairwise, above 1,000 edges; below that `test_cuda_registry.py` has every combination."""
@@ -137,7 +138,6 @@ def test_every_kernel_reorder_and_partition(emulated, kernel, reorder, partition
 
 
 @given(oracle.multigraphs())
-@settings(max_examples=25)
 def test_any_integer_ids(edges):
     with emulated_cuda.backend():
         graph = dasktc.prepare(source_of(edges, parts=2), backend="cuda", partition="hash2d", parts=2)
@@ -146,7 +146,6 @@ def test_any_integer_ids(edges):
 
 
 @given(oracle.text_multigraphs())
-@settings(max_examples=25)
 def test_any_text_ids(edges):
     with emulated_cuda.backend():
         graph = dasktc.prepare(source_of(edges, "text", parts=2), backend="cuda")
@@ -250,7 +249,6 @@ FIELDS = st.one_of(st.integers(0, 10**20).map(str), st.sampled_from(["", "-1", "
 @given(
     st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(" ,\t"), st.booleans()
 )
-@settings(max_examples=200)
 def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
     block = ("\n".join(separator.join(row) for row in rows) + "\n" * ended).encode()
     lines = [line.split(separator) for line in block.decode().removesuffix("\n").split("\n")]
@@ -459,7 +457,7 @@ def test_on_a_cluster(emulated):
 
 
 @needs_compiler
-@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("reverse", some([False, True], lambda reverse: not reverse), ids=["forward", "reverse"])
 @pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
 def test_visits_are_those_of_the_cpu(parts, splits, ordered, reverse):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulation.host import HostDevice, compiler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.backends.cuda.vertices import BOUND, DeviceVertices
@@ -27,7 +27,6 @@ DEGREES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2000), st.integer
 @on_host
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(weights=DEGREES)
-@settings(max_examples=60)
 def test_vertices_are_ordered_by_descending_weight(vertices, weights):
     order = vertices.order(np.array(weights, dtype="int32"))
     assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
@@ -38,7 +37,6 @@ def test_vertices_are_ordered_by_descending_weight(vertices, weights):
 @on_host
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(pairs=st.lists(st.tuples(*[st.one_of(st.integers(0, 9), st.integers(0, MOST))] * 2), max_size=300))
-@settings(max_examples=60)
 def test_wedges_pass_64_bits(vertices, pairs):
     inward, outward = (np.array([pair[k] for pair in pairs], dtype="int32") for k in (0, 1))
     assert vertices.wedges(inward, outward) == sum(a * b for a, b in pairs)
@@ -47,7 +45,6 @@ def test_wedges_pass_64_bits(vertices, pairs):
 @on_host
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
 @given(values=st.lists(st.one_of(st.integers(0, 3), st.integers(1000, 1050), st.integers(0, 3000)), max_size=900))
-@settings(max_examples=60)
 def test_elements_of_each_value(vertices, values):
     bins = max(values, default=0) + 1
     counts = vertices.lengths(np.array(values, dtype="int32"), bins)

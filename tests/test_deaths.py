@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import re
@@ -15,10 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import dask
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from processes import patience, until
+from tiers import some
 
 import dasktc
 from dasktc import generate
@@ -31,30 +30,13 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 
-PATIENCE = 30
-"""Seconds after which something that should have happened did not."""
-
 GRAPH, TRIANGLES, EDGES = generate.kronecker(14, parts=6), 2_843_668, 213_100
 
 
-@pytest.fixture(scope="module")
-def mortal():
-    """Two worker processes with nannies. Dask's own cluster gives up a worker that comes and goes in 15 s."""
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield SimpleNamespace(cluster=cluster, client=client)
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+@pytest.fixture
+def mortal(cluster, client):
+    """Two worker processes with nannies, which replace them."""
+    return SimpleNamespace(cluster=cluster, client=client)
 
 
 def pids(mortal):
@@ -85,8 +67,7 @@ def killing(mortal, seed, kills):
         for _ in range(kills):
             if over.wait(rng.uniform(0, 0.3)):
                 return
-            until(lambda: pids(mortal))
-            killed.append(rng.choice(pids(mortal)))
+            killed.append(rng.choice(until(lambda: pids(mortal))))
             kill(killed[-1])
 
     thread = threading.Thread(target=strike)
@@ -103,19 +84,20 @@ def prepared(mortal, **options):
     return build(DaskExecutor(mortal.client), GRAPH, Options(**{"memory": "1GB", **options}))
 
 
-@pytest.mark.timeout(4 * PATIENCE)
 @pytest.mark.parametrize(
     ("seed", "options"),
-    [
-        *((seed, {"partition": "hash2d", "parts": 3, "splits": 1}) for seed in range(3)),
-        *((seed, {"partition": "whole", "splits": 27}) for seed in range(3, 5)),
-        *((seed, {"partition": "hash2d", "parts": 6, "splits": 1, "memory": "950KB"}) for seed in range(5, 7)),
-    ],
+    some(
+        [
+            *((seed, {"partition": "hash2d", "parts": 3, "splits": 1}) for seed in range(3)),
+            *((seed, {"partition": "whole", "splits": 27}) for seed in range(3, 5)),
+            *((seed, {"partition": "hash2d", "parts": 6, "splits": 1, "memory": "950KB"}) for seed in range(5, 7)),
+        ],
+        lambda seed, options: seed == 0,
+    ),
     ids=str,
 )
 def test_the_count_is_exact_while_workers_die(mortal, seed, options):
     """More often than Dask forgives a task; also where there is little room for copies of blocks."""
-    mortal.client.wait_for_workers(1, timeout=PATIENCE)
     with killing(mortal, seed, kills=6) as killed:
         result = prepared(mortal, **options).triangle_count(verify=0.1, seed=seed)
     assert killed
@@ -123,15 +105,16 @@ def test_the_count_is_exact_while_workers_die(mortal, seed, options):
     assert result.plan.tasks == options.get("parts", 3) ** 3
 
 
-@pytest.mark.timeout(4 * PATIENCE)
 @pytest.mark.parametrize(
     ("seed", "options"),
-    [(1, {"partition": "hash2d", "parts": 3, "splits": 1}), (2, {"partition": "whole", "splits": 27})],
+    some(
+        [(1, {"partition": "hash2d", "parts": 3, "splits": 1}), (2, {"partition": "whole", "splits": 27})],
+        lambda seed, options: seed == 1,
+    ),
     ids=str,
 )
 def test_only_what_died_is_counted_again(mortal, tmp_path, seed, options):
     """Every task says where it runs: all its runs but the last were on workers that were killed meanwhile."""
-    mortal.client.wait_for_workers(2, timeout=PATIENCE)
     graph = prepared(mortal, **options)
     rng, log, taken, killed = random.Random(seed), tmp_path / "log", {}, []
     strikes = rng.sample(range(1, 24), 3)
@@ -161,12 +144,11 @@ def counted_and_logged(job, log, *blocks):
     return counting._count(job, *blocks)
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_tasks_without_blocks_go_on_when_all_workers_die(mortal):
     """They were to run on workers that are gone for good: those that come have other addresses."""
-    mortal.client.wait_for_workers(2, timeout=PATIENCE)
     done = []
-    for number in DaskExecutor(mortal.client, PATIENCE / 2).map_unordered("alone", numbered, [(i,) for i in range(20)]):
+    for number in DaskExecutor(mortal.client, patience(15)).map_unordered("alone", numbered, [(i,) for i in range(20)]):
         done.append(number)
         if len(done) in (2, 5, 9):
             kill_all(mortal)
@@ -178,8 +160,7 @@ def numbered(number):
     return number
 
 
-@pytest.mark.timeout(4 * PATIENCE)
-@pytest.mark.parametrize("stage", ["plan", "count"])
+@pytest.mark.parametrize("stage", some(["plan", "count"], lambda stage: stage == "count"))
 def test_all_workers_die_at_once(mortal, stage):
     """Whatever they held is made again, from the source on."""
 
@@ -190,9 +171,8 @@ def test_all_workers_die_at_once(mortal, stage):
     assert int(dasktc.triangle_count(GRAPH, mortal.client, progress=strike)) == TRIANGLES
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_workers_die_between_prepare_and_count(mortal):
-    mortal.client.wait_for_workers(2, timeout=PATIENCE)
     graph = prepared(mortal, partition="hash2d", parts=2)
     kill(pids(mortal)[0])
     assert int(graph.triangle_count()) == TRIANGLES
@@ -200,11 +180,10 @@ def test_workers_die_between_prepare_and_count(mortal):
     assert int(graph.triangle_count(verify=0.5)) == TRIANGLES
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [False, True], ids=["in memory", "in files"])
 def test_triangles_by_vertex_are_exact_while_workers_die(mortal, expected, tmp_path, files):
     """What they had added up is made again; of files, what was not written."""
-    mortal.client.wait_for_workers(1, timeout=PATIENCE)
     options, in_files = {"partition": "hash2d", "parts": 3, "splits": 2}, {"memory": "1GB", "work_dir": tmp_path}
     graph = dasktc.prepare(GRAPH, mortal.client, **options, **in_files) if files else prepared(mortal, **options)
     with killing(mortal, seed=1, kills=4) as killed:
@@ -218,9 +197,8 @@ def expected():
     return dasktc.prepare(GRAPH).triangles()
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_a_visit_that_kills_every_worker_is_named(mortal):
-    mortal.client.wait_for_workers(1, timeout=PATIENCE)
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = jobs(graph.plan, "trust", "cpu")
     calls = [(job, job == work[3], *(graph.blocks[place] for place in job.triple.places)) for job in work]
@@ -236,9 +214,7 @@ def visited_by_the_unlucky(job, deadly, *blocks):
     return [blocks[0].offsets * 0, job]
 
 
-@pytest.mark.timeout(4 * PATIENCE)
 def test_a_worker_that_dies_while_it_is_asked_does_not_answer(mortal, tmp_path):
-    mortal.client.wait_for_workers(2, timeout=PATIENCE)
     assert DaskExecutor(mortal.client).run_on_workers(first_to_die, tmp_path / "first") == ["alive"]
 
 
@@ -260,7 +236,7 @@ class DeadlyPart:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 @pytest.mark.parametrize(("retries", "deaths"), [(0, 4), (1, 5)])
 def test_a_part_that_kills_every_worker_is_refused_in_one_line(mortal, retries, deaths):
     with pytest.raises(ClusterError, match=rf"'read-.* ended its worker {deaths} times: .* raise --retries$") as error:
@@ -294,13 +270,13 @@ class UnluckyPart:
         return pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 0]})
 
 
-@pytest.mark.timeout(6 * PATIENCE)
+@pytest.mark.slow
 def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
     part = UnluckyPart(Lives(tmp_path / "lives", 6))
     assert int(dasktc.triangle_count(Source("unlucky", (part,)), mortal.client)) == 1
 
 
-@pytest.mark.timeout(6 * PATIENCE)
+@pytest.mark.slow
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
     """And one that goes on dying is named by its block triple."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)

@@ -8,7 +8,6 @@ from unittest import mock
 import pytest
 
 import dasktc
-from dasktc.api.cluster import connect
 from dasktc.executors.dask.gc_freeze import left_out
 from dasktc.io.generators.synthetic import kronecker
 
@@ -79,7 +78,6 @@ def test_an_error_gives_back_too():
 
 
 @pytest.mark.usefixtures("nothing_frozen")
-def test_a_count_on_a_cluster_gives_back():
-    with connect(workers=1) as tasks:
-        assert int(dasktc.triangle_count(kronecker(8), client=tasks.client)) > 0
-        assert gc.get_freeze_count() == 0
+def test_a_count_on_a_cluster_gives_back(client):
+    assert int(dasktc.triangle_count(kronecker(8), client=client)) > 0
+    assert gc.get_freeze_count() == 0

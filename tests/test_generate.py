@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from emulation.host import HostDevice, compiler
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
@@ -243,7 +243,6 @@ def test_any_number_of_parts_gives_the_same_edges(make, parts):
     assert (ends(source, chunk=97) == ends(make(1))).all()
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(SMALL)), st.data())
 def test_any_range_is_that_range_of_the_whole(name, data):
     (whole,) = SMALL[name](1).parts

@@ -12,8 +12,8 @@ import threading
 import time
 
 import pytest
-from distributed import Client
-from processes import DASKTC, PATIENCE, cluster_of, until
+from processes import DASKTC, lines, patience, until
+from tiers import some
 
 from dasktc import generate
 from dasktc.__main__ import main as start
@@ -36,15 +36,12 @@ def graph(tmp_path_factory):
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A cluster that lives on."""
-    folder = tmp_path_factory.mktemp("shared")
-    with (
-        cluster_of(folder, ("127.0.0.1", "127.0.0.1")) as found,
-        Client(json.loads(found.file.read_text())["address"], set_as_default=False) as client,
-    ):
-        yield found, client
+@pytest.fixture
+def shared(cluster, client, tmp_path_factory):
+    """The scheduler file of a cluster that lives on, and a client of it."""
+    file = tmp_path_factory.mktemp("shared") / "scheduler.json"
+    file.write_text(json.dumps({"address": cluster.scheduler_address}))
+    return file, client
 
 
 class Pressed:
@@ -77,10 +74,10 @@ class Pressed:
 
     def check(self):
         """One line, 130 as a shell sees it, no process, no file."""
-        out, err = self.process.communicate(timeout=PATIENCE)
+        out, err = self.process.communicate(timeout=patience())
         assert (out, err) == ("", LINE)
         assert self.process.returncode in (INTERRUPTED, -signal.SIGINT)  # Python ends itself by SIGINT now and then
-        until(lambda: not living(self.process.pid), patience=5)
+        until(lambda: not living(self.process.pid), seconds=5)
         assert {path.name for path in self.kept.parent.iterdir()} <= {"kept", "temporary"}
         assert not self.kept.exists() or [path.name for path in self.kept.iterdir()] == [FILE]
         assert not [path for path in self.temporary.rglob("*") if path.suffix != ".lock" and path.is_file()]
@@ -92,7 +89,7 @@ def living(session):
     return [line for line in found.splitlines() if not line.startswith("Z")]
 
 
-@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_with_local_workers(tmp_path, graph, seed):
     running = Pressed(tmp_path, graph, "--workers", "2")
@@ -101,38 +98,37 @@ def test_with_local_workers(tmp_path, graph, seed):
     running.check()
 
 
-@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.slow
 def test_with_local_workers_while_they_count(tmp_path, graph):
     """And what was counted until then is in the checkpoint."""
     running = Pressed(tmp_path, graph, "--workers", "2")
-    until(lambda: (running.kept / FILE).exists() and (running.kept / FILE).read_bytes().count(b"\n") > 10)
+    until(lambda: lines(running.kept / FILE) > 10)
     running.press(after=0)
     running.check()
 
 
-@pytest.mark.timeout(2 * PATIENCE)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), lambda seed: seed == 1))
 def test_on_a_cluster_that_lives_on(tmp_path, graph, shared, seed):
     """Its tasks vanish from the scheduler, and its workers work."""
-    found, client = shared
-    running = Pressed(tmp_path, graph, "--scheduler-file", str(found.file))
+    file, client = shared
+    running = Pressed(tmp_path, graph, "--scheduler-file", str(file))
     if seed:
         until(lambda: tasks_on(client))
     running.press(after=random.Random(seed).uniform(0, 3))
     running.check()
-    until(lambda: not tasks_on(client), patience=5)
-    assert client.submit(sum, [1, 2], pure=False).result(timeout=PATIENCE) == 3
+    until(lambda: not tasks_on(client), seconds=5)
+    assert client.submit(sum, [1, 2], pure=False).result(timeout=patience()) == 3
 
 
-@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.slow
 def test_a_client_that_is_killed_leaves_no_tasks_either(tmp_path, graph, shared):
     """SIGKILL: the scheduler notices by itself. The same command goes on from the checkpoint."""
-    found, client = shared
-    running = Pressed(tmp_path, graph, "--scheduler-file", str(found.file))
-    until(lambda: (running.kept / FILE).exists() and (running.kept / FILE).read_bytes().count(b"\n") > 10)
+    file, client = shared
+    running = Pressed(tmp_path, graph, "--scheduler-file", str(file))
+    until(lambda: lines(running.kept / FILE) > 10)
     running.process.kill()
     running.process.communicate()
-    until(lambda: not tasks_on(client), patience=20)
+    until(lambda: not tasks_on(client), seconds=20)
 
 
 def tasks_on(client):
@@ -196,7 +192,7 @@ def test_threads_of_workers_do_not_hear_a_terminal():
     with interrupts.loop_without_interrupts() as loop:
         heard = threading.Event()
         loop.add_callback(lambda: (masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ())), heard.set()))
-        assert heard.wait(PATIENCE)
+        assert heard.wait(patience())
     assert masks[0] >= interrupts.OF_TERMINALS == {signal.SIGINT, signal.SIGHUP}
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & masks[0]
 

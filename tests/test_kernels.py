@@ -15,8 +15,10 @@ from multiprocessing.pool import ThreadPool
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from processes import patience
+from tiers import each_once, some
 
 import dasktc
 from dasktc.backends import GraphBounds, TaskSize, get_backend
@@ -114,9 +116,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
-@pytest.mark.parametrize("parts", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(("name", "parts", "ordered"), each_once(product(GRAPHS, [2, 1, 3, 5], [False, True])))
 def test_counts_are_exact(name, parts, ordered):
     vertices, edges = GRAPHS[name]
     if not ordered:  # any numbering will do: turn it round, and then some
@@ -144,7 +144,6 @@ def graphs(draw):
 
 
 @given(graphs(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0, 1, 20, sizes.HUBS]))
-@settings(max_examples=60)
 def test_any_graph_in_any_partition(graph, parts, splits, hubs):
     edges, vertices, ordered = graph
     with pytest.MonkeyPatch.context() as patch:
@@ -152,8 +151,8 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
         check(edges, vertices, parts, splits, ordered)
 
 
-@pytest.mark.parametrize("hubs", [0, 1, 511, 512, 513, 1100, sizes.HUBS])
-@pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
+@pytest.mark.parametrize("hubs", some([0, 1, 511, 512, 513, 1100, sizes.HUBS], lambda hubs: hubs in (0, 513)))
+@pytest.mark.parametrize(("parts", "splits"), some([(1, 1), (1, 3), (2, 2)], lambda parts, splits: splits == 2))
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
     edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
@@ -440,7 +439,6 @@ def test_scratch_memory_grows_with_its_arguments(kernel):
 
 
 @given(st.integers(1, 2**62), st.integers(0, 3), st.data())
-@settings(max_examples=60)
 def test_sort_any_keys(bound, repeats, data):
     keys = np.array(data.draw(st.lists(st.integers(0, bound - 1), max_size=60)), np.int64)
     keys = np.tile(keys, 1 + repeats * FEW // 30)
@@ -507,17 +505,18 @@ def start(cache, **environment):
     )
 
 
+@pytest.mark.slow
 def test_six_processes_start_on_an_empty_cache(tmp_path):
     processes = [start(tmp_path) for _ in range(6)]
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=patience(120))
         assert (process.returncode, out.strip(), err) == (0, "{34220} True", "")
     indices = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")}
     assert len(indices) == 2 * 5  # four parts of hub and the sort, each compiled once
-    out, err = start(tmp_path).communicate("\n", timeout=60)
+    out, err = start(tmp_path).communicate("\n", timeout=patience())
     assert (out.strip(), err) == ("{34220} True", "")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")} == indices
 

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 import networkx as nx
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.api import networkx_backend
@@ -74,7 +74,6 @@ def test_named_graphs(name, edges):
     assert found == expected
 
 
-@settings(max_examples=30)
 @given(st.one_of(oracle.multigraphs(), oracle.text_multigraphs()), st.sampled_from(ALL))
 def test_any_graph(edges, name):
     expected, found = both(name, nx.Graph(edges))
@@ -180,6 +179,7 @@ def test_on_the_active_client(client, graph):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_networkx_own_tests():
     """What the backend refuses, NetworkX does itself."""
     environment = dict(os.environ, NETWORKX_TEST_BACKEND="dasktc", NETWORKX_FALLBACK_TO_NX="True")

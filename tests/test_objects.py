@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from oracle import GRAPHS, clean, messy, multigraphs, text_multigraphs, triangles
 
 from dasktc.errors import InputError
@@ -168,7 +168,6 @@ def test_other_text(obj):
 
 
 @given(multigraphs(), text_multigraphs())
-@settings(deadline=None, max_examples=40)
 def test_any_multigraph_comes_back(numbers, texts):
     for edges, ids in (numbers, "int"), (texts, "text"):
         src, dst = zip(*edges, strict=True) if edges else ((), ())
@@ -530,7 +529,6 @@ GRAPH_TYPES = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 @pytest.mark.parametrize("graph_type", GRAPH_TYPES)
 @given(edges=multigraphs())
-@settings(deadline=None, max_examples=25)
 def test_networkx_has_the_edges_of_the_graph(graph_type, edges):
     graph = graph_type(edges)
     graph.add_node(5)
@@ -542,7 +540,6 @@ def test_networkx_has_the_edges_of_the_graph(graph_type, edges):
 
 @pytest.mark.parametrize("graph_type", GRAPH_TYPES)
 @given(edges=text_multigraphs())
-@settings(deadline=None, max_examples=25)
 def test_networkx_with_names(graph_type, edges):
     graph = graph_type(edges)
     source = open_object(graph)
@@ -710,16 +707,13 @@ def test_a_dask_part_leaves_its_delayed_behind():
     assert len(pickle.dumps(part)) < 1000
 
 
-def test_workers_read_parts_without_a_warning():
-    from distributed import Client
-
+def test_workers_read_parts_without_a_warning(client):
     frame = pd.DataFrame(np.arange(4_000_000).reshape(-1, 2), columns=["src", "dst"])
-    with Client(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", processes=True) as client:
-        for source in open_object(frame), open_object(dask_frame(frame[:1000])):
-            upstream = [None if part.upstream is None else client.compute(part.upstream) for part in source.parts]
-            pairs_of = [client.submit(_total, part, above) for part, above in zip(source.parts, upstream, strict=True)]
-            total = frame.to_numpy().sum() if upstream[0] is None else frame[:1000].to_numpy().sum()
-            assert sum(client.gather(pairs_of)) == total
+    for source in open_object(frame), open_object(dask_frame(frame[:1000])):
+        upstream = [None if part.upstream is None else client.compute(part.upstream) for part in source.parts]
+        pairs_of = [client.submit(_total, part, above) for part, above in zip(source.parts, upstream, strict=True)]
+        total = frame.to_numpy().sum() if upstream[0] is None else frame[:1000].to_numpy().sum()
+        assert sum(client.gather(pairs_of)) == total
 
 
 def _total(part, upstream):

@@ -21,6 +21,7 @@ from emulation.host import compiler
 from pipeline import skewed_edges, source_of
 from test_on_gpu import OOC, TO_FILES, TO_HOST, same, values
 from test_out_of_core import facts
+from tiers import some
 
 import dasktc
 from dasktc.api.count import build
@@ -84,7 +85,11 @@ def on_gpus(client, folder, budget, host):
     assert not [run for address, run in at_worker._here if run == tasks._token and address in client.ncores()]
 
 
-@pytest.mark.parametrize(("host", "options"), [(TO_HOST, {}), (TO_FILES, {"parts": 2, "splits": 1})], ids=str)
+@pytest.mark.parametrize(
+    ("host", "options"),
+    some([(TO_HOST, {}), (TO_FILES, {"parts": 2, "splits": 1})], lambda host, options: not options),
+    ids=str,
+)
 def test_all_measures_are_the_same(client, tmp_path, host, options):
     expected = build(LocalExecutor(), source_of(EDGES, parts=3), Options(backend="cuda", **options)).triangle_count()
     with on_gpus(client, tmp_path, 1 << 20, host) as tasks:
@@ -105,6 +110,7 @@ def test_text_ids_and_files(client, tmp_path):
         assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "host"), [*zip(OOC, [TO_FILES, TO_HOST, TO_FILES], strict=True)], ids=str)
 def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, monkeypatch, options, host):
     """Two devices have two budgets, here one stand-in together; what it takes is measured besides."""

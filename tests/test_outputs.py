@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from oracle import support, triangles, triangles_per_vertex
 from pipeline import random_edges, skewed_edges, source_of
+from tiers import some
 
 import dasktc
 from dasktc.counting import html_report as report
@@ -57,7 +58,7 @@ def test_triangles_by_vertex_and_by_edge(tmp_path, suffix, edges, options):
     assert sorted(tmp_path.iterdir()) == [edge, vertex]
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".txt"])
+@pytest.mark.parametrize("suffix", some([".parquet", ".csv", ".txt"], lambda suffix: suffix == ".parquet"))
 def test_workers_write_partitions(tmp_path, client, suffix):
     vertex, edge = tmp_path / f"v{suffix}", tmp_path / f"e{suffix}"
     source = source_of(EDGES, parts=3)

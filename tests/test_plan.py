@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracle import GRAPHS, complete, multigraphs, triangles
 from pipeline import (
@@ -25,6 +25,7 @@ from pipeline import (
     skewed_edges,
     source_of,
 )
+from tiers import each_once
 
 import dasktc
 from dasktc.api.plan import plan_size, plan_source
@@ -250,7 +251,6 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
 )
 @example(edges=ALIKE, memory=600, splits=None, workers=1, scratch=no_scratch)
 @example(edges=[(1, 0)], memory=62, splits=None, workers=4, scratch=of_edges)
-@settings(max_examples=150)
 def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scratch):
     vertices = 1 + max((end for edge in edges for end in edge), default=-1)
     wanted = limits(workers, memory, partition=partition, splits=splits)
@@ -279,8 +279,11 @@ def test_wanted_parts_are_kept_whether_they_fit_or_not():
 # Bytes
 
 
-@pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
-@pytest.mark.parametrize("name", ["empty", "edge", "triangle", "star", "book", "karate", "skewed"])
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    each_once(product(["skewed", "empty", "edge", "triangle", "star", "book", "karate"], EVERY_PARTITION)),
+    ids=lambda p: "-".join(map(str, p.values())) if isinstance(p, dict) else p,
+)
 def test_bytes_are_what_the_blocks_hold(name, partition):
     edges = dict((n, e) for n, e, _ in GRAPHS) | {"skewed": skewed_edges(500, 5_000, 3)}
     for kernel in EVERY_KERNEL:
@@ -338,7 +341,6 @@ def allocated(task, kernel):
 
 
 @given(multigraphs(max_vertices=20), st.integers(1, 7), st.integers(1, 5), st.sampled_from(EVERY_REORDER))
-@settings(max_examples=80)
 def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     """Whatever the number of slabs that a block is built in: rows, columns, ascending, by place."""
 

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracle import complete, multigraphs, star
 from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
@@ -56,14 +56,12 @@ def check(edges, how, parts=1, large=100):
 
 @pytest.mark.parametrize("how", EVERY_REORDER)
 @given(edges=multigraphs(), parts=st.integers(1, 4))
-@settings(max_examples=40)
 def test_order_of_any_multigraph(how, edges, parts):
     check(edges, how, parts)
 
 
 @pytest.mark.parametrize("large", [2, 3, 5])
 @given(edges=multigraphs(max_vertices=20, max_edges=120), parts=st.integers(1, 3))
-@settings(max_examples=40)
 def test_collective_order_in_three_bands(large, edges, parts):
     """With a lower limit, small graphs fill all bands too."""
     with mock.patch.object(reorder, "LARGE_DEGREE", large):
@@ -93,7 +91,6 @@ def test_bands_are_above_100_then_2_to_100_then_below_2():
 
 
 @given(multigraphs())
-@settings(max_examples=40)
 def test_edges_point_from_low_to_high_degree_and_ties_to_the_smaller_id(edges):
     slow = orientation(edges)
     _, pairs = by_dense_id(prepared(edges))
@@ -111,7 +108,6 @@ def test_only_degree_order_says_that_columns_lie_below_rows(how):
 
 
 @given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=50))
-@settings(max_examples=100)
 def test_order_by_is_a_stable_descending_sort(weights):
     """Large weights leave no bits for the id in one key: the slower sort must give the same."""
     expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))

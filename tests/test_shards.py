@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import complete, messy, multigraphs, support, text_multigraphs, triangles, triangles_per_vertex
 from pipeline import EVERY_REORDER, orientation, random_edges, skewed_edges, source_of
+from processes import patience
 
 import dasktc
 from dasktc import generate
@@ -42,7 +43,6 @@ from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_ids import texts
 
-PATIENCE = 60
 SPARSE = 7
 """Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
 CHOICES = [
@@ -120,7 +120,7 @@ def kind_of(given):
 @example(given=[(1, 1)], shards=2, choice=CHOICES[3], parts=1)
 @example(given=messy(complete(9)), shards=4, choice=CHOICES[-1], parts=2)
 @example(given=[("", "0"), ("0", "00"), ("00", ""), ("\U0010ffff", "\uffff")], shards=3, choice=CHOICES[4], parts=2)
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 2)
 def test_shards_of_any_multigraph_give_what_whole_vectors_give(reorder, given, shards, choice, parts):
     check(LocalExecutor(), given, kind_of(given), shards, Options(reorder=reorder, **choice), parts)
 
@@ -141,7 +141,7 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
 
 
 @given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), choice=st.sampled_from(CHOICES))
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 2)
 def test_shards_in_files(tmp_path_factory, given, reorder, choice):
     options = Options(memory="1GB", reorder=reorder, **choice)
     tasks = OnDisk(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1)
@@ -150,6 +150,7 @@ def test_shards_in_files(tmp_path_factory, given, reorder, choice):
     tasks.close()
 
 
+@pytest.mark.slow
 def test_shards_on_workers_that_share_a_disk(client, tmp_path):
     given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
     tasks = OnSharedDisk(DaskExecutor(client), WorkDir(tmp_path), 1 << 20, small=1)
@@ -175,7 +176,6 @@ def apart(values, count, seed):
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60), st.integers(1, 5), st.integers(1, 6), st.integers(0, 9))
-@settings(max_examples=60)
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
     with mock.patch.object(numbering, "SAMPLES", 1 + seed):
@@ -193,7 +193,6 @@ def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     st.integers(1, 6),
     st.integers(1, 9),
 )
-@settings(max_examples=60)
 def test_text_is_numbered_by_its_bytes(given, count, samples):
     """As the map of all ids has it; pieces are no slices, which would travel with all that they are cut from."""
     whole = sorted(set(given), key=str.encode)
@@ -418,13 +417,14 @@ print(json.dumps([int(result), result.vertices, result.plan.shards, peak_bytes()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are measured and forgotten through /proc")
 def test_vertices_that_do_not_fit_keep_the_budget(sparse, tmp_path):
     """By the rule whole vectors take 24 MB, of 10.4 MB for a call; triangles by vertex are written too."""
     memory = 18_000_000
     options = json.dumps({"memory": memory, "reorder": "collective", "work_dir": str(tmp_path)})
     command = [sys.executable, "-c", MEASURED, *sparse, options, str(tmp_path / "v.parquet")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience())
     assert done.returncode == 0, done.stderr
     triangles, vertices, shards, peak = json.loads(done.stdout)
     assert (triangles, vertices) == (SPARSE, 300_000)
@@ -477,7 +477,7 @@ def results(graph):
 @given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
 @example(given=[], reorder="degree", shards=2)
 @example(given=messy(complete(9)), reorder="none", shards=4)
-@settings(max_examples=12)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
@@ -507,6 +507,7 @@ def test_results_in_files(tmp_path, ids):
     assert len(list((tmp_path / "v.parquet").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_results_on_workers(client, tmp_path):
     given = [(f"v{u}", f"v{v}") for u, v in skewed_edges(50, 400, 7)]
     graph = check(DaskExecutor(client), given, "text", 3, Options(partition="hash2d", parts=2), large=150)

@@ -15,7 +15,7 @@ import pytest
 from distributed import Client
 from oracle import support, triangles
 from pipeline import skewed_edges, source_of
-from processes import PATIENCE, cluster_of, dasktc
+from processes import cluster_of, dasktc
 
 import dasktc as library
 from dasktc.api.plan import plan_source
@@ -134,7 +134,7 @@ def test_hosts_are_named_once_and_not_all():
     assert budget._names([f"n{i}" for i in range(9)]) == "n0, n1, n2 and 6 more"
 
 
-@pytest.mark.timeout(4 * PATIENCE)
+@pytest.mark.slow
 def test_a_worker_on_a_host_of_its_own(tmp_path):
     """Whose disk there is another: the folder above is there, what this process makes in it is not."""
     place, graph = tmp_path / "work", tmp_path / "edges.txt"

@@ -10,10 +10,11 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import multigraphs
 from pipeline import EVERY_REORDER, orientation, skewed_edges, source_of
+from tiers import some
 
 from dasktc.api.count import build
 from dasktc.backends import get_backend
@@ -177,7 +178,7 @@ def ranges(sizes, workers):
 
 
 @pytest.mark.parametrize("sizes", [[1 << 17] * 8, [1 << 20, (1 << 18) - 1], [1 << 19, 1_000, 0, 7]], ids=str)
-@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("workers", some([2, 3, 8], lambda workers: workers == 3))
 def test_ranges_are_about_equal_whatever_the_sizes_of_the_parts(sizes, workers):
     held, _ = ranges(sizes, workers)
     assert len(held) == workers
@@ -220,7 +221,6 @@ def test_frames_hold_their_two_columns_and_nothing_else(edges):
     st.sampled_from(EVERY_REORDER),
     st.sampled_from([1, 2, 3]),
 )
-@settings(max_examples=60)
 def test_the_number_of_partitions_changes_nothing(edges, parts, workers, reorder, n):
     slow = orientation(edges)
     with many_partitions():

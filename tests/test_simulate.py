@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dasktc.bench.simulate import Fetches, simulate
@@ -70,7 +70,6 @@ def tick_by_tick(costs, workers, overhead, needs, sizes, homes, room):
 
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 4), st.integers(0, 4))
-@settings(max_examples=400)
 def test_the_same_as_a_walk_from_tick_to_tick(data, workers, overhead, blocks):
     costs = data.draw(st.lists(st.integers(1, 9), max_size=25))
     sizes = data.draw(st.lists(st.integers(0, 5), min_size=blocks, max_size=blocks))

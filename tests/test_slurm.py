@@ -11,13 +11,13 @@ from pathlib import Path
 import hosts
 import pytest
 from daemons import Slurm, lacking, started
-from processes import PATIENCE, Authority, until
+from processes import Authority, lines, patience, until
 from samples import GRAPH, TRIANGLES, written
 
 from dasktc.cli.cluster_templates import sample
 from dasktc.counting.checkpoint import FILE
 
-pytestmark = pytest.mark.timeout(4 * PATIENCE)
+pytestmark = pytest.mark.slow
 
 SMALL = (("CORES = 8", "CORES = 1"), ('"32GB"', '"1GB"'))
 """Changes to slurm.py for such nodes."""
@@ -45,7 +45,7 @@ def test_workers_as_jobs(slurm, tmp_path):
     changes = (*SMALL, slowly(kept), ("wait_for_workers(1)", "wait_for_workers(3)"))
     tls = str(Authority.new(tmp_path / "tls").folder)
     count = slurm.start("python", written("slurm", tmp_path, *changes), GRAPH, JOBS="3", LOGS=str(logs), TLS=tls)
-    until(lambda: count.poll() is not None or lines(kept) > 3)
+    until(lambda: count.poll() is not None or lines(kept / FILE) > 3)
     on = {node: slurm.jobs(node) for node in ("n1", "n2")}
     alone, shared = sorted(on, key=lambda node: len(on[node]))
     assert (len(on[alone]), len(on[shared])) == (1, 2)
@@ -56,7 +56,7 @@ def test_workers_as_jobs(slurm, tmp_path):
     assert (slurm.ended(goes), slurm.ended(slurm.submit(*urgent))) == ("CANCELLED", "COMPLETED")
     assert count.poll() is None
     slurm.run("scontrol", "resume", stays)
-    out, error = count.communicate(timeout=PATIENCE)
+    out, error = count.communicate(timeout=patience())
     assert f"triangles  {TRIANGLES}" in out, error
     assert slurm.jobs() == []
     printed = "".join(path.read_text() for path in logs.iterdir())
@@ -71,20 +71,15 @@ def slowly(kept: Path) -> tuple[str, str]:
     return "source, client)", f"source, client, {options})"
 
 
-def lines(folder: Path) -> int:
-    file = folder / FILE
-    return file.read_bytes().count(b"\n") if file.exists() else 0
-
-
 @pytest.mark.parametrize(("number", "partition"), [(signal.SIGINT, "closed"), (signal.SIGTERM, "all")])
 def test_no_job_is_left_behind(slurm, tmp_path, number, partition):
     """Ctrl-C and a kill, before any job has started and while one counts."""
     kept, logs = tmp_path / "kept", str(tmp_path / "logs")
     script = written("slurm", tmp_path, *SMALL, slowly(kept))
     process = slurm.start("python", script, GRAPH, JOBS="1", PARTITION=partition, LOGS=logs)
-    until(lambda: process.poll() is not None or (slurm.jobs() if partition == "closed" else lines(kept) > 9))
+    until(lambda: process.poll() is not None or (slurm.jobs() if partition == "closed" else lines(kept / FILE) > 9))
     os.kill(hosts.child(process.pid), number)
-    out, error = process.communicate(timeout=PATIENCE)
+    out, error = process.communicate(timeout=patience())
     assert (process.returncode, out) == (128 + number, "")
     assert re.fullmatch(r"sbatch: Job \d+ to start at .*\n", error)
     assert slurm.jobs() == []
@@ -93,7 +88,7 @@ def test_no_job_is_left_behind(slurm, tmp_path, number, partition):
 def test_jobs_that_slurm_refuses(slurm, tmp_path):
     script = written("slurm", tmp_path, ("CORES = 8", "CORES = 3"))
     process = slurm.start("python", script, GRAPH, JOBS="2", LOGS=str(tmp_path / "logs"))
-    out, error = process.communicate(timeout=PATIENCE)
+    out, error = process.communicate(timeout=patience())
     assert (process.returncode, out) == (1, "")
     assert error.splitlines()[-2].startswith("allocation failure: ")
     assert error.splitlines()[-1].startswith("slurm.py: Slurm refuses such a job")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -46,7 +46,6 @@ def same(a, b):
 @pytest.mark.parametrize("mapped", [1, 1 << 30])
 @pytest.mark.parametrize("copy", [False, True])
 @given(values=st.lists(st.one_of(NUMBERS, NUMBERS.map(np.transpose), st.text(), st.tuples(st.integers(), NUMBERS))))
-@settings(max_examples=60)
 def test_what_is_written_is_read_back(tmp_path_factory, mapped, copy, values):
     path = str(tmp_path_factory.mktemp("spill") / "file")
     with mock.patch.object(spill, "MAPPED", mapped):
@@ -279,7 +278,6 @@ def stored_blocks(folder, sizes):
     calls=st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=3), max_size=20),
     room=st.integers(0, 2000),
 )
-@settings(max_examples=100)
 def test_values_are_right_and_no_more_is_held_than_there_is_room(tmp_path_factory, sizes, calls, room):
     places = stored_blocks(tmp_path_factory.mktemp("blocks"), sizes)
     calls = [[places[k % len(places)] for k in call] for call in calls]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import GRAPHS, multigraphs, text_multigraphs
 from pipeline import by_dense_id, orientation, random_edges, source_of
@@ -69,7 +69,6 @@ def test_every_map_gives_the_same_graph(kind, name, edges, count):
 
 @pytest.mark.parametrize("kind", SCALES)
 @given(edges=multigraphs(), parts=st.integers(1, 4))
-@settings(max_examples=30)
 def test_external_ids_come_back(kind, edges, parts):
     place = {v: i for i, v in enumerate(sorted({end for edge in edges for end in edge}))}
     named = [(SCALES[kind](place[u]), SCALES[kind](place[v])) for u, v in edges]
@@ -77,13 +76,11 @@ def test_external_ids_come_back(kind, edges, parts):
 
 
 @given(edges=multigraphs(), parts=st.integers(1, 4))
-@settings(max_examples=60)
 def test_any_int64_comes_back(edges, parts):
     check_round_trip(edges, "int", parts)
 
 
 @given(edges=text_multigraphs(), parts=st.integers(1, 4))
-@settings(max_examples=60)
 def test_any_text_comes_back(edges, parts):
     check_round_trip(edges, "text", parts)
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,8 @@ from dasktc.backends.cuda.nvrtc import source
 HERE = Path(__file__).parent
 ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(')
 SHARED = "DASKTC_TESTS_COMPILED"
-"""Names the folder, in the same file system as other temporary ones, that keeps a run's compiled kernels."""
+"""Names the folder that keeps compiled kernels."""
+MONTH = 30 * 24 * 3600
 FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
 
 
@@ -45,19 +47,42 @@ def text_of(kernel, defines):
 
 
 @cache
+def toolchain():
+    """What a compiled kernel depends on beside its text."""
+    version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    return "\n".join([version, *FLAGS, (HERE / "cuda_host.hpp").read_text()])
+
+
+@cache
 def compiled(text):
-    """Compile a kernel's text to a shared library, once for all processes of a test run."""
-    with tempfile.TemporaryDirectory(prefix="dasktc-emulation-") as folder:
-        shared = Path(os.environ.get(SHARED, folder)) / f"{sha256(text.encode()).hexdigest()}.so"
-        if not shared.exists():
-            path, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
-            path.write_text(program(text))
-            command = [compiler(), *FLAGS, str(path), "-o", str(library)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise RuntimeError(done.stderr)
-            library.replace(shared)
-        return ctypes.CDLL(str(shared))
+    """Load a kernel's text as a shared library, compiled once for all processes with the same sources and compiler."""
+    name = sha256((toolchain() + text).encode()).hexdigest() + ".so"
+    kept = Path(os.environ.get(SHARED, "/nowhere")) / name
+    if kept.exists():
+        os.utime(kept)
+        return ctypes.CDLL(str(kept))
+    with tempfile.TemporaryDirectory(prefix="emulation-", dir=os.environ.get(SHARED)) as folder:
+        path, library = Path(folder, "kernel.cpp"), Path(folder, name)
+        path.write_text(program(text))
+        command = [compiler(), *FLAGS, str(path), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return ctypes.CDLL(str(library.rename(kept) if SHARED in os.environ else library))
+
+
+def cache_folder():
+    """The user's folder of compiled kernels, without those not used for a month; None if it cannot be written."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dasktc-tests", "kernels")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if old.stat().st_mtime < time.time() - MONTH:
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
+    return folder
 
 
 class LaunchError(RuntimeError):

@@ -11,7 +11,7 @@ from oracle import Edge, clean
 
 from dasktc.backends import get_backend, kernels
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
 from dasktc.io.source import Ids, ReadOptions, Source
 from dasktc.options import Options

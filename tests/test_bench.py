@@ -27,7 +27,8 @@ from dasktc.bench.report import Report, Section
 from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 

@@ -16,7 +16,7 @@ from emulation.host import compiler
 from dasktc.bench import gpu, gpu_scaling, ooc
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -103,11 +103,11 @@ def test_several_gpus(monkeypatch):
 def test_out_of_core(capsys, monkeypatch):
     from dasktc.executors.device import copies as cuda_copies
     from dasktc.executors.device import pinned as cuda_pinned
-    from dasktc.executors.device.store import OnGpu
+    from dasktc.executors.device.store import DeviceStore
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 10)
-    monkeypatch.setattr(OnGpu, "_make_room_for", lambda self, work: [self._leave(r) for r in self._on_device()])
+    monkeypatch.setattr(DeviceStore, "_make_room_for", lambda self, calls: self._move_out_until(0))
     options = ["--scale", "8", "--memory", "17MB", "--memory", "20MB", "--partition", "hash2d", "--parts", "2"]
     assert main(["bench", "ooc", *options, "--host-memory", "1", "--runs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -158,7 +158,7 @@ def test_what_bounds_a_kernel_is_said_where_its_reach_is_not_met(reach, said):
     assert any(note.endswith("is above its reach, as measured on one H200: why") for note in section.notes) == said
 
 
-def test_what_does_not_fit_is_left_out():
+def test_what_does_not_fit_is_frozen_heap():
     section = gpu._table([replace(gpu.QUICK[-1], rows=10**10)], "hub", 1, lambda text: None)
     assert section.rows == []
     assert section.notes[0] == "3D torus 3^3 does not fit: 10,000,000,000 raw edges take 24 bytes each"

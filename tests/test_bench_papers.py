@@ -40,7 +40,7 @@ from dasktc.bench.papers.figure import Figure, Statement
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli.main import main
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 
 TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))

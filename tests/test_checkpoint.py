@@ -21,7 +21,7 @@ from dasktc.api import graph as graphs
 from dasktc.counting import checkpoint
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
 
 EDGES = skewed_edges(80, 600, 3)

@@ -23,7 +23,7 @@ from dasktc.bench import choices
 from dasktc.bench import choose as table
 from dasktc.cli.main import main
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, choose, look, rules

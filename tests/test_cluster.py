@@ -35,7 +35,8 @@ from dasktc.api.cluster import active_client, connect
 from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source

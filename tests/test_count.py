@@ -19,7 +19,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.planning import scratch

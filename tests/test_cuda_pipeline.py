@@ -32,7 +32,7 @@ from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.formats import text
 from dasktc.io.formats.dialect import Dialect
 from dasktc.io.formats.plain import plain_rows

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 import dasktc
-from dasktc.executors.dask.gc_freeze import left_out
+from dasktc.executors.dask.gc_freeze import frozen_heap
 from dasktc.io.generators.synthetic import kronecker
 
 
@@ -37,9 +37,9 @@ class Cycle:
 def test_what_is_there_is_left_out_and_given_back():
     Cycle.gone = 0
     Cycle()  # garbage from before
-    with left_out():
+    with frozen_heap():
         frozen = gc.get_freeze_count()  # some of them go meanwhile, by their counts
-        with left_out():
+        with frozen_heap():
             assert gc.get_freeze_count() > frozen // 2 > 10_000
         assert gc.get_freeze_count() > frozen // 2, "the inner one is not the one that gives back"
         gc.collect()
@@ -56,7 +56,7 @@ def test_what_is_there_is_left_out_and_given_back():
 def test_what_others_froze_stays_frozen():
     gc.freeze()
     frozen = gc.get_freeze_count()
-    with left_out():
+    with frozen_heap():
         pass
     assert gc.get_freeze_count() > frozen // 2 > 10_000
 
@@ -65,14 +65,14 @@ def test_what_others_froze_stays_frozen():
 def test_a_few_objects_are_what_an_interpreter_begins_with(monkeypatch):
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 375)
     with mock.patch.object(gc, "freeze") as freeze, mock.patch.object(gc, "unfreeze") as unfreeze:
-        with left_out():
+        with frozen_heap():
             freeze.assert_called_once()
         unfreeze.assert_called_once()
 
 
 @pytest.mark.usefixtures("nothing_frozen")
 def test_an_error_gives_back_too():
-    with pytest.raises(ValueError, match="meant"), left_out():
+    with pytest.raises(ValueError, match="meant"), frozen_heap():
         raise ValueError("meant")
     assert gc.get_freeze_count() == 0
 

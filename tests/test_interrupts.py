@@ -20,7 +20,7 @@ from dasktc.__main__ import main as start
 from dasktc.cli import main as cli
 from dasktc.counting.checkpoint import FILE
 from dasktc.executors import signals as interrupts
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.signals import INTERRUPTED
 from dasktc.io.write import write_edges
 

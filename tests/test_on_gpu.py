@@ -33,9 +33,10 @@ from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.dask.executor import LocalExecutor
-from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, TransferStats
-from dasktc.executors.device.store import OnGpu
+from dasktc.executors.base import MemoryStore
+from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
+from dasktc.executors.device.store import DeviceStore
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
@@ -72,8 +73,8 @@ def small(emulated, monkeypatch):
 @contextmanager
 def on_gpu(folder, kept, host=TO_BOTH, budget=1 << 20):
     """An executor that keeps so many bytes of results on the device."""
-    tasks = OnGpu(WorkDir(folder), budget, host, small=1)
-    tasks._limit = kept
+    tasks = LocalExecutor(DeviceStore(WorkDir(folder), budget, host, small=1))
+    tasks.store._limit = kept
     yield tasks
     tasks.close()
 
@@ -162,8 +163,8 @@ def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tm
         result = build(tasks, DENSE, chosen).triangle_count()
         assert int(result) == int(dasktc.triangle_count(DENSE, backend="cpu"))
         assert used.peak - before <= budget
-        assert 0 < tasks.peak <= budget
-        assert tasks.moves.blocks > 0
+        assert 0 < tasks.store.peak <= budget
+        assert tasks.store.transfers.blocks > 0
         assert result.plan.bytes_per_task <= budget
         if host == TO_FILES:
             assert streams.pinned_bytes() == 6 << 12, "staging alone"
@@ -237,22 +238,22 @@ def test_pieces_go_one_by_one(small, tmp_path):
         with on_gpu(tmp_path, kept, TO_HOST) as tasks:
             made = tasks.map("a", lambda _: [row[:100], row[100:]], [1, 2])
             ((a, b), (c, d)) = tasks.transpose("a", made, 2)
-            assert tasks._resident() == (4_800 if kept else 0)
+            assert tasks.store._resident() == (4_800 if kept else 0)
             del a, b
-            assert tasks._resident() == (3_200 if kept else 0)
+            assert tasks.store._resident() == (3_200 if kept else 0)
             assert int(tasks.gather([tasks.submit("b", lambda piece: piece.sum(), d)])[0]) == sum(range(100, 300))
             del c, d
-            assert tasks._resident() == 0
+            assert tasks.store._resident() == 0
 
 
 def test_who_keeps_the_budget(emulated, tmp_path):
-    assert isinstance(budgets.limited(LocalExecutor(), "1GB", None, backend="cuda"), OnGpu)
-    assert type(budgets.limited(LocalExecutor(), None, tmp_path, backend="cuda")) is LocalExecutor
+    assert isinstance(budgets.limited(LocalExecutor(), "1GB", None, backend="cuda").store, DeviceStore)
+    assert isinstance(budgets.limited(LocalExecutor(), None, tmp_path, backend="cuda").store, MemoryStore)
     with pytest.raises(InputError, match=r"--host-memory 'x' is not a size"):
         budgets.limited(LocalExecutor(), "1GB", None, backend="cuda", host="x")
     found = budgets.limited(LocalExecutor(), 1, None, backend="cuda", host="32MB")
     assert found.memory(1, "cuda") == 1
-    assert found._budget == LEAST - (1 << 22)
+    assert found.store._budget == LEAST - (1 << 22)
 
 
 @pytest.mark.parametrize("memory", ["17MB", "1GB"])
@@ -276,7 +277,7 @@ def test_the_command_line(emulated, tmp_path, capsys):
 
 
 def test_auto_keeps_device_memory_where_there_is_a_gpu(emulated):
-    with mock.patch.object(OnGpu, "set_task_memory", side_effect=RuntimeError("on the GPU")):
+    with mock.patch.object(DeviceStore, "set_task_memory", side_effect=RuntimeError("on the GPU")):
         with pytest.raises(RuntimeError, match="on the GPU"):
             dasktc.triangle_count(kronecker(6), memory="100MB")
         with pytest.raises(RuntimeError, match="on the GPU"):
@@ -401,12 +402,12 @@ def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
 
 def test_a_block_that_two_tasks_share_is_copied_once(small, tmp_path):
     options = {"partition": "hash2d", "parts": 3, "kept": 0, "host": TO_HOST}
-    with mock.patch.object(OnGpu, "_make_room_for", lambda self, work: [self._leave(r) for r in self._on_device()]):
+    with mock.patch.object(DeviceStore, "_make_room_for", lambda self, calls: self._move_out_until(0)):
         found, tasks = counted(tmp_path, EDGES, **options)
     assert found.plan.tasks == 27
-    assert tasks.moves.blocks <= 9, "all of them fit"
-    assert tasks.moves.nbytes > 0
-    assert 0 < tasks.moves.first <= tasks.moves.exposed
+    assert tasks.store.transfers.blocks <= 9, "all of them fit"
+    assert tasks.store.transfers.nbytes > 0
+    assert 0 < tasks.store.transfers.first <= tasks.store.transfers.exposed
 
 
 class Instant:
@@ -439,18 +440,18 @@ class Block(NamedTuple):
 def test_blocks_ahead_are_right_and_no_more_are_held_than_there_is_room(sizes, calls, room):
     blocks = [Block(number, size) for number, size in enumerate(sizes)]
     tasks = [[blocks[k % len(blocks)] for k in call] for call in calls]
-    with AheadOnDevice(room, Instant()) as ahead:
+    with DevicePrefetcher(room, Instant()) as ahead:
         for number, task in enumerate(tasks):
             assert ahead.use(task) == {block: ("value", block.number) for block in task}
             ahead.follow(tasks[number + 1 : number + 1 + HORIZON])
-            assert sum(block.nbytes for block in ahead._held if block not in task) <= room
+            assert sum(block.nbytes for block in ahead._values if block not in task) <= room
 
 
 def test_what_is_needed_last_makes_room():
     """Least recently used would go first otherwise, and come again."""
     a, b, c, d = (Block(number, 10) for number in range(4))
     tasks, copies = [[a], [b], [c], [a], [d], [a], [b]], Instant()
-    with AheadOnDevice(10, copies) as ahead:
+    with DevicePrefetcher(10, copies) as ahead:
         for number, task in enumerate(tasks):
             ahead.use(task)
             ahead.follow(tasks[number + 1 : number + 1 + HORIZON])
@@ -465,14 +466,14 @@ def test_hidden_is_what_nothing_waited_for():
 
 
 def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path):
-    brought, number = AheadOnDevice._bring, itertools.count()
+    brought, number = DevicePrefetcher._bring, itertools.count()
 
     def fails(self, place):
         if next(number) in (2, 12):
             raise MemoryError("std::bad_alloc: out_of_memory")
         return brought(self, place)
 
-    with mock.patch.object(AheadOnDevice, "_bring", fails):
+    with mock.patch.object(DevicePrefetcher, "_bring", fails):
         found, _ = counted(tmp_path, EDGES, 0, TO_HOST, partition="hash2d", parts=3)
     assert int(found) == oracle.triangles(EDGES)
     assert next(number) > 12
@@ -499,8 +500,8 @@ def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, opt
     with budgets.within_memory(LocalExecutor(), memory, tmp_path, backend="cuda", host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()
         assert int(result) == {20: 424_270_360, 22: 2_111_176_581}[scale]
-        assert 0 < tasks.peak <= bytes_of(memory)
-        assert tasks.moves.blocks > 0
+        assert 0 < tasks.store.peak <= bytes_of(memory)
+        assert tasks.store.transfers.blocks > 0
     assert os.listdir(tmp_path) == []
 
 

@@ -27,10 +27,13 @@ import dasktc
 from dasktc.api.count import build
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
-from dasktc.executors.device import worker_store as at_worker
-from dasktc.executors.device.cluster_store import OnGpus
-from dasktc.executors.device.handles import Result
+from dasktc.executors.base import MemoryStore
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.worker_state import worker_state
+from dasktc.executors.device.cluster_store import DeviceClusterStore
+from dasktc.executors.device.handles import DeviceHandle
+from dasktc.executors.device.store import DeviceStore
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
@@ -55,7 +58,6 @@ def workers(emulated):
         silence_logs=logging.CRITICAL,
     ) as found:  # fmt: skip
         yield found
-    at_worker._here.clear()  # that of the worker which left
     gc.collect()
 
 
@@ -79,10 +81,14 @@ def slabs(emulated, monkeypatch):
 
 @contextmanager
 def on_gpus(client, folder, budget, host):
-    tasks = OnGpus(DaskExecutor(client), WorkDir(folder), budget, host, small=1)
+    tasks = DaskExecutor(client, store=DeviceClusterStore(WorkDir(folder), budget, host, small=1))
     yield tasks
     tasks.close()
-    assert not [run for address, run in at_worker._here if run == tasks._token and address in client.ncores()]
+    assert not any(client.run(has_state, tasks.store._worker.run).values())
+
+
+def has_state(run, dask_worker):
+    return run in worker_state(dask_worker).devices
 
 
 @pytest.mark.parametrize(
@@ -124,11 +130,11 @@ def test_a_graph_that_is_larger_keeps_every_workers_budget(client, tmp_path, mon
     with on_gpus(client, tmp_path, budget, host) as tasks:
         result = build(tasks, GRAPH, replace(all_at_once, memory=budget, **options)).triangle_count()
         assert int(result) == int(expected)
-        peaks = tasks.peaks()
+        peaks = tasks.store.peaks(tasks.ask_workers)
         assert len(peaks) == 2
         assert all(0 < peak <= budget for peak in peaks.values())
         assert used.peak - before <= 2 * budget
-        assert sum(moves.blocks for moves in tasks.moves.values()) > 0
+        assert sum(copied.blocks for copied in tasks.store.transfers.values()) > 0
         assert result.plan.bytes_per_task <= budget
     assert os.listdir(tmp_path) == []
 
@@ -158,32 +164,32 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
     from dasktc.executors.device.packing import pack
 
     for host in (TO_FILES, TO_HOST):
-        store = at_worker.WorkerDeviceStore(WorkDir(tmp_path), 1 << 20, host, 1)
+        store = DeviceStore(WorkDir(tmp_path), 1 << 20, host, 1)
         for value in values(np.random.default_rng(1)):
             for stays in (True, False):
                 store._limit = 1 << 19 if stays else 0
-                result = store._keep(value)
-                if not isinstance(result, Result):
+                result = store.keep(value)
+                if not isinstance(result, DeviceHandle):
                     assert not pack(value).on_device
                     continue
                 assert result.places is not None or stays
                 found = pickle.loads(pickle.dumps(result, 5))
                 assert found.nbytes == result.nbytes
-                with store._there:
+                with store._budgeted:
                     assert same(value, store._resolve(found))
         store.close()
 
 
 def test_who_keeps_the_budget(client, tmp_path):
     found = budgets.limited(DaskExecutor(client), "1GB", tmp_path, "cuda", "32MB")
-    assert isinstance(found, OnGpus)
-    assert os.listdir(tmp_path) == [os.path.basename(found._within.folder)]
-    assert found._within.host == 32_000_000
-    assert found.memory(10**9, "cuda") == 10**9 - (1 << 22) == found._within.budget
+    assert isinstance(found.store, DeviceClusterStore)
+    assert os.listdir(tmp_path) == [os.path.basename(found.store._worker.folder)]
+    assert found.store._worker.host == 32_000_000
+    assert found.memory(10**9, "cuda") == 10**9 - (1 << 22) == found.store._worker.budget
     assert found.memory(1000, "cuda") == 1000
     found.close()
     assert os.listdir(tmp_path) == []
-    assert type(budgets.limited(DaskExecutor(client), None, tmp_path, "cuda")) is DaskExecutor
+    assert isinstance(budgets.limited(DaskExecutor(client), None, tmp_path, "cuda").store, MemoryStore)
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
     assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
@@ -201,7 +207,7 @@ def test_workers_have_folders_of_their_own_where_they_see_none_together(client, 
         for hidden, folders in ((lambda folder: None, 1), (lambda folder: "far", 0)):
             monkeypatch.setattr(budgets, "hidden_here", hidden)
             graph = dasktc.prepare(source, client, **options)
-            assert len(os.listdir(tmp_path / "default")) == folders == (graph.executor._within.folder is not None)
+            assert len(os.listdir(tmp_path / "default")) == folders == (graph.executor.store._worker.folder is not None)
             assert int(graph.triangle_count()) == oracle.triangles(EDGES)
             graph.executor.close()
             assert os.listdir(tmp_path / "default") == []
@@ -233,6 +239,6 @@ def test_workers_with_gpus_keep_their_budget():
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()
         assert int(result) == 424_270_360
-        peaks = tasks.peaks()
+        peaks = tasks.store.peaks(tasks.ask_workers)
         assert len(peaks) == tasks.workers
         assert all(0 < peak <= 128_000_000 for peak in peaks.values())

@@ -29,11 +29,12 @@ from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.checkpoint import FILE
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.claims import LOCK
-from dasktc.executors.spill.file_store import OnDisk
-from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.file_store import FileStore
+from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
@@ -45,8 +46,8 @@ ROOMY = "1GB"
 @contextmanager
 def on_disk(folder, budget, kept=0):
     """An executor that keeps so many bytes of results in memory, and cuts partitions for a tiny budget."""
-    tasks = OnDisk(WorkDir(folder), budget, small=1)
-    tasks._limit = kept
+    tasks = LocalExecutor(FileStore(WorkDir(folder), budget, small=1))
+    tasks.store._limit = kept
     yield tasks
     tasks.close()
 
@@ -101,7 +102,7 @@ def test_workers_that_share_a_disk_give_the_same(client, tmp_path, options, ids)
         edges = [(str(u), str(v)) for u, v in edges]
     source, chosen = source_of(edges, ids, parts=3), Options(memory=ROOMY, **options)
     expected = build(LocalExecutor(), source, chosen).triangle_count()
-    tasks = OnSharedDisk(DaskExecutor(client), WorkDir(tmp_path), 40_000, small=1)
+    tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 40_000, small=1))
     graph = build(tasks, source, chosen)
     result = graph.triangle_count(verify=0.5)
     assert facts(result)[:6] == facts(expected)[:6]
@@ -151,7 +152,7 @@ def test_a_dask_dataframe_is_computed_a_partition_at_a_time(tmp_path):
 
 def test_what_fits_is_never_written(tmp_path):
     source = source_of(skewed_edges(300, 5_000, 2), parts=4)
-    with mock.patch.object(OnDisk, "_store", side_effect=AssertionError("it fits")):
+    with mock.patch.object(FileStore, "_store", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(source, memory=ROOMY, work_dir=tmp_path)
     assert facts(result)[:6] == facts(dasktc.triangle_count(source))[:6]
     assert os.listdir(tmp_path) == []

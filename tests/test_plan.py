@@ -34,7 +34,7 @@ from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks

@@ -26,7 +26,8 @@ from dasktc.backends.csr import BlockTask
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Options
 from dasktc.pipeline.vertex_ids import MAX_VERTICES

@@ -20,7 +20,8 @@ from dasktc.bench.scaled import Priced, Real, Recipe, plan_for, price
 from dasktc.cli.main import main
 from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 
 SMALL = Recipe("kronecker", (9,))

@@ -26,9 +26,10 @@ from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
-from dasktc.executors.spill.file_store import OnDisk, room_within
-from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.spill.file_store import FileStore, stage_memory_within
+from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
@@ -144,8 +145,8 @@ def test_a_larger_graph_in_many_shards(reorder, ids):
 @settings(max_examples=settings.default.max_examples // 2)
 def test_shards_in_files(tmp_path_factory, given, reorder, choice):
     options = Options(memory="1GB", reorder=reorder, **choice)
-    tasks = OnDisk(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1)
-    tasks._limit = 0
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path_factory.mktemp("work")), 1 << 20, small=1))
+    tasks.store._limit = 0
     check(tasks, given, kind_of(given), 3, options)
     tasks.close()
 
@@ -153,7 +154,7 @@ def test_shards_in_files(tmp_path_factory, given, reorder, choice):
 @pytest.mark.slow
 def test_shards_on_workers_that_share_a_disk(client, tmp_path):
     given, options = skewed_edges(50, 300, 7), Options(memory="1GB", reorder="collective", partition="hash2d", parts=2)
-    tasks = OnSharedDisk(DaskExecutor(client), WorkDir(tmp_path), 1 << 20, small=1)
+    tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1))
     check(tasks, given, "int", 2, options, 2, large=150)
     tasks.close()
 
@@ -264,6 +265,7 @@ class Watched(LocalExecutor):
     """Notes the bytes that each call receives and returns."""
 
     def __init__(self, workers):
+        super().__init__()
         self.workers, self.largest, self.most = workers, 0, 0
 
     def watched(self, function):
@@ -335,7 +337,7 @@ def test_a_whole_vector_would_be_seen():
 
 def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
     """Of 2,000 rows 4,000 vertices may come, or as many as the parts' own ids together; they are 40."""
-    tasks = OnDisk(WorkDir(tmp_path), 16_000)
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 16_000))
     for scale, ids in ((2**40, "int"), (1, "int"), (1, "text")):
         given = [(scale * u, scale * v) for u, v in random_edges(40, 2_000, 1)]
         given = [(str(u), str(v)) for u, v in given] if ids == "text" else given
@@ -370,7 +372,7 @@ def test_vertices_are_in_one_piece_while_they_fit():
 def test_the_room_is_that_of_the_executor(client, tmp_path):
     """Of a call within a budget; of a thread's share of its worker, where more is merged at a time; else none."""
     options = Options(reorder="collective", memory="20MB")
-    on_disk = OnDisk(WorkDir(tmp_path), 20_000)
+    on_disk = LocalExecutor(FileStore(WorkDir(tmp_path), 20_000))
     assert vertex_budget_of(on_disk, options, "text") == VertexBudget(
         15_000, "text", "collective", memory=20_000_000 / 15_000
     )
@@ -449,7 +451,7 @@ def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
     with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 22.3 MB") as error:
         dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy")
     assert "\n" not in str(error.value)
-    assert room_within(22_200_000) >= 12_600_000
+    assert stage_memory_within(22_200_000) >= 12_600_000
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
@@ -494,8 +496,8 @@ def test_results_in_files(tmp_path, ids):
     """Written by an executor that keeps nothing in memory: a file of vertices for each shard."""
     given = skewed_edges(60, 700, 7)
     given = [(f"v{u}", f"v{v}") for u, v in given] if ids == "text" else given
-    tasks = OnDisk(WorkDir(tmp_path), 1 << 20, small=1)
-    tasks._limit = 0
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 1 << 20, small=1))
+    tasks.store._limit = 0
     with in_shards(3), many_partitions(100):
         graph = build(tasks, source_of(given, ids, 3), Options(memory="1GB", partition="hash2d", parts=2))
     Outputs(per_vertex=tmp_path / "v.parquet", per_edge=tmp_path / "e.parquet").write(graph, graph.triangle_count())

@@ -22,8 +22,9 @@ from dasktc.api.plan import plan_source
 from dasktc.cli import main as cli
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
+from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, hidden_here
 
 EDGES = skewed_edges(60, 700, 7)
@@ -41,8 +42,8 @@ def place(tmp_path):
 
 def test_a_client_that_is_passed_keeps_memory_in_files(client, place):
     graph = library.prepare(source_of(EDGES, parts=3), client, memory="1GB")
-    assert isinstance(graph.executor, OnSharedDisk)
-    assert [os.path.dirname(graph.executor._work.folder)] == [str(place)]
+    assert isinstance(graph.executor.store, SharedFileStore)
+    assert [os.path.dirname(graph.executor.store._work.folder)] == [str(place)]
     assert int(graph.triangle_count()) == TRIANGLES
     assert len(os.listdir(place)) == 1
     del graph
@@ -51,8 +52,8 @@ def test_a_client_that_is_passed_keeps_memory_in_files(client, place):
 
 
 def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch):
-    made, start = [], OnSharedDisk.__init__
-    monkeypatch.setattr(OnSharedDisk, "__init__", lambda *args: made.append(args) or start(*args))
+    made, start = [], SharedFileStore.__init__
+    monkeypatch.setattr(SharedFileStore, "__init__", lambda *args: made.append(args) or start(*args))
     with Client(cluster):
         assert int(library.triangle_count(source_of(EDGES), memory="1GB")) == TRIANGLES
     scheduler = cluster.scheduler_address
@@ -64,7 +65,7 @@ def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch
 
 def test_without_memory_and_work_dir_dask_keeps_its_own_limits(client, place):
     graph = library.prepare(source_of(EDGES), client)
-    assert type(graph.executor) is DaskExecutor
+    assert isinstance(graph.executor.store, MemoryStore)
     assert int(graph.triangle_count()) == TRIANGLES
     assert os.listdir(place) == []
 
@@ -159,9 +160,9 @@ def test_a_worker_on_a_host_of_its_own(tmp_path):
 
 def test_what_a_caller_was_given_holds_the_files(client, place):
     """Workers that are busy until the graph has gone make it afterwards."""
-    tasks = OnSharedDisk(DaskExecutor(client), WorkDir(), 1 << 24, small=1)
+    tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(), 1 << 24, small=1))
     handle = tasks.submit("numbers", np.arange, 100_000)
-    tasks.places([handle])
+    tasks._places([handle])
     busy = [client.submit(time.sleep, 1, workers=[worker], pure=False) for worker in client.ncores()]
     futures = tasks.values([handle])
     del tasks

@@ -19,7 +19,9 @@ from tiers import some
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import DaskExecutor, Fold, LocalExecutor, tree
+from dasktc.executors.base import Fold, tree
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import edge_keys as keys_module
@@ -115,12 +117,16 @@ def test_fold_takes_every_input_once_and_holds_one_result():
 @given(st.lists(ARRAYS, min_size=1, max_size=30), st.lists(st.integers(0, 120), max_size=30).map(sorted), st.booleans())
 def test_two_steps_bring_together_what_one_does(keys, starts, many):
     """With no more tasks: an array of every range from every partition, or from every group."""
-    made, tasks = [], LocalExecutor()
+    made, tasks, transpose = [], LocalExecutor(), LocalExecutor.transpose
     tasks.transpose_submits = True
-    pieces = LocalExecutor.transpose
+
+    def counted(*args):
+        made.append(len(args[2]) * args[3])
+        return transpose(*args)
+
     with (
         mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
-        mock.patch.object(LocalExecutor, "pieces", lambda *args: made.append(len(args[2]) * args[3]) or pieces(*args)),
+        mock.patch.object(LocalExecutor, "transpose", counted),
     ):
         ranges = shuffle.exchange(tasks, "test", list(keys), starts, 100, "cpu")
     borders = [0, *starts, 10**9]
@@ -149,6 +155,7 @@ class Watched(LocalExecutor):
     """Several workers' worth of partitions, and the arrays that came to the client."""
 
     def __init__(self, workers):
+        super().__init__()
         self.workers = workers
         self.arrays = []
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from unittest import mock
 
@@ -27,7 +27,7 @@ from dasktc.executors.spill import claims
 from dasktc.executors.spill import prefetch as ahead
 from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.claims import Claim
-from dasktc.executors.spill.prefetch import Ahead, with_next
+from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import ALIGNMENT, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir, check_place
 from dasktc.io.write import write_page
@@ -281,12 +281,12 @@ def stored_blocks(folder, sizes):
 def test_values_are_right_and_no_more_is_held_than_there_is_room(tmp_path_factory, sizes, calls, room):
     places = stored_blocks(tmp_path_factory.mktemp("blocks"), sizes)
     calls = [[places[k % len(places)] for k in call] for call in calls]
-    with Ahead(room) as blocks:
-        for call, following in with_next(calls):
+    with Prefetcher(room) as blocks:
+        for call, following in zip_longest(calls, calls[1:]):
             found = blocks.use(call)
             blocks.prepare(following or [])
             assert [found[place].tolist() for place in call] == [load(place).tolist() for place in call]
-            assert sum(place.nbytes for place in blocks._held if place not in call) <= room
+            assert sum(place.nbytes for place in blocks._values if place not in call) <= room
 
 
 def test_the_next_task_s_block_is_read_while_this_one_counts(tmp_path):
@@ -299,7 +299,7 @@ def test_the_next_task_s_block_is_read_while_this_one_counts(tmp_path):
             read.set()
         return load(place, copy)
 
-    with mock.patch.object(ahead, "load", noted), Ahead(10_000) as blocks:
+    with mock.patch.object(ahead, "load", noted), Prefetcher(10_000) as blocks:
         blocks.use(places[:1])
         blocks.prepare(places[1:])
         assert read.wait(10)
@@ -310,7 +310,7 @@ def test_the_next_task_s_block_is_read_while_this_one_counts(tmp_path):
 
 def test_what_was_used_last_stays(tmp_path):
     places = stored_blocks(tmp_path, [9] * 4)
-    with Ahead(2 * places[0].nbytes) as blocks:
+    with Prefetcher(2 * places[0].nbytes) as blocks:
         for k in (0, 1, 2, 0, 3, 0, 2):
             blocks.use([places[k]])
         assert blocks.reads == 4  # 0, 1, 2 and 3; the later 0 and 2 were held

@@ -17,7 +17,7 @@ from pipeline import by_dense_id, orientation, random_edges, source_of
 
 import dasktc
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline import vertex_ids as vertices

@@ -30,8 +30,9 @@ from dasktc.counting.tasks import jobs
 from dasktc.errors import CountError
 from dasktc.executors.dask import flow_control as window
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import DEPTH, FIRST_DEPTH, BlockReplicas, Window
-from dasktc.executors.dask.futures import Waiting
+from dasktc.executors.dask.futures import results
 from dasktc.options import Options
 from dasktc.planning.placement import ReplicaCache, homes, needed
 from dasktc.registry import SCHEMES
@@ -122,7 +123,7 @@ def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, r
                 call: "elsewhere" for call, name in flying.items() if name == gone
             }
             threads[f"{gone}'"] = number
-            found.seat(threads)
+            found.set_workers(threads)
     assert sorted(begun) == list(range(calls))
 
 
@@ -423,7 +424,7 @@ class Letting:
         for future in futures:
             future.status = "cancelled"
 
-    def seat(self, threads):
+    def set_workers(self, threads):
         pass
 
 
@@ -443,8 +444,8 @@ def waited(monkeypatch, *futures):
             self.left += futures
 
     monkeypatch.setattr("distributed.as_completed", Batch)
-    waiting = Waiting(SimpleNamespace(loop=None), 1.0, 0, "token")
-    return {result for _, result in waiting.results(Letting(list(futures)))}
+    faults = FaultPolicy(None, 1.0, 0, "token")
+    return {result for _, result in results(SimpleNamespace(loop=None), faults, Letting(list(futures)))}
 
 
 def test_what_came_before_its_worker_died_is_there(monkeypatch):

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.dask.executor import DaskExecutor, LocalExecutor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.io.source import Source
 from dasktc.io.write import write_edges

@@ -21,8 +21,11 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, DaskExecutor, Executor, LocalExecutor
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
 from dasktc.executors.gpu_discovery import devices, least_free
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import as_text, check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
@@ -131,7 +134,7 @@ def _on(client: Any, retries: int, worker_timeout: float) -> DaskExecutor:
             "Client(address)"
         )
     executor = DaskExecutor(client, worker_timeout, retries)
-    executor.wait_for_workers()
+    executor.faults.threads()
     return executor
 
 

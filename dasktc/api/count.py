@@ -15,7 +15,8 @@ from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place

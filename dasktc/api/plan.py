@@ -15,9 +15,11 @@ from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor, LocalExecutor
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
-from dasktc.executors.spill.file_store import room_within, usable
+from dasktc.executors.spill.file_store import stage_memory_within, usable
 from dasktc.options import Options, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
@@ -157,12 +159,12 @@ def plan_size(
         vertices,
         edges,
         lambda partition, n: SCHEMES[partition].even(n, vertices, edges),
-        scratch_of(chosen, edges, room_within(given) if given and on_disk else None, backend),
+        scratch_of(chosen, edges, stage_memory_within(given) if given and on_disk else None, backend),
         limits,
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
     plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
-    room, order = room_within(given) if given and on_disk else None, chosen.chosen_reorder
+    room, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
     kept = VertexBudget(room, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))

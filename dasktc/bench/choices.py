@@ -18,7 +18,7 @@ from dasktc.backends import kernels
 from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, look

@@ -23,7 +23,7 @@ from dasktc.bench.gpu_scaling import several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 

@@ -16,7 +16,7 @@ from dasktc.bench.report import Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.options import Options
 
 __all__ = ["Counted", "measure", "several"]

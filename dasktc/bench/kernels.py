@@ -91,7 +91,7 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     import numpy as np
 
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import LocalExecutor
+    from dasktc.executors.local import LocalExecutor
     from dasktc.io.generators.synthetic import kronecker
     from dasktc.options import Options
     from dasktc.pipeline.canonicalize import canonical, read

@@ -19,9 +19,9 @@ from dasktc.bench.gpu import facts
 from dasktc.bench.report import Report, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import LocalExecutor
 from dasktc.executors.device.prefetch import TransferStats
-from dasktc.executors.device.store import OnGpu
+from dasktc.executors.device.store import DeviceStore
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
@@ -152,8 +152,8 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
         result = build(executor, kronecker(scale), options).triangle_count()
         cuda.synchronize()
         seconds = time.perf_counter() - began
-        limited = isinstance(executor, OnGpu)
-        moves, inside = (executor.moves, executor.peak) if limited else (TransferStats(), 0)  # type: ignore[attr-defined]
+        store = getattr(executor, "store", None)
+        moves, inside = (store.transfers, store.peak) if isinstance(store, DeviceStore) else (TransferStats(), 0)
     return Run(result, seconds, inside or peak[0], moves)
 
 

@@ -109,7 +109,7 @@ def in_cluster(source: int | str, workers: int) -> ClusterRun:
 
 def write_kronecker(scale: int, out: str) -> None:
     """Write a Kronecker graph's edges as Parquet."""
-    from dasktc.executors.dask.executor import LocalExecutor
+    from dasktc.executors.local import LocalExecutor
     from dasktc.io.write import write_edges
 
     write_edges(_open(scale), out, LocalExecutor())
@@ -139,7 +139,7 @@ def _small(source: int | str, folder: str) -> Any:
 def _warm(source: Any) -> None:
     """Import and compile on a worker: count a small graph there, without the cluster."""
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import LocalExecutor
+    from dasktc.executors.local import LocalExecutor
     from dasktc.options import Options
 
     build(LocalExecutor(), source, Options()).triangle_count()

@@ -119,7 +119,7 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
         Times that each is counted; the least time is its price.
     """
     from dasktc.api.count import build
-    from dasktc.executors.dask.executor import LocalExecutor
+    from dasktc.executors.local import LocalExecutor
 
     graph = build(LocalExecutor(), recipe.source(), options)
     backend = graph.options.chosen_backend

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS
+from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
 from dasktc.options import BACKENDS
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
 

@@ -19,7 +19,7 @@ from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Fold
+from dasktc.executors.base import Fold
 from dasktc.pipeline.orient import total
 from dasktc.planning.plan import size
 from dasktc.planning.schemes import Block, Triple

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.sharded.orient import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped

@@ -30,7 +30,7 @@ from dasktc.counting.vertex_counts import (
     triangles_by_id,
 )
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
@@ -88,7 +88,7 @@ def transitivity(graph: CountingContext) -> float:
 
 def edge_support(graph: CountingContext) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
-    alone = getattr(graph.executor, "client", None) is None
+    alone = not graph.executor.distributed
     if alone and graph.executor.memory_per_call is not None:
         _refuse_unless_room(graph.executor.memory_per_call, graph.edges)
     frames, _ = edge_frames(graph, together=alone)
@@ -158,7 +158,7 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     added = executor.gather(executor.map("support", _added, list(parts)))
     refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
     refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
-    apart = hasattr(executor, "client") or (executor.memory_per_call is not None and not together)
+    apart = executor.distributed or (executor.memory_per_call is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
     if graph.plan.shards > 1:
         return frames_of_edges(executor, executor.map("edges", _joined, groups), vertices), count

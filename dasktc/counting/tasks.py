@@ -21,7 +21,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan, size
 from dasktc.planning.schemes import Triple

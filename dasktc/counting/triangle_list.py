@@ -13,7 +13,7 @@ from dasktc.counting.external_ids import column, list_frame
 from dasktc.counting.tasks import Job, check, count_jobs, in_halves, jobs, task_of
 from dasktc.counting.vertex_counts import refuse_unless
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Fold
+from dasktc.executors.base import Fold
 from dasktc.options import check_keywords
 from dasktc.pipeline.id_maps import VertexMap
 

@@ -129,7 +129,7 @@ def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.Da
 
 def refuse_series(graph: CountingContext) -> None:
     """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
-    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not hasattr(graph.executor, "client"):
+    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
         raise InputError(
             f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, or prepare "
             "with more --memory"

@@ -1,14 +1,54 @@
-"""What runs stage functions: the protocol, and the executor that calls them here and now.
+"""Executors and stores: who calls a stage's functions, and where their results stand.
 
-Without a scheduler, so that a small graph is answered at once.
+A stage of the pipeline is given an `Executor` and calls nothing else here: it submits functions of handles, and gets
+handles of their results. An executor is a submitter and a store, put together by `memory_budget.limited`:
+
+    submitter                   store                    a handle is
+    LocalExecutor, which calls  MemoryStore              the value itself
+    here and now                FileStore                in memory while there is room, else in a file that is mapped
+                                DeviceStore              a DeviceHandle: on the GPU, in pinned memory, or in a file
+    DaskExecutor, which         MemoryStore              a future of the value, which Dask keeps
+    submits to a client         SharedFileStore          a future of the place in a file that all workers see
+                                DeviceClusterStore       a future of a DeviceHandle of the worker that made it
+
+The submitter decides the order of calls, and waits; it knows no kind of handle. The store knows nothing of stages. In
+this process the submitter has a `LocalStore` make a call (`evaluate`: handles in, a value out) and keep its result
+(`keep`: a handle). For a call on a worker it asks a `ClusterStore` what to submit in the function's place (`wrap`): a
+small picklable object which, on the worker, reads the values of handles, calls the function and keeps its result; on a
+worker with a GPU it does so by a LocalExecutor with a DeviceStore of its own. Counting tasks go the same way, but a
+store may have their blocks read ahead of use: LocalStores run the tasks in their order (`tasks`), ClusterStores name
+to each task the blocks of the next one (`wrap_tasks`), and are told when the last one has ended (`after_tasks`).
+
+An out-of-core count on several GPUs is these files: `memory_budget` puts it together; `dask.executor` submits;
+`dask.flow_control` says which task is in flight where; `dask.futures` waits for results, and `dask.faults` is what
+happens when workers die; `device.cluster_store` is what a worker does within its budget, with `device.store`, whose
+results are `device.handles` and whose blocks come by `device.prefetch`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Executor", "Fold", "LocalExecutor", "available"]
+__all__ = [
+    "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
+    "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
+]  # fmt: skip
+
+Function = Callable[..., Any]
+ArgumentLists = Iterable[tuple[Any, ...]]
+"""Arguments of calls, one after another."""
+Tasks = tuple[Function, list[tuple[Any, ...]]]
+"""What is called, and with which arguments."""
+AskWorkers = Callable[..., dict[str, Any]]
+"""Calls a function on every worker, outside of its tasks: the answers by address, of those that answer."""
+
+
+def ask_nobody(function: Function, *args: Any) -> dict[str, Any]:
+    """There are no workers to ask."""
+    return {}
 
 
 class Fold(NamedTuple):
@@ -34,217 +74,230 @@ class Fold(NamedTuple):
 
 
 class Executor(Protocol):
-    """An executor of stage functions. A handle is what stands for a result: itself, or a future."""
+    """Runs the functions of stages. A handle stands for a result, wherever the executor's store has it.
+
+    Attributes
+    ----------
+    distributed : bool
+        Functions run in other processes than the caller's, and handles are futures.
+    store : Store
+    """
+
+    distributed: bool
+    store: Any
 
     @property
     def workers(self) -> int:
-        """How many tasks run at a time."""
-        ...
+        """How many calls run at a time."""
 
     @property
     def worker_threads(self) -> list[str]:
-        """For each task that runs at a time the worker that runs it."""
-        ...
+        """The address of the worker of each thread that runs calls."""
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """Bytes that one task may use, of a worker's budget; without one, of what a worker has."""
-        ...
+        """Bytes that one counting task may take, of a worker's budget; without one, of what a worker has."""
 
-    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call `function(*args)` once in every process that runs tasks."""
-        ...
+    def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
+        """Call `function(*args)` once in every process that runs calls."""
 
     @property
     def memory_per_call(self) -> int | None:
-        """Bytes that one call may take beside results that are kept; None: no budget was given."""
-        ...
+        """Bytes that one call may take beside the results that are kept; None: no budget was given."""
+        return self.store.memory_per_call  # type: ignore[no-any-return]
 
     def set_task_memory(self, needed: int) -> None:
-        """Hear what a counting task takes: results are kept beside it."""
-        ...
+        """Reserve this many bytes for a counting task; results that are kept get the rest."""
+        self.store.set_task_memory(needed)
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Handles of the values of Dask Delayeds, computed together; of None for None."""
-        ...
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+    def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Call `function(*args)`, on the preferred worker if it lives.
 
         Handles among args (or lists of them) are replaced by their results.
         """
-        ...
 
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
-        ...
 
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+    def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Call `function(input, *shared)` for each input, and empty `inputs`.
 
         The list is taken over so that each input can be freed as soon as it is used; pass
         `list(inputs)` to keep it.
         """
-        ...
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
-        ...
 
     @property
     def transpose_submits(self) -> bool:
-        """Each of `transpose` is a task for a scheduler."""
-        ...
+        """Each entry that `transpose` hands on is a task for a scheduler."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of `count` pieces each: the result's entry k holds piece k of every handle."""
-        ...
+        """Transpose lists of `count` entries each: entry k of the result has entry k of every list's handle."""
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring (small) results here."""
-        ...
+        """Bring (small) results here, into memory that goes when they go."""
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Handles that stand for results outside of dasktc too: futures, with a client."""
-        ...
+        """Handles that are of use outside of dasktc too: results, or where `distributed` futures of results."""
 
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
-        ...
 
     def fold_unordered(
-        self,
-        stage: str,
-        function: Callable[..., list[Any]],
-        calls: Iterable[tuple[Any, ...]],
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold,
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
     ) -> tuple[list[Any], dict[Any, Any]]:
         """As `map_unordered`, for a function that also makes large arrays, which are combined where they are.
 
-        Parameters
-        ----------
-        stage : str
-        function : callable (*call) -> list of arrays, and at its end a small result
-        calls : iterable of tuples
-        keys : callable (object) -> sequence of keys
-            Of a call's first argument: the keys of the arrays that it makes.
-        fold : Fold
-            Of the arrays of a key; it begins with the first one.
-
-        Returns
-        -------
-        results : list of the small results, in any order
-        combined : dict of key to handle
+        The function returns a list of arrays, and at its end a small result; `keys` makes of a call's first argument
+        the keys of these arrays, and `fold` combines the arrays of a key, beginning with the first one. Returns the
+        small results, in any order, and for each key the handle of its combined array.
         """
-        ...
+
+    def close(self) -> None:
+        """Remove everything that the store has kept."""
 
 
-class LocalExecutor:
-    """Calls the stage functions in this process, one after another."""
+class Store(Protocol):
+    """Where results stand. What a store does not define itself is as for results in memory without a bound.
 
-    workers = 1
+    Attributes
+    ----------
+    memory_per_call : int or None
+        As `Executor.memory_per_call`.
+    """
+
     memory_per_call: int | None = None
-    transpose_submits = False
 
-    @property
-    def worker_threads(self) -> list[str]:
-        """One, here."""
-        return [""]
+    def memory(self, budget: int | None) -> int | None:
+        """Bytes that a counting task may take, of a budget or of the store's own; None: the store sets no bound."""
+        return None
 
     def set_task_memory(self, needed: int) -> None:
-        """Nothing: what is kept has no bound."""
+        """As `Executor.set_task_memory`."""
+        return
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """All of it; without a budget, what this machine, or its GPU, has available now."""
-        return budget or available(backend)
+    def entries(self, handle: Any) -> list[Any]:
+        """Handles of the entries of a list, none of which is moved; each is freed without the others."""
+        return list(handle)
 
-    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call the function here."""
-        return [function(*args)]
+    def close(self, ask: AskWorkers = ask_nobody) -> None:
+        """Remove everything that was kept, also on the workers that are asked to."""
+        return
 
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them here."""
-        if all(item is None for item in delayed):
-            return delayed
-        import dask
 
-        return list(dask.compute(*delayed, scheduler="sync"))
+class LocalStore(Store, Protocol):
+    """The store of a LocalExecutor: it makes calls within its budget, and keeps their results.
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
-        """Call the function."""
+    Attributes
+    ----------
+    repeats : bool
+        A call may be made twice, so its function must overwrite no argument.
+    """
+
+    repeats: bool = False
+
+    def evaluate(self, function: Function, handles: list[Any]) -> Any:
+        """Call a function of the values of handles, and empty the list. Of a list's entry it may return the handle."""
+
+    def keep(self, value: Any) -> Any:
+        """The handle of a value that nobody else will change; of a handle itself."""
+
+    def load(self, handle: Any) -> Any:
+        """The value of a handle, in memory that goes when the value goes."""
+        return self.evaluate(unchanged, [handle])
+
+    def tasks(self, function: Function, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call a function for each call as its (small) results are asked for; blocks may be read ahead."""
+        for call in calls:
+            yield self.evaluate(function, list(call))
+
+    def folding(self) -> AbstractContextManager[None]:
+        """Within it counting tasks make large results, which are kept beside them."""
+        return nullcontext()
+
+
+class ClusterStore(Store, Protocol):
+    """The store of a DaskExecutor: it says what workers do in the place of a function, and what futures stand for.
+
+    Attributes
+    ----------
+    placed : bool
+        The values of futures say where results stand: they are small, so the client takes them and finds the entries
+        of lists by itself (`entries`). Else tasks take lists apart.
+    replica_bytes : float or None
+        Bytes that a worker has for copies of other workers' blocks; None: what counting tasks leave of its share.
+    load_there : callable (handle) -> value, or None
+        Makes a value of a handle on a worker; None: futures are of values.
+    """
+
+    placed: bool = False
+    replica_bytes: float | None = None
+    load_there: Callable[[Any], Any] | None = None
+
+    def load(self, handle: Any) -> Any:
+        """The value of a handle that came to the client, in memory of its own."""
+        return handle
+
+    def wrap(self, function: Function) -> Function:
+        """What is called on a worker with the values of futures: it calls the function and keeps its result."""
+        return function
+
+    def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
+        """As `wrap`, of a function that yields results; each is kept before the next is made."""
+        return partial(_listed, function)
+
+    def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
+        """What is called as counting tasks, and with which arguments; `arrays`: they are those of `fold_unordered`."""
+        return function, calls
+
+    def after_tasks(self, ask: AskWorkers) -> None:
+        """Hear that all counting tasks have ended."""
+        return
+
+    def discard(self, handle: Any) -> None:
+        """Remove a result before its handle goes, for the client alone knows that it is needed no more."""
+        return
+
+
+class MemoryStore(LocalStore, ClusterStore):
+    """Results in memory, of no bound: values stand for themselves here, and on workers Dask keeps them."""
+
+    def evaluate(self, function: Function, handles: list[Any]) -> Any:
+        """Call the function; arguments that the caller does not hold either go when the function lets go of them."""
+        args, handles[:] = tuple(handles), []
         return function(*args)
 
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Call the function, one call after another."""
-        return [result for call in calls for result in function(*call)]
+    def keep(self, value: Any) -> Any:
+        """The value itself."""
+        return value
 
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
-        """Call the function for each input, dropping the input afterwards."""
-        inputs.reverse()
-        results = []
-        while inputs:
-            results.append(function(inputs.pop(), *shared))
-        return results
-
-    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
-        """Add one input after another, dropping it afterwards."""
-        inputs.reverse()
-        result = fold.start()
-        while inputs:
-            result = fold.add(result, inputs.pop())
-        return result
-
-    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of pieces."""
-        rows, handles[:] = list(handles), []
-        return [[row[k] for row in rows] for k in range(count)]
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Nothing to bring: handles are results."""
-        return list(handles)
-
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Results."""
-        return self.gather(handles)
-
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """Call the function as the results are asked for."""
-        for call in calls:
-            yield function(*call)
-
-    def fold_unordered(
-        self,
-        stage: str,
-        function: Callable[..., list[Any]],
-        calls: Iterable[tuple[Any, ...]],
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold,
-    ) -> tuple[list[Any], dict[Any, Any]]:
-        """Combine each call's arrays with those of the calls before it, and let go of them."""
-        results, combined = list[Any](), dict[Any, Any]()
-        for call in calls:
-            found = self._made(function, call)
-            results.append(found.pop())
-            for key in reversed(keys(call[0])):
-                have = [combined.pop(key)] if key in combined else []
-                combined[key] = self.map("sum", _added, [[*have, found.pop()]], fold.add)[0]
-        return results, combined
-
-    def _made(self, function: Callable[..., list[Any]], call: tuple[Any, ...]) -> list[Any]:
-        """What a call makes, all of it here and nobody else's."""
-        return function(*call)
+    def load(self, handle: Any) -> Any:
+        """The value itself."""
+        return handle
 
 
-def _added(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The last, which is the caller's own, and what was there before; empties the list."""
-    result = arrays.pop()
-    while arrays:
-        result = add(result, arrays.pop())
-    return result
+class DelayedValue:
+    """The value of a Dask Delayed, computed when it is needed, so that one is in memory at a time."""
+
+    def __init__(self, delayed: Any) -> None:
+        self._delayed = delayed
+
+    def load(self, copy: bool = False) -> Any:
+        """Compute it."""
+        return self._delayed.compute(scheduler="sync")
+
+
+def unchanged(value: Any) -> Any:
+    """The value itself, as a function to call."""
+    return value
+
+
+def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
+    return list(function(*args))
 
 
 def available(backend: str) -> int:
@@ -252,3 +305,18 @@ def available(backend: str) -> int:
     from dasktc.backends import get_backend
 
     return get_backend(backend).memory()
+
+
+def tree(
+    executor: Executor, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
+) -> Any:
+    """Reduce handles, at least one, to one with `function(list)`, `arity` at a time, and empty the list.
+
+    The function is associative and commutative, e.g. the sum of arrays. The default arity is 8, or out of core 2, for
+    all that is reduced is in memory meanwhile.
+    """
+    level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
+    while len(level) > 1:
+        groups = [level[i : i + arity] for i in range(0, len(level), arity)]
+        level = [group[0] if len(group) == 1 else executor.submit(stage, function, group) for group in groups]
+    return level[0]

@@ -1,18 +1,21 @@
-"""`--memory`: which executor keeps a budget, and for how long its work directory stands."""
+"""`--memory`: puts an executor and the store together that keeps the budget, and says how long its files stand."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import DaskExecutor, Executor, LocalExecutor
-from dasktc.executors.device.cluster_store import OnGpus
-from dasktc.executors.device.store import OnGpu
-from dasktc.executors.spill.file_store import LEAST, OVERHEAD, OnDisk, usable
-from dasktc.executors.spill.shared_file_store import OnSharedDisk
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.device.cluster_store import DeviceClusterStore
+from dasktc.executors.device.store import DeviceStore
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore, usable
+from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, check_place, hidden_here
 from dasktc.options import bytes_of
 
@@ -26,14 +29,20 @@ NAMED = 3
 
 
 @contextmanager
-def within_memory(
-    executor: Executor,
-    memory: int | str | None,
-    place: Place,
-    backend: str = "cpu",
-    host: int | str | None = None,
-) -> Iterator[Executor]:
-    """Yield an executor that keeps a budget, if one is given, and remove its work directory afterwards.
+def within_memory(executor: Executor, *limits: Any, **options: Any) -> Iterator[Executor]:
+    """Yield what `limited` returns for the same arguments, and remove everything that it keeps afterwards."""
+    keeping = limited(executor, *limits, **options)
+    try:
+        yield keeping
+    finally:
+        if keeping is not executor:
+            keeping.close()
+
+
+def limited(
+    executor: Executor, memory: int | str | None, place: Place, backend: str = "cpu", host: int | str | None = None
+) -> Executor:
+    """Return an executor that keeps a budget, if one is given; its work directory goes when nobody holds it any more.
 
     Parameters
     ----------
@@ -53,55 +62,41 @@ def within_memory(
     InputError
         Some workers do not see the work directory.
     """
-    found = limited(executor, memory, place, backend, host)
-    try:
-        yield found
-    finally:
-        if isinstance(found, OnDisk | OnSharedDisk | OnGpus):
-            found.close()
-
-
-def limited(
-    executor: Executor,
-    memory: int | str | None,
-    place: Place,
-    backend: str = "cpu",
-    host: int | str | None = None,
-) -> Executor:
-    """Return that executor. Its work directory goes when nobody holds it any more."""
     check_place(place)
-    room = bytes_of(host, "host-memory")
+    pinned = bytes_of(host, "host-memory")
     if memory is None and (place is None or backend != "cpu"):
         return executor
     if backend != "cpu":
-        return _on_gpu(executor, bytes_of(memory), place, room)
+        return _on_gpu(executor, bytes_of(memory), place, pinned)
     budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
     if isinstance(executor, LocalExecutor):
-        return OnDisk(WorkDir(place), budget)
-    if isinstance(executor, DaskExecutor):
-        return OnSharedDisk(executor, _shared(executor, place), budget - OVERHEAD)  # a Dask worker grows by itself
+        return LocalExecutor(FileStore(WorkDir(place), budget))
+    if isinstance(executor, DaskExecutor):  # a Dask worker grows by itself
+        return executor.keeping(SharedFileStore(_shared(executor, place), budget - OVERHEAD))
     return executor
 
 
-def _on_gpu(executor: Executor, memory: int | None, place: Place, host: int | None) -> Executor:
-    if memory is None or isinstance(executor, OnDisk | OnGpus):
+def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | None) -> Executor:
+    if memory is None or executor.memory_per_call is not None:
         return executor
     budget = usable(max(LEAST, memory))
     if isinstance(executor, DaskExecutor):
-        return OnGpus(executor, _shared_or_own(executor, place), budget, host)
+        work = _shared_or_own(executor, place)
+        return executor.keeping(DeviceClusterStore(work, budget, pinned, replica_bytes=float(executor.memory())))
     if not isinstance(executor, LocalExecutor):
         return executor
-    return OnGpu(WorkDir(place), budget, int(HOST * get_backend("cpu").memory()) if host is None else host)
+    pinned = int(HOST * get_backend("cpu").memory()) if pinned is None else pinned
+    return LocalExecutor(DeviceStore(WorkDir(place), budget, pinned))
 
 
 def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
     """A work directory that all workers see: they were asked."""
     work = WorkDir(place)
     try:
-        found = executor.run_on_workers(hidden_here, work.folder)
-        if hosts := [host for host in found if host is not None]:
+        answers = executor.run_on_workers(hidden_here, work.folder)
+        if hosts := [host for host in answers if host is not None]:
             raise InputError(
-                f"{len(hosts)} of {len(found)} workers (on {_names(hosts)}) cannot write to this host's "
+                f"{len(hosts)} of {len(answers)} workers (on {_names(hosts)}) cannot write to this host's "
                 f"{os.path.dirname(work.folder)}, where files beyond --memory would stand: it is on no disk that all "
                 "mount; give a --work-dir on one, or leave --memory and --work-dir out, so that Dask's own limits hold"
             )

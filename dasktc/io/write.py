@@ -19,7 +19,7 @@ from dasktc.executors.paths import as_text, check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
 
 if TYPE_CHECKING:
-    from dasktc.executors.dask.executor import Executor
+    from dasktc.executors.base import Executor
     from dasktc.io.source import Part, Source
 
 __all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]

@@ -31,7 +31,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.backends.kernel import Facts, Rule
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.orient import Oriented
 from dasktc.registry import KERNELS, ORDERS

@@ -15,7 +15,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack

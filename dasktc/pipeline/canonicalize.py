@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.cuda.edges import RankedIds
-from dasktc.executors.dask.executor import DaskExecutor, Executor
+from dasktc.executors.base import Executor
 from dasktc.io.source import Ids, Part, Source
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import VertexMap
@@ -149,7 +149,7 @@ def _in_pieces(executor: Executor, frames: list[Any], rows: list[int]) -> list[A
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of a piece on a device."""
-    least = SENT_EDGES if isinstance(executor, DaskExecutor) else PIECE_EDGES
+    least = SENT_EDGES if executor.distributed else PIECE_EDGES
     return max(least, -(-edges // (PIECES * executor.workers)))
 
 

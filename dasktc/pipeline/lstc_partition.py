@@ -18,7 +18,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.dask.executor import Executor, tree
+from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import stacked
 from dasktc.pipeline.canonicalize import partition_count

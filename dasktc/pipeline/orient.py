@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
-from dasktc.executors.dask.executor import Executor, Fold
+from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.sharded.vectors import Sharded

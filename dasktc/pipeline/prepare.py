@@ -10,7 +10,7 @@ from typing import Any
 
 from dasktc.backends import kernels, lean_kernel, tasks_a_worker, unusable
 from dasktc.errors import CountError, InputError
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look

@@ -19,7 +19,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import aligned
-from dasktc.executors.dask.executor import Executor, tree
+from dasktc.executors.base import Executor, tree
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.orient import Oriented, inverse, order_by, total
 from dasktc.pipeline.sharded.vectors import Sharded

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import cut
 
 __all__ = ["exchange", "splitters"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.planning.grid import Shape
 from dasktc.planning.plan import size

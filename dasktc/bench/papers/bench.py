@@ -15,7 +15,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount, on_host
 from dasktc.bench.papers.graphs import Case, Sizes
 from dasktc.errors import CountError
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.planning.plan import Proxies
 

@@ -17,7 +17,7 @@ from dasktc.bench.papers.bench import NEEDS_GPU, Bench
 from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.lanes import lists_of
-from dasktc.executors.dask.executor import LocalExecutor
+from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.registry import ASSIGNMENTS
 

@@ -1,37 +1,45 @@
-"""How stage functions are run: called here and now, or as Dask tasks. The stages know neither.
+"""The executor that submits stage functions to a Dask client.
 
-`LocalExecutor` calls each function at once, in this process. `DaskExecutor` submits the same calls to a client; a key
-such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token
-keeps two runs on one cluster apart: without it the second would be handed the first one's results.
+A key such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token keeps
+two runs on one cluster apart: without it the second would be handed the first one's results.
 """
 
 from __future__ import annotations
 
 import itertools
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import suppress
 from math import inf
 from typing import Any
 from uuid import uuid4
 
 from dasktc.backends.out_of_memory import run
-from dasktc.errors import ClusterError, DasktcError
-from dasktc.executors.base import Executor, Fold, LocalExecutor, available
+from dasktc.errors import ClusterError
+from dasktc.executors.base import (
+    ArgumentLists,
+    ClusterStore,
+    Executor,
+    Fold,
+    Function,
+    MemoryStore,
+    available,
+    tree,
+    unchanged,
+)
+from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS, FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
-from dasktc.executors.dask.futures import FixedFutures, Waiting
+from dasktc.executors.dask.futures import TaskSource, results
 
-__all__ = ["RETRIES", "WORKER_SECONDS", "DaskExecutor", "Executor", "Fold", "LocalExecutor", "available", "tree"]
-
-RETRIES = 10
-WORKER_SECONDS = 60
+__all__ = ["DaskExecutor"]
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
 
 
-class DaskExecutor:
-    """Submits the stage functions to a Dask client.
+class DaskExecutor(Executor):
+    """Submits the functions of stages to a Dask client.
 
     Every task is pure and may run again on another worker: nothing is scattered, nothing is pinned.
 
@@ -42,19 +50,26 @@ class DaskExecutor:
         Seconds without any worker after which it gives up; Dask itself would wait for ever.
     retries : int
         Times that a task is submitted again whose worker died more often than Dask forgives.
+    store : ClusterStore, optional
+        Where workers keep results. Default: in their memory, as Dask does.
     """
 
-    memory_per_call: int | None = None
-    transpose_submits = True
+    distributed = True
 
-    def __init__(self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES) -> None:
+    def __init__(
+        self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES, store: ClusterStore | None = None
+    ) -> None:
         self.client = client
-        self._patience = patience
+        self.store: ClusterStore = MemoryStore() if store is None else store
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
-        self._waiting = Waiting(client, patience, retries, self._token)
-        self._share, self._needed = 0, 0
+        self.faults = FaultPolicy(client, patience, retries, self._token)
+        self._share, self._task_memory = 0, 0
         self._named = list[Any]()
+
+    def keeping(self, store: ClusterStore) -> DaskExecutor:
+        """An executor for the same client whose workers keep results in a store."""
+        return DaskExecutor(self.client, self.faults.patience, self.faults.retries, store)
 
     @property
     def workers(self) -> int:
@@ -64,120 +79,110 @@ class DaskExecutor:
     @property
     def worker_threads(self) -> list[str]:
         """The address of each thread's worker."""
-        return [worker for worker, threads in sorted(self._threads().items()) for _ in range(threads)]
+        threads = dict(self.faults.ask(self.client.ncores))
+        return [worker for worker, number in sorted(threads.items()) for _ in range(number)]
 
-    def _threads(self) -> dict[str, int]:
-        return dict(self._waiting.ask(self.client.ncores))
+    @property
+    def transpose_submits(self) -> bool:
+        """Unless the client knows where entries of lists are."""
+        return not self.store.placed
 
     def set_task_memory(self, needed: int) -> None:
-        """Hear what a counting task takes: workers keep copies of blocks beside it."""
-        self._needed = needed
+        """Copies of blocks, or what the store keeps, get what a counting task leaves."""
+        self._task_memory = needed
+        self.store.set_task_memory(needed)
 
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """The smallest share of a thread in its worker's budget.
+        """What the store leaves a task, or else the smallest share of a thread in its worker's budget.
 
-        Without one, in what Dask lets it fill, or in what its GPU has available now.
+        Without a budget, in what Dask lets a worker fill, or in what its GPU has available now.
         """
-        found: dict[str, Any] = {}
-        while not found:  # the client's own poll, which asks for no worker, may take the answer's place
-            self.wait_for_workers()
-            found = self._waiting.ask(self.client.scheduler_info, n_workers=-1)["workers"]
-        there: dict[str, int] = (
-            self._waiting.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
+        bound = self.store.memory(budget)
+        if bound is not None:
+            return bound
+        workers: dict[str, Any] = {}
+        while not workers:  # the client's own poll, which asks for no worker, may take the answer's place
+            self.faults.threads()
+            workers = self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]
+        on_device: dict[str, int] = (
+            self.faults.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
         )
-        shares: list[int] = [
-            (budget or there.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
-            for address, worker in found.items()
-        ]
-        self._share = min(shares)
+        self._share = min(
+            (budget or on_device.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
+            for address, worker in workers.items()
+        )
         return self._share
 
-    def run_on_workers(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
 
         Raises
         ------
         ClusterError
             A worker cannot make the call.
-        DasktcError
-            What the call itself refuses.
         """
-        found: dict[str, Any] = {}
-        while not found:  # nobody answers where all die at the moment
-            self.wait_for_workers()
-            answers = self._waiting.ask(self.client.run, function, *args, on_error="return")
-            found = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
-        for worker, answer in found.items():
-            if isinstance(answer, DasktcError):
-                raise answer
-            if isinstance(answer, Exception):
-                why = " ".join(f"{type(answer).__name__}: {answer}".split())
-                raise ClusterError(
-                    f"worker {worker} cannot run dasktc ({why}): it is not installed there, or in another version; "
-                    "install the same on all workers"
-                ) from answer
-        return list(found.values())
+        answers: list[Any] = []
+        while not answers:  # nobody answers where all die at the moment
+            self.faults.threads()
+            answers = self.faults.answered(self.faults.ask(self.client.run, function, *args, on_error="return"))
+        return answers
 
-    def wait_for_workers(self) -> None:
-        """Return once there is a worker.
-
-        Raises
-        ------
-        ClusterError
-            None came in time.
-        """
-        if not self._waiting.for_workers():
-            raise ClusterError(
-                f"no worker joined {self._waiting.address} in {self._patience:g} s: none was started, they died, or "
-                "they cannot reach it; start one with `dask worker ADDRESS`, or wait longer with --worker-timeout"
-            )
+    def ask_workers(self, function: Function, *args: Any) -> dict[str, Any]:
+        """Call the function on every worker, beside its tasks: the answers of those that can, by address."""
+        if self.client.status == "running":
+            with suppress(ClusterError):  # without a scheduler there is nobody to ask
+                return dict(self.faults.ask(self.client.run, function, *args, on_error="ignore"))
+        return {}
 
     def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them on the cluster; their values stay there."""
+        """Compute them on the cluster; where results are written each is, as soon as it is made."""
         if all(item is None for item in delayed):
             return delayed
+        if self.store.placed:
+            import dask
+
+            keep = dask.delayed(self.store.wrap(unchanged), pure=False)
+            delayed = [None if item is None else keep(item, dask_key_name=self._key("read")) for item in delayed]
         futures: list[Any] = self.client.compute(delayed)
         return futures
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
+    def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, to the preferred worker if it lives; the future's key is (stage-token, number)."""
-        return self._plain(stage, *self._wrap_call(function), *args, prefer=prefer)
+        return self._submit(stage, self.store.wrap(function), *args, prefer=prefer)
 
-    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
-        """What is called in place of a function, and the arguments that stand before the function's own."""
-        return (function,)
-
-    def _plain(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
-        """Submit one call as it is."""
+    def _submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
+        """Submit one call, of handles as they are."""
         return self.client.submit(run, function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
 
-    def _submit_all(
-        self, stage: str, function: Callable[..., Any], calls: list[tuple[Any, ...]], prefer: str
-    ) -> list[Any]:
+    def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
         """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
-        first, futures = self._wrap_call(function), list[Any]()
+        futures: list[Any] = []
         for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
-            rows = [(*first, *call) for call in together]
-            keys = [self._key(stage) for _ in rows]
-            futures += self.client.map(run, *zip(*rows, strict=True), key=keys, pure=False, **_preferred(prefer))
+            columns = list(zip(*((function, *call) for call in together), strict=True))
+            keys = [self._key(stage) for _ in columns[0]]
+            futures += self.client.map(run, *columns, key=keys, pure=False, **_preferred(prefer))
         return futures
 
     def _key(self, stage: str) -> tuple[str, int]:
         return f"{stage}-{self._token}", next(self._numbers)
 
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Submit the calls and wait for them; then one task a result hands it over."""
-        made = [self.submit(stage, _listed, function, *call) for call in calls]
-        counts = self.gather([self.submit(stage, len, results) for results in made])
+    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
+        """Submit the calls and wait for them; unless the client knows where results are, a task hands over each."""
+        wrapped = self.store.wrap_stream(function)
+        lists = [self._submit(stage, wrapped, *call) for call in calls]
+        if self.store.placed:
+            return [entry for handle in self._places(lists) for entry in self.store.entries(handle)]
+        counts = self._results([self._submit(stage, len, handles) for handles in lists])
         return [
-            self.submit(stage, operator.getitem, results, k)
-            for results, count in zip(made, counts, strict=True)
+            self._submit(stage, operator.getitem, handles, k)
+            for handles, count in zip(lists, counts, strict=True)
             for k in range(count)
         ]
 
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
+    def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Submit a call for each input; inputs that nobody else holds are freed by the scheduler."""
-        futures = [self.submit(stage, function, item, *shared) for item in inputs]
+        wrapped = self.store.wrap(function)
+        futures = [self._submit(stage, wrapped, item, *shared) for item in inputs]
         inputs.clear()
         return futures
 
@@ -186,76 +191,148 @@ class DaskExecutor:
         return tree(self, stage, fold.combine, self.map(stage, fold.alone, inputs))
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Submit one task a piece, so that a piece travels alone, from worker to worker."""
+        """Submit a task for each entry, so that entries travel alone, unless the client knows where they are."""
         rows, handles[:] = list(handles), []
+        if self.store.placed:
+            entries = [self.store.entries(place) for place in self._places(rows)]
+            return [[row[k] for row in entries] for k in range(count)]
         return [[self.submit(stage, operator.getitem, row, k) for row in rows] for k in range(count)]
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results to the client; the first error among them is raised here."""
-        futures = list(handles)
-        results = {future.key: result for future, result in self._waiting.results(FixedFutures(futures))}
-        return [results[future.key] for future in futures]
+        return [self.store.load(place) for place in self._places(handles)]
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """What futures are of, in their order."""
+        values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}
+        return [values[future.key] for future in futures]
+
+    def _places(self, handles: Iterable[Any]) -> list[Any]:
+        """What futures are of; a handle that is no future, as of an entry that the client found, stays as it is."""
+        from distributed import Future
+
+        given = list(handles)
+        futures = {handle.key: handle for handle in given if isinstance(handle, Future)}
+        places = dict(zip(futures, self._results(list(futures.values())), strict=True))
+        return [places[handle.key] if isinstance(handle, Future) else handle for handle in given]
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """They are futures."""
-        return handles
+        """Futures of values. What the store keeps stays for as long as any of them."""
+        load = self.store.load_there
+        if load is None:
+            return handles
+        futures = [self._submit("values", load, handle) for handle in handles]
+        for future in futures:
+            weakref.finalize(future, unchanged, self.store).atexit = False
+        return futures
 
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
 
-        A few calls a thread are in flight, dealt out as module `window` says, and the blocks that come for them
+        A few calls a thread are in flight, dealt out as module `flow_control` says, and the blocks that come for them
         stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
         that dies go to others.
         """
-        for _, result in self._results(partial(self._submit_all, stage, function), calls):
+        for _, result in self._task_results(stage, function, calls, False):
             yield result
 
-    def _results(
-        self, submit: Callable[[list[tuple[Any, ...]], str], list[Any]], calls: Iterable[tuple[Any, ...]]
+    def _task_results(
+        self, stage: str, function: Function, calls: ArgumentLists, arrays: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """Futures of calls as a window submits them, and their results."""
-        return self._waiting.results(WindowedSubmitter(self.client, self._waiting, submit, list(calls), self._beside))
+        """Each counting task's first argument, or with `arrays` a future of its list, and its small result."""
+        work = [tuple(call) for call in calls]
+        if self.store.placed:
+            places = iter(self._places(arg for call in work for arg in call))
+            work = [tuple(itertools.islice(places, len(call))) for call in work]
+        task, work = self.store.wrap_tasks(function, work, arrays)
+        lists: dict[Any, tuple[Any, Any]] = {}
+
+        def submit(calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
+            futures = self._submit_all(stage, task, calls, prefer)
+            if not arrays or self.store.placed:
+                return futures
+            small = self._submit_all(stage, operator.getitem, [(future, -1) for future in futures], prefer)
+            for future, last, call in zip(futures, small, calls, strict=True):
+                lists[last.key] = call[0], future
+                self.faults.names[future.key] = call[0]
+                self._named.append(future.key)  # until the next time: the sums may need it again
+            return small
+
+        window = WindowedSubmitter(self.client, self.faults, submit, work, self._replica_capacity)
+        for future, result in results(self.client, self.faults, window):
+            yield lists.pop(future.key, None), result
+        self.store.after_tasks(self.ask_workers)
 
     def fold_unordered(
-        self,
-        stage: str,
-        function: Callable[..., list[Any]],
-        calls: Iterable[tuple[Any, ...]],
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold,
+        self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
     ) -> tuple[list[Any], dict[Any, Any]]:
         """Run the calls as `map_unordered` does; only their small results come to the client.
 
         Each array is combined with what its key has as soon as it is made, where most of the two is: as many wait
-        as there are calls in flight. What a worker held that died is made again, from the calls on.
+        as there are calls in flight. What a worker held that died is made again, from the calls on. Where results are
+        written, an array is a file until the sum that has it is one.
         """
-        results, combined, made = list[Any](), dict[Any, Any](), dict[Any, tuple[Any, Any]]()
         while self._named:
-            self._waiting.names.pop(self._named.pop(), None)
+            self.faults.names.pop(self._named.pop(), None)
+        small, combined, sums = list[Any](), dict[Any, Any](), dict[Any, _SumOfFiles]()
+        for made, result in self._task_results(stage, function, calls, True):
+            if made is None:  # the result says where the arrays are
+                first, places, result = result
+                for key, place in zip(keys(first), places, strict=True):
+                    sums.setdefault(key, _SumOfFiles(self, fold.combine)).add(place)
+            else:
+                first, arrays = made
+                for number, key in enumerate(keys(first)):
+                    array = self._submit(stage, operator.getitem, arrays, number)
+                    there = key in combined
+                    combined[key] = self.submit("sum", fold.combine, [combined[key], array]) if there else array
+            small.append(result)
+        return small, combined | {key: total.result() for key, total in sums.items()}
 
-        def submit(calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
-            lists = self._submit_all(stage, function, calls, prefer)
-            small = self._submit_all(stage, operator.getitem, [(arrays, -1) for arrays in lists], prefer)
-            for arrays, last, call in zip(lists, small, calls, strict=True):
-                made[last.key] = arrays, call[0]
-                self._waiting.names[arrays.key] = call[0]
-                self._named.append(arrays.key)  # until the next time: the sums may need it again
-            return small
-
-        for future, result in self._results(submit, calls):
-            arrays, first = made.pop(future.key)
-            results.append(result)
-            for number, key in enumerate(keys(first)):
-                array = self.submit(stage, operator.getitem, arrays, number)
-                there = key in combined
-                combined[key] = self.submit("sum", fold.combine, [combined[key], array]) if there else array
-        return results, combined
-
-    def _beside(self, blocks: int) -> float:
+    def _replica_capacity(self, blocks: int) -> float:
         """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""
-        return self._share - (self._needed - blocks) if self._share and self._needed else inf
+        if self.store.replica_bytes is not None:
+            return self.store.replica_bytes
+        return self._share - (self._task_memory - blocks) if self._share and self._task_memory else inf
+
+    def close(self) -> None:
+        """Have the store remove what it keeps, also on the workers."""
+        self.store.close(self.ask_workers)
+
+
+class _SumOfFiles:
+    """The sum of a key's arrays in files: one call at a time, of all that came meanwhile.
+
+    Files of what a call took are removed by the client, when it knows where the result stands: until then the call
+    may have to be made again.
+    """
+
+    def __init__(self, executor: DaskExecutor, combine: Callable[[list[Any]], Any]) -> None:
+        self._executor, self._combine = executor, combine
+        self._waiting, self._used = list[Any](), list[Any]()
+        self._call: Any = None
+
+    def add(self, place: Any) -> None:
+        """Take one more."""
+        self._waiting.append(place)
+        if self._call is None or self._call.status != "pending":
+            self._go_on()
+
+    def result(self) -> Any:
+        """Where the result of all stands."""
+        while self._call is not None or len(self._waiting) > 1:
+            self._go_on()
+        return self._waiting[0]
+
+    def _go_on(self) -> None:
+        if self._call is not None:
+            self._waiting += self._executor._places([self._call])
+            self._call = None
+            for place in self._used:
+                self._executor.store.discard(place)
+        if len(self._waiting) > 1:
+            self._used, self._waiting = self._waiting, []
+            self._call = self._executor.submit("sum", self._combine, list(self._used))
 
 
 def _preferred(worker: str | None) -> dict[str, Any]:
@@ -263,37 +340,7 @@ def _preferred(worker: str | None) -> dict[str, Any]:
     return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 
-def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
-    return list(function(*args))
-
-
 def _fillable(limit: int) -> int:
     import psutil
 
     return int(FILLABLE * (limit or psutil.virtual_memory().total))
-
-
-def tree(
-    executor: Executor, stage: str, function: Callable[[list[Any]], Any], handles: list[Any], arity: int | None = None
-) -> Any:
-    """Reduce handles to one with `function(list)`, `arity` at a time, and empty the list.
-
-    Parameters
-    ----------
-    executor : Executor
-    stage : str
-    function : callable (list) -> object
-        Associative and commutative, e.g. the sum of arrays.
-    handles : list of handles, at least one
-    arity : int, optional
-        Default: 8, or out of core 2, for all that is reduced is in memory meanwhile.
-
-    Returns
-    -------
-    handle
-    """
-    level, handles[:], arity = list(handles), [], arity or (8 if executor.memory_per_call is None else 2)
-    while len(level) > 1:
-        groups = [level[i : i + arity] for i in range(0, len(level), arity)]
-        level = [group[0] if len(group) == 1 else executor.submit(stage, function, group) for group in groups]
-    return level[0]

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from dasktc.executors.dask.futures import LOOK_SECONDS, Waiting
+from dasktc.executors.dask.faults import FaultPolicy
+from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource
 from dasktc.executors.dask.scheduler_ops import drop_copies, keep_copies
 from dasktc.planning.placement import ReplicaCache, Shares, shares
 
@@ -96,7 +97,7 @@ class Window:
         Those of each call.
     threads : mapping of str to int
         Of each worker. The calls are dealt out to them.
-    held : BlockReplicas
+    replicas : BlockReplicas
     clock : callable () -> float
         Seconds.
     """
@@ -105,10 +106,10 @@ class Window:
         self,
         needs: Sequence[Sequence[Any]],
         threads: Mapping[str, int],
-        held: BlockReplicas,
+        replicas: BlockReplicas,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._needs, self._held, self._clock = needs, held, clock
+        self._needs, self._replicas, self._clock = needs, replicas, clock
         worker_threads = [worker for worker in sorted(threads) for _ in range(threads[worker])]
         dealt: dict[str, list[int]] = defaultdict(list)
         for worker, share in zip(worker_threads, shares(len(needs), len(worker_threads)), strict=True):
@@ -116,18 +117,18 @@ class Window:
         self._left = Shares(dealt)
         self._workers: dict[str, _Worker] = {}
         self._where: dict[int, _Worker] = {}
-        self.seat(threads)
+        self.set_workers(threads)
 
     def __len__(self) -> int:
         """Calls that have not begun."""
         return len(self._left)
 
-    def seat(self, threads: Mapping[str, int]) -> None:
+    def set_workers(self, threads: Mapping[str, int]) -> None:
         """Hear which workers there are now."""
-        now = self._clock()
+        now, before, copies = self._clock(), self._workers, self._replicas.copies
         self._workers = {
-            name: self._workers.get(name) or _Worker(name, threads[name], self._held.copies(name, threads[name]), now)
-            for name in sorted(threads)
+            name: before.get(name) or _Worker(name, number, copies(name, number), now)
+            for name, number in sorted(threads.items())
         }
 
     def begin(self) -> tuple[list[tuple[int, str]], dict[str, list[Any]]]:
@@ -148,10 +149,10 @@ class Window:
         ]
         hungry = [(worker, most) for worker, most in wanted if 2 * worker.flying <= most]
         while hungry:
-            hungry = [(worker, most) for worker, most in hungry if self._feed(worker, most, begun, gone)]
+            hungry = [(worker, most) for worker, most in hungry if self._begin_one(worker, most, begun, gone)]
         return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
 
-    def _feed(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
+    def _begin_one(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
         """Let a worker begin one call more, if fewer are in flight than should be."""
         if worker.flying >= most:
             return False
@@ -180,13 +181,13 @@ class Window:
                 worker.depth = min(DEPTH, 2 * worker.depth)
 
 
-class WindowedSubmitter:
-    """Submits calls to a cluster as their window says: a `waiting.TaskSource`.
+class WindowedSubmitter(TaskSource):
+    """Keeps a few calls in flight on each worker of a cluster: the TaskSource of counting tasks.
 
     Parameters
     ----------
     client : distributed.Client
-    waiting : Waiting
+    faults : FaultPolicy
     submit : callable (calls, worker) -> list of Future
         Submits some calls to a worker, if it lives, at once.
     calls : list of tuples
@@ -198,7 +199,7 @@ class WindowedSubmitter:
     def __init__(
         self,
         client: Any,
-        waiting: Waiting,
+        faults: FaultPolicy,
         submit: Callable[[list[tuple[Any, ...]], str], list[Any]],
         calls: list[tuple[Any, ...]],
         capacity: Callable[[int], float],
@@ -206,13 +207,8 @@ class WindowedSubmitter:
         from distributed import Future
         from distributed.utils import key_split_group
 
-        self._client, self._waiting, self._submit, self._calls, self._capacity = (
-            client,
-            waiting,
-            submit,
-            calls,
-            capacity,
-        )
+        self._client, self._faults, self._submit = client, faults, submit
+        self._calls, self._capacity = calls, capacity
         self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
         self._blocks = list({key: None for keys in self._needs for key in keys})
         self._groups = sorted({key_split_group(key) for key in self._blocks})
@@ -223,30 +219,30 @@ class WindowedSubmitter:
         """Calls that have not begun."""
         return len(self._calls) if self._window is None else len(self._window)
 
-    def seat(self, threads: Mapping[str, int]) -> None:
+    def set_workers(self, threads: Mapping[str, int]) -> None:
         """Hear which workers there are: at first, deal the calls out to them."""
         if self._window is None:
-            self._window = Window(self._needs, threads, self._held(self._kept(self._blocks)))
+            self._window = Window(self._needs, threads, self._replicas(self._keep_copies(self._blocks)))
         else:
-            self._kept([])
-            self._window.seat(threads)
+            self._keep_copies([])
+            self._window.set_workers(threads)
 
-    def _kept(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
-        """See to it that copies of blocks stay; bytes and places of some."""
+    def _keep_copies(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
+        """Have the scheduler keep copies of blocks for some time; bytes and workers of the blocks with these keys."""
         if not self._blocks:
             return {}
-        found: dict[Any, tuple[int, list[str]]] = self._waiting.ask(
+        holders: dict[Any, tuple[int, list[str]]] = self._faults.ask(
             keep_copies, self._client, self._groups, KEEP_SECONDS, keys
         )
-        return found
+        return holders
 
-    def _held(self, found: dict[Any, tuple[int, list[str]]]) -> BlockReplicas:
-        sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in found.items()}
+    def _replicas(self, holders: dict[Any, tuple[int, list[str]]]) -> BlockReplicas:
+        sizes = dict.fromkeys(self._blocks, 0) | {key: nbytes for key, (nbytes, _) in holders.items()}
         largest = max(sum(sizes[key] for key in keys) for keys in self._needs)
         keeps: Counter[str] = Counter()
         places = {}
-        for key in sorted(found, key=lambda key: -sizes[key]):  # of several that have it, who keeps least
-            places[key] = sorted(found[key][1], key=lambda worker: (keeps[worker], worker))
+        for key in sorted(holders, key=lambda key: -sizes[key]):  # of several that have it, who keeps least
+            places[key] = sorted(holders[key][1], key=lambda worker: (keeps[worker], worker))
             keeps[places[key][0]] += sizes[key]
         return BlockReplicas(sizes, places, self._capacity(largest))
 
@@ -256,7 +252,7 @@ class WindowedSubmitter:
             return []
         begun, gone = self._window.begin()
         if gone:
-            self._waiting.ask(drop_copies, self._client, gone)
+            self._faults.ask(drop_copies, self._client, gone)
         by_worker: dict[str, list[int]] = defaultdict(list)
         for number, worker in begun:
             by_worker[worker].append(number)
@@ -265,7 +261,7 @@ class WindowedSubmitter:
             futures = self._submit([self._calls[number] for number in numbers], worker)
             for future, number in zip(futures, numbers, strict=True):
                 self._numbers[future.key] = number
-                self._waiting.names[future.key] = self._calls[number][0]
+                self._faults.names[future.key] = self._calls[number][0]
             made += futures
         return made
 
@@ -273,6 +269,6 @@ class WindowedSubmitter:
         """Hear which calls are done; their results are at the client."""
         for future in futures:
             future.release()
-            del self._waiting.names[future.key]
+            del self._faults.names[future.key]
         if self._window is not None:
             self._window.ended(self._numbers.pop(future.key) for future in futures)

@@ -1,4 +1,4 @@
-"""Keeping Python's garbage collector from stopping everybody.
+"""Sparing Python's garbage collector what existed before the tasks, so that it does not stop the client and scheduler.
 
 A full collection looks at all that was ever imported, Numba's and pandas' objects above all: 0.1 to 0.3 s, again and
 again while tasks and their results come and go. In the client's process, where a local scheduler lives too, all workers
@@ -11,19 +11,19 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["left_out"]
+__all__ = ["frozen_heap"]
 
-NOBODYS = 1000
+FROZEN_AT_START = 1000
 """Frozen objects up to which nobody froze any: Python 3.12 begins with 375."""
 
 
 @contextmanager
-def left_out() -> Iterator[None]:
+def frozen_heap() -> Iterator[None]:
     """Collect only what comes from here on; afterwards everything again.
 
     Nothing is done where somebody else has frozen objects already, for only all can be given back.
     """
-    ours = gc.get_freeze_count() < NOBODYS
+    ours = gc.get_freeze_count() < FROZEN_AT_START
     if ours:
         gc.freeze()
     try:

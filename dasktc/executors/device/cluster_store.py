@@ -1,37 +1,44 @@
-"""Running stages on workers with a GPU each, all of which keep `--memory` of their devices.
+"""Results of workers with a GPU each, all of which keep `--memory` of their devices.
 
-What the scheduler moves and the workers hold are `placed.Result`s: module `at_worker`. Everything else is as on any
-cluster. Each counting task is sent with the blocks of the next one of its share, which come while it waits.
+The scheduler tracks handles; each handle locates a value in device memory, pinned memory or a file of the worker that
+made it. One that another worker needs travels as bytes of the host; nothing arrives on a device but by a call, within
+the budget. Calls of one process run one at a time, whatever threads it has. Each counting task is sent with the blocks
+of the next one of its share, which are copied while it counts.
 """
 
 from __future__ import annotations
 
-import operator
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any
+from uuid import uuid4
 
-from dasktc.errors import ClusterError
-from dasktc.executors.base import Fold
-from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.device.handles import Result
+from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
+from dasktc.executors.dask.worker_state import worker_state
+from dasktc.executors.device.handles import CALLS, DeviceHandle
 from dasktc.executors.device.prefetch import TransferStats
-from dasktc.executors.device.worker_store import Counted, Within, end, forget, peak
+from dasktc.executors.device.store import DeviceStore
+from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import LEAST
-from dasktc.executors.spill.prefetch import with_next
 from dasktc.executors.spill.work_dir import WorkDir
 
-__all__ = ["OnGpus"]
+__all__ = ["DeviceClusterStore", "WorkerDeviceStore"]
+
+HOST = 0.5
+"""Share of the worker's memory limit, or of what is free, that results may take pinned where nobody says."""
+LOCK_SECONDS = 5.0
+"""How long a question to a worker waits for a call that runs there: the worker's connections wait as long."""
 
 
-class OnGpus(DaskExecutor):
-    """Submits the stage functions to workers that keep a budget.
+class DeviceClusterStore(ClusterStore):
+    """Has workers keep results within a budget, on their devices, in pinned memory and in files.
 
     Parameters
     ----------
-    executor : DaskExecutor
     work : WorkDir or None
         All workers see it; None: each has its own folder.
     memory : int
@@ -39,116 +46,199 @@ class OnGpus(DaskExecutor):
     host : int, optional
         Bytes of pinned memory of each worker. Default: half of what it may take.
     small : int, optional
-        As for `OnDisk`.
+        As for `DeviceStore`.
+    replica_bytes : float
+        Bytes of the host's memory that a thread has for copies of other workers' blocks.
 
     Attributes
     ----------
-    moves : dict of str to Moves
+    transfers : dict of str to TransferStats
         Of the counting tasks that ran last, by worker.
     """
 
     def __init__(
         self,
-        executor: DaskExecutor,
         work: WorkDir | None,
         memory: int,
         host: int | None = None,
         small: int | None = None,
+        replica_bytes: float = float("inf"),
     ) -> None:
-        vars(self).update(vars(executor))
-        self._work, self._memory, self._copies = work, memory, float(executor.memory())
-        self._within = Within(self._token, None if work is None else work.folder, memory, host, small)
-        self.memory_per_call = self._needed = memory - memory // 4
-        self.moves: dict[str, TransferStats] = {}
+        self._work, self._memory, self.replica_bytes = work, memory, replica_bytes
+        self._worker = WorkerDeviceStore(uuid4().hex, None if work is None else work.folder, memory, host, small)
+        self.memory_per_call = self._task_memory = memory - memory // 4
+        self.load_there = self._worker.load
+        self.transfers: dict[str, TransferStats] = {}
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+    def memory(self, budget: int | None) -> int:
         """What is left of a device's budget for a task: a worker counts one at a time."""
         return self._memory if budget is None or budget >= LEAST else budget
 
-    def peaks(self) -> dict[str, int]:
-        """The most bytes on each worker's device until now."""
-        return dict(self._waiting.ask(self.client.run, peak, self._token, on_error="ignore"))
+    def set_task_memory(self, needed: int) -> None:
+        """Tell workers with each task: results make room for it there."""
+        self._task_memory = needed
 
-    def close(self) -> None:
-        """Have the workers let go of everything."""
+    def load(self, handle: Any) -> Any:
+        """A result that came here, where there may be no GPU: it is of the host."""
+        if isinstance(handle, list):
+            return [self.load(item) for item in handle]
+        return pickle.loads(handle.hosted()[0].head) if isinstance(handle, DeviceHandle) else handle
+
+    def wrap(self, function: Function) -> Function:
+        """A call within a worker's budget."""
+        return partial(self._worker.call, function)
+
+    def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
+        """A call within a worker's budget, each of whose results is kept before the next is made."""
+        return partial(self._worker.stream, function)
+
+    def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
+        """Tasks, each with those blocks of the one after it that it does not need itself."""
+        task = partial(self._worker.task, function, self._task_memory, len(calls[0]) if calls else 0, arrays)
+        return task, [(*call, *_other_blocks(after or (), call)) for call, after in zip_longest(calls, calls[1:])]
+
+    def after_tasks(self, ask: AskWorkers) -> None:
+        """Have the workers drop blocks that were copied ahead, and say what was copied."""
+        self.transfers = ask(_end_tasks, self._worker.run)
+
+    def peaks(self, ask: AskWorkers) -> dict[str, int]:
+        """The most bytes on each worker's device until now."""
+        return ask(_peak, self._worker.run)
+
+    def close(self, ask: AskWorkers = ask_nobody) -> None:
+        """Have the workers free everything."""
         try:
-            if self.client.status == "running":
-                with suppress(ClusterError):  # without a scheduler there is nobody to ask
-                    self._waiting.ask(self.client.run, forget, self._token, on_error="ignore")
+            ask(_close, self._worker.run)
         finally:
             if self._work is not None:
                 self._work.close()
 
-    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
-        """A call is made within the budget."""
-        return (function,) if isinstance(function, Counted) else (self._within, function)
 
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Submit the calls; each result is kept before the next is made, and handed over by a task of its own."""
-        plain = self._plain
-        made = [plain(stage, self._within.stream, function, *call) for call in calls]
-        counts = self.gather([plain(stage, len, results) for results in made])
-        return [
-            plain(stage, operator.getitem, results, k)
-            for results, count in zip(made, counts, strict=True)
-            for k in range(count)
-        ]
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring results here, where there may be no GPU: they are of the host."""
-        return [_loaded(found) for found in super().gather(handles)]
-
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Futures of results, not of where they are."""
-        return [self._plain("values", self._within.value, handle) for handle in handles]
-
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """Take small results as they come; blocks are copied to the device while the task before counts."""
-        counted, ahead = self._ahead(function, calls, False)
-        for _, result in self._results(partial(self._submit_all, stage, counted), ahead):
-            yield result
-        self._end()
-
-    def fold_unordered(
-        self,
-        stage: str,
-        function: Callable[..., list[Any]],
-        calls: Iterable[tuple[Any, ...]],
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold,
-    ) -> tuple[list[Any], dict[Any, Any]]:
-        """As on any cluster; arrays are kept where the budget has room for them."""
-        counted, ahead = self._ahead(function, calls, True)
-        found = super().fold_unordered(stage, counted, ahead, keys, fold)
-        self._end()
-        return found
-
-    def _ahead(
-        self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], folded: bool
-    ) -> tuple[Counted, list[tuple[Any, ...]]]:
-        """Calls, each with those blocks of the one after it that it does not need itself."""
-        work = [tuple(call) for call in calls]
-        counted = Counted(self._within, function, self._needed, len(work[0]) if work else 0, folded)
-        return counted, [(*call, *_blocks(following or (), call)) for call, following in with_next(work)]
-
-    def _end(self) -> None:
-        self.moves = dict(self._waiting.ask(self.client.run, end, self._token, on_error="ignore"))
-
-    def _beside(self, blocks: int) -> float:
-        """Blocks that came from other workers are in the host's memory."""
-        return self._copies
-
-
-def _blocks(following: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any]:
+def _other_blocks(following: tuple[Any, ...], call: tuple[Any, ...]) -> list[Any]:
     from distributed import Future
 
     own = {arg.key for arg in call if isinstance(arg, Future)}
     return list({arg.key: arg for arg in following if isinstance(arg, Future) and arg.key not in own}.values())
 
 
-def _loaded(found: Any) -> Any:
-    if isinstance(found, list):
-        return [_loaded(item) for item in found]
-    return pickle.loads(found.hosted()[0].head) if isinstance(found, Result) else found
+# on a worker
+
+
+@dataclass(frozen=True)
+class WorkerDeviceStore:
+    """What a worker does for a DeviceClusterStore: it makes calls of a run within its budget, and keeps their results.
+
+    Attributes
+    ----------
+    run : str
+        A name for all calls that share the budget.
+    folder : str or None
+        For files; None: the worker's own.
+    budget, host, small : int
+        As `memory`, `host` and `small` of the DeviceClusterStore.
+    """
+
+    run: str
+    folder: str | None
+    budget: int
+    host: int | None
+    small: int | None = None
+
+    def call(self, function: Function, *args: Any) -> Any:
+        """Call a function of values; the handle of its result, of a list those of its entries."""
+        with self.device() as device:
+            return LocalExecutor(device).submit("", function, *args)
+
+    def stream(self, function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
+        """Call a function that yields results, each of which is kept before the next is made."""
+        with self.device() as device:
+            return LocalExecutor(device).stream("", function, [args])
+
+    def task(self, function: Function, needed: int, arity: int, arrays: bool, *args: Any) -> Any:
+        """Make a counting task that takes `needed` bytes, of `arity` arguments; those that follow are the next one's.
+
+        With `arrays` it makes arrays, which are kept here, and at last a small result.
+        """
+        with self.device() as device:
+            result = device.task(function, args[:arity], list(args[arity:]), needed, not arrays)
+            if not arrays:
+                return result
+            small = result.pop()
+            return [*device.keep(result), small]
+
+    def load(self, handle: Any) -> Any:
+        """What a handle stands for, on the host."""
+        with self.device() as device:
+            return device.load(handle)
+
+    @contextmanager
+    def device(self) -> Iterator[DeviceStore]:
+        """The run's store on this worker, for one call; late calls of runs that are over free it on exit."""
+        state = worker_state()
+        with CALLS:
+            try:
+                yield self._device(state)
+            finally:
+                if self.run in state.ended:
+                    _drop(state, self.run)
+
+    def _device(self, state: Any) -> DeviceStore:
+        """The run's store on this worker, made if need be; those of other runs go that hold nothing any more."""
+        if self.run not in state.devices:
+            from distributed import get_worker
+
+            for other in [run for run, device in state.devices.items() if device.idle]:
+                _drop(state, other)
+            worker = get_worker()
+            host = _pinned_bytes(worker) if self.host is None else self.host
+            work = WorkDir(self.folder or worker.local_directory)
+            state.devices[self.run] = DeviceStore(work, self.budget, host, self.small, entrywise=True)
+        return state.devices[self.run]  # type: ignore[no-any-return]
+
+
+def _pinned_bytes(worker: Any) -> int:
+    import psutil  # not the CPU's backend, whose kernels take seconds to load
+
+    free = int(psutil.virtual_memory().available)
+    return int(HOST * min(free, worker.memory_manager.memory_limit or free))
+
+
+@contextmanager
+def _between_calls() -> Iterator[bool]:
+    """Whether no call runs, or ends in time: a worker's connections, which ask, must not wait for long."""
+    mine = CALLS.acquire(timeout=LOCK_SECONDS)
+    try:
+        yield mine
+    finally:
+        if mine:
+            CALLS.release()
+
+
+def _end_tasks(run: str, dask_worker: Any) -> TransferStats:
+    """Drop blocks that were copied ahead on a worker; what was copied."""
+    with _between_calls() as mine:
+        device = worker_state(dask_worker).devices.get(run) if mine else None
+        return TransferStats() if device is None else device.end_tasks()
+
+
+def _peak(run: str, dask_worker: Any) -> int:
+    """The most bytes that a run had on a worker's device."""
+    device = worker_state(dask_worker).devices.get(run)
+    return 0 if device is None else device.peak
+
+
+def _close(run: str, dask_worker: Any) -> None:
+    """Free what a run has on a worker, now or when its last call there ends."""
+    state = worker_state(dask_worker)
+    state.ended.add(run)
+    with _between_calls() as mine:
+        if mine:
+            _drop(state, run)
+
+
+def _drop(state: Any, run: str) -> None:
+    device = state.devices.pop(run, None)
+    if device is not None:
+        with suppress(Exception):  # of a device that is gone
+            device.end_tasks()
+        device.close()

@@ -32,16 +32,7 @@ READERS, ALONE = 4, 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """A value in pinned memory.
-
-    Attributes
-    ----------
-    head : bytes
-    starts : list of int
-        Where each array begins.
-    slabs : Slabs
-    nbytes : int
-    """
+    """A value in pinned memory: its pickle, and where in the slabs each of its arrays begins."""
 
     head: bytes
     starts: list[int]
@@ -55,7 +46,7 @@ class Copied:
 
 
 class _Streamed:
-    """An array as a file takes it: piece by piece."""
+    """Chunked: an array as a file takes it, for no pinned memory of its length is planned for."""
 
     def __init__(self, copies: Copies, array: Array) -> None:
         self._copies, self._array, self.nbytes = copies, array, int(array.nbytes)
@@ -65,16 +56,7 @@ class _Streamed:
 
 
 class Arrival(NamedTuple):
-    """A value that is on its way to the device.
-
-    Attributes
-    ----------
-    value : object
-    began, ended : cupy.cuda.Event
-        Before and after its copies, on the copy stream.
-    nbytes : int
-        Copied.
-    """
+    """A value that is on its way to the device: events are before and after its copies, on the copy stream."""
 
     value: Any
     began: Any
@@ -83,13 +65,7 @@ class Arrival(NamedTuple):
 
 
 class Copies:
-    """What moves values off the device and back.
-
-    Parameters
-    ----------
-    host : int
-        Bytes of pinned memory for values.
-    """
+    """Moves values off the device, to `host` bytes of pinned memory or to files, and back."""
 
     def __init__(self, host: int) -> None:
         self.pinned = Pinned(host)
@@ -118,9 +94,9 @@ class Copies:
         return copied
 
     def _to_slabs(self, array: Array, slabs: Slabs, start: int) -> None:
-        place, found = 0, _bytes(array)
-        for slab, first, last in slabs.pieces(start, len(found)):
-            self._download(found[place : place + last - first], slab, slab.memory[first:last])
+        place, data = 0, _bytes(array)
+        for slab, first, last in slabs.spans(start, len(data)):
+            self._download(data[place : place + last - first], slab, slab.memory[first:last])
             place += last - first
 
     def streamed(self, packed: Packed) -> list[Any]:
@@ -128,10 +104,10 @@ class Copies:
         return [_Streamed(self, array) for array in packed.arrays]
 
     def to_staging(self, array: Array) -> Iterator[memoryview]:
-        """Copy an array to the host piece by piece: the next one is on its way while one is used."""
-        found, waiting = _bytes(array), list[tuple[Slab, int]]()
-        for place in range(0, len(found), SLAB):
-            part, slab = found[place : place + SLAB], next(self.pinned.staging)
+        """Copy an array to the host chunk by chunk: the next one is on its way while one is used."""
+        data, waiting = _bytes(array), list[tuple[Slab, int]]()
+        for place in range(0, len(data), SLAB):
+            part, slab = data[place : place + SLAB], next(self.pinned.staging)
             self._download(part, slab, slab.wait()[: len(part)])
             waiting.append((slab, len(part)))
             if len(waiting) > 1:
@@ -179,15 +155,15 @@ class Copies:
 
     def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
         if isinstance(place, Stored):
-            found = [self._from_file(head, arrays, stream) for head, arrays in contents(place)]
-            return found if place.many else found[0]
+            values = [self._from_file(head, arrays, stream) for head, arrays in contents(place)]
+            return values if place.many else values[0]
 
         if isinstance(place, Hosted):
             return self._from_file(place.head, place.buffers, stream)
 
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
             made, at = _empty(dtype, shape), 0
-            for slab, first, last in place.slabs.pieces(place.starts[number], len(made)):
+            for slab, first, last in place.slabs.spans(place.starts[number], len(made)):
                 made[at : at + last - first].set(slab.memory[first:last], stream=stream)
                 slab.used.record(stream)
                 at += last - first
@@ -200,8 +176,8 @@ class Copies:
         if len(part) < ALONE:
             np.copyto(memory, part)
             return
-        pieces = zip(np.array_split(memory, READERS), np.array_split(part, READERS), strict=True)
-        list(self._readers.map(lambda pair: np.copyto(*pair), pieces))
+        chunks = zip(np.array_split(memory, READERS), np.array_split(part, READERS), strict=True)
+        list(self._readers.map(lambda pair: np.copyto(*pair), chunks))
 
     def _from_file(self, head: Any, arrays: list[Any], stream: Any) -> Any:
         staging = self.pinned.staging_ahead if stream is self.stream else self.pinned.staging

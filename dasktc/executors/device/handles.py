@@ -1,4 +1,4 @@
-"""Results of stages on a GPU, and where they are: on the device, in pinned memory, or in a file."""
+"""Handles of results of GPU stages: each locates a value in device memory, pinned memory, host memory or a file."""
 
 from __future__ import annotations
 
@@ -6,47 +6,37 @@ import pickle
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dasktc.executors.device.prefetch import Place
 from dasktc.executors.spill.value_files import Stored, contents
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["SENDING", "Hosted", "Part", "Result", "Used", "place_of", "places_of"]
+__all__ = ["CALLS", "SENDING", "DeviceEntry", "DeviceHandle", "DeviceUsage", "Hosted", "place_of", "places_of"]
 
 
-SENDING = threading.Lock()
-"""Held while what is on the device is copied for another worker: it cannot go meanwhile."""
-_moving = threading.RLock()
-"""Held while a result changes its place, or the bytes of all: a worker's connections let go of results as well."""
+CALLS, SENDING, MOVING = threading.RLock(), threading.Lock(), threading.RLock()
+"""Locks of the device's memory, of which a process has one pool, however many workers and runs share it. Held while a
+call runs within a budget, which is the pool's while it lasts; while what is on the device is copied for another worker,
+for it cannot be freed meanwhile; and while a value changes its place, or the bytes of all, for a worker's connections
+drop handles as well."""
 
 
-class Used:
-    """Bytes of all results that are on the device."""
+class DeviceUsage:
+    """Bytes of all results of a store that are on the device."""
 
     nbytes = 0
 
     def add(self, more: int) -> None:
         """Count so many more."""
-        with _moving:
+        with MOVING:
             self.nbytes += more
 
 
 @dataclass(frozen=True, eq=False)
 class Hosted:
-    """A value in the host's memory, as it came from another worker.
-
-    Attributes
-    ----------
-    head : bytes
-        Its pickle, as `cuda_pack.Packed` has it.
-    buffers : list of buffers
-        The bytes of its arrays.
-    """
+    """A value in the host's memory, as it came from another worker: its pickle as in `Packed`, its arrays' bytes."""
 
     head: bytes
     buffers: list[Any]
@@ -65,20 +55,20 @@ def _bytes(array: Any) -> Any:
     return np.ascontiguousarray(array).reshape(-1).view("uint8")
 
 
-def _arrived(places: list[Hosted], sizes: list[int], many: bool, length: int | None) -> Result:
-    found = Result(None, places, sizes, Used())
-    found.many, found.length = many, length
-    return found
+def _received(places: list[Hosted], sizes: list[int], many: bool, length: int | None) -> DeviceHandle:
+    handle = DeviceHandle(None, places, sizes, DeviceUsage())
+    handle.many, handle.length = many, length
+    return handle
 
 
-class Result:
-    """A result: on the device, or elsewhere. Pickled it is elsewhere, in the host's memory.
+class DeviceHandle:
+    """Locates a result: on the device, or elsewhere. Pickled it takes the value along, in the host's memory.
 
     Attributes
     ----------
     value : object
         While it is on the device.
-    places : list of Copied, or Stored, or None
+    places : list of Copied or Hosted, or Stored, or None
         Where its entries are (a single one of a result that is no list) if they are not on the device.
     nbytes : int
         On the device.
@@ -88,45 +78,45 @@ class Result:
         Of an array.
     """
 
-    def __init__(self, value: Any, places: list[Any] | Stored | None, sizes: list[int], used: Used) -> None:
+    def __init__(self, value: Any, places: list[Any] | Stored | None, sizes: list[int], usage: DeviceUsage) -> None:
         self.many, shape = isinstance(value, list), getattr(value, "shape", ())
         self.length = int(shape[0]) if shape else None
         self.value: Any = value if places is None else None
         self.places: list[Any] | Stored | None = places
-        self.nbytes, self._sizes, self._used = sum(sizes), sizes, used
-        used.add(self.nbytes * (places is None))
+        self.nbytes, self._sizes, self._usage = sum(sizes), sizes, usage
+        usage.add(self.nbytes * (places is None))
 
-    def leave(self, places: list[Any] | Stored) -> None:
-        """It is there from now on, not on the device."""
-        with _moving:
+    def moved_out(self, places: list[Any] | Stored) -> None:
+        """Account the value as moved off the device."""
+        with MOVING:
             self.value, self.places = None, places
-        self._used.add(-self.nbytes)
+        self._usage.add(-self.nbytes)
 
-    def come(self, value: Any) -> None:
-        """It is on the device from now on."""
-        with _moving:
+    def moved_in(self, value: Any) -> None:
+        """Account the value as moved to the device."""
+        with MOVING:
             self.value, self.places = value, None
-        self._used.add(self.nbytes)
+        self._usage.add(self.nbytes)
 
-    def join(self, used: Used) -> bool:
-        """It counts there from now on, if it is on no device; whether it did not before."""
-        if self._used is used or self.places is None:
+    def account_to(self, usage: DeviceUsage) -> bool:
+        """Have a value that is on no device counted there from now on; True if the accounting changed."""
+        if self._usage is usage or self.places is None:
             return False
-        self._used = used
+        self._usage = usage
         return True
 
     def hosted(self) -> list[Hosted]:
         """Its entries in the host's memory, copied from wherever they are."""
         with SENDING:  # before the value is taken: who waits for this must hold nothing of the device
-            with _moving:  # a connection's thread sends it, and calls move it
+            with MOVING:  # a connection's thread sends it, and calls move it
                 value, places = self.value, self.places
             if places is None:
-                return self._sent(value)
+                return self._downloaded(value)
         if isinstance(places, Stored):
             return [Hosted(bytes(head), list(buffers)) for head, buffers in contents(places)]
         return [place if isinstance(place, Hosted) else Hosted(place.head, place.buffers()) for place in places]
 
-    def _sent(self, value: Any) -> list[Hosted]:
+    def _downloaded(self, value: Any) -> list[Hosted]:
         """Copies of what is on the device."""
         from dasktc.executors.device.packing import pack
 
@@ -134,24 +124,28 @@ class Result:
         return [Hosted(entry.head, [_bytes(array.get()) for array in entry.arrays]) for entry in packed]
 
     def __reduce__(self) -> Any:
-        return _arrived, (self.hosted(), self._sizes, self.many, self.length)
+        return _received, (self.hosted(), self._sizes, self.many, self.length)
 
     def __sizeof__(self) -> int:
         """What it takes wherever it is, as Dask asks for it."""
         heads = self.places if isinstance(self.places, list) else []
         return object.__sizeof__(self) + self.nbytes + sum(len(place.head) for place in heads if place is not None)
 
+    def entries(self) -> list[DeviceEntry]:
+        """Handles of the entries of a list, each of which frees its entry when it goes."""
+        return [DeviceEntry(self, number, True) for number in range(len(self._sizes))]
+
     def drop(self, number: int) -> None:
-        """An entry is needed no more."""
+        """Free an entry."""
         self.nbytes -= self._sizes[number]
         if self.places is None:
             self.value[number] = None
-            self._used.add(-self._sizes[number])
+            self._usage.add(-self._sizes[number])
         elif isinstance(self.places, list):
             self.places[number] = None
 
     def __del__(self) -> None:
-        self._used.add(-self.nbytes * (self.places is None))
+        self._usage.add(-self.nbytes * (self.places is None))
 
     def place(self, number: int = 0) -> Place | None:
         """Where an entry is, if not on the device."""
@@ -160,10 +154,10 @@ class Result:
         return None if self.places is None else self.places[number]
 
 
-class Part:
+class DeviceEntry:
     """An entry of a result that is a list; one that it owns goes with it."""
 
-    def __init__(self, of: Result, number: int, owns: bool = False) -> None:
+    def __init__(self, of: DeviceHandle, number: int, owns: bool = False) -> None:
         self.of, self.number, self._owns = of, number, owns
 
     def __del__(self) -> None:
@@ -172,10 +166,10 @@ class Part:
 
 
 def place_of(arg: Any) -> Place | None:
-    """Where an argument is that is a single value elsewhere; None of any other."""
-    return arg.place() if isinstance(arg, Result) and arg.places is not None and not arg.many else None
+    """Where an argument is that is a single value off the device; None of any other."""
+    return arg.place() if isinstance(arg, DeviceHandle) and arg.places is not None and not arg.many else None
 
 
 def places_of(call: Iterable[Any]) -> list[Place]:
-    """Where the arguments of a call are that are elsewhere."""
+    """Where the arguments of a call are that are off the device."""
     return [place for arg in call if (place := place_of(arg)) is not None]

@@ -17,14 +17,7 @@ __all__ = ["Packed", "detached", "pack", "unpack"]
 
 
 class Packed(NamedTuple):
-    """A value, taken apart without copying its arrays.
-
-    Attributes
-    ----------
-    head : bytes
-        The pickle; each array is its number, type and shape there.
-    arrays : list of cupy.ndarray
-    """
+    """A value, taken apart without copying its arrays; in the pickle each is its number, type and shape."""
 
     head: bytes
     arrays: list[Array]
@@ -83,14 +76,7 @@ def pack(value: Any) -> Packed:
 
 
 def unpack(head: bytes, arrays: Maker) -> Any:
-    """Put a value together.
-
-    Parameters
-    ----------
-    head : bytes
-    arrays : callable (number, type, shape) -> array
-        Called once for each.
-    """
+    """Put a value together; `arrays` is called once for each array."""
     return _Unpickler(head, arrays).load()
 
 

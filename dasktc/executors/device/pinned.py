@@ -20,14 +20,7 @@ STAGING = 3
 
 @dataclass(eq=False)
 class Slab:
-    """A buffer of SLAB bytes.
-
-    Attributes
-    ----------
-    memory : numpy.ndarray of uint8
-    used : cupy.cuda.Event
-        When the last copy from it, or to it, is done.
-    """
+    """A buffer of SLAB bytes, and the event of the last copy from it, or to it."""
 
     memory: Any
     used: Any = field(default_factory=lambda: cp.cuda.Event(disable_timing=True))
@@ -41,10 +34,7 @@ class Slab:
 class Pinned:
     """Slabs of pinned memory: made when they are needed, used again and again, given back at the end.
 
-    Parameters
-    ----------
-    budget : int
-        Bytes of all slabs; those of staging are made whatever it is.
+    `budget` is bytes of all slabs; those of staging are made whatever it is.
     """
 
     def __init__(self, budget: int) -> None:
@@ -83,11 +73,11 @@ class Slabs:
             slab.wait()
 
     def copied(self, start: int, size: int) -> Any:
-        """A copy of so many bytes from there, in one piece."""
-        found = [slab.memory[first:last] for slab, first, last in self.pieces(start, size)]
-        return np.concatenate(found) if found else np.empty(0, np.uint8)
+        """A contiguous copy of so many bytes from there."""
+        spans = [slab.memory[first:last] for slab, first, last in self.spans(start, size)]
+        return np.concatenate(spans) if spans else np.empty(0, np.uint8)
 
-    def pieces(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:
+    def spans(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:
         """Yield the slabs that hold so many bytes from there, and which of their bytes these are."""
         end = start + size
         while start < end:

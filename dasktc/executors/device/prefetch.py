@@ -1,18 +1,18 @@
-"""Blocks on the device ahead of their use, and how much of their copying was hidden behind counting."""
+"""Prefetching blocks to the device, and how much of the copying was hidden behind counting."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dasktc.executors.spill.prefetch import Ahead
+from dasktc.executors.spill.prefetch import Prefetcher
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copies
 
-__all__ = ["HORIZON", "AheadOnDevice", "Place", "TransferStats"]
+__all__ = ["HORIZON", "DevicePrefetcher", "Place", "TransferStats"]
 
-HORIZON, AHEAD = 16, 8
+HORIZON, DEPTH = 16, 8
 """Tasks that are looked at for what may go, and for what is copied."""
 Place = Any
 """Where a value is outside of the device: Copied or Stored."""
@@ -45,8 +45,8 @@ class TransferStats(NamedTuple):
         return max(0.0, 1 - self.exposed / self.copy) if self.copy else None
 
 
-class AheadOnDevice(Ahead):
-    """Blocks on the device, copied ahead of their use.
+class DevicePrefetcher(Prefetcher):
+    """Copies blocks to the device ahead of their use, in a thread and on a stream of its own.
 
     The order of the tasks is known, so what makes room is what is needed last, or not for a while (Belady, IBM
     Systems Journal 5, 1966).
@@ -76,25 +76,25 @@ class AheadOnDevice(Ahead):
             return self._waited_for(places)
         except MemoryError:
             pass
-        self._held.clear()
+        self._values.clear()
         return self._waited_for(places)
 
     def _waited_for(self, places: list[Place]) -> dict[Place, Any]:
         before = self._copies.moment()
-        found = super().use(places)
-        self._copies.wait(found.values())
+        arrivals = super().use(places)
+        self._copies.wait(arrivals.values())
         self._waits.append((before, self._copies.moment()))
-        return {place: arrival.value for place, arrival in found.items()}
+        return {place: arrival.value for place, arrival in arrivals.items()}
 
     def settle(self) -> None:
-        """Return when all copies have begun that are wanted."""
-        wait(list(self._held.values()))
+        """Return when every copy that was asked for has begun."""
+        wait(list(self._values.values()))
 
     def drop(self) -> bool:
-        """Let go of all blocks, when no task runs; whether there were any."""
+        """Drop all blocks, when no task runs; whether there were any."""
         self.settle()
-        there = bool(self._held)
-        self._held.clear()
+        there = bool(self._values)
+        self._values.clear()
         return there
 
     def follow(self, tasks: list[list[Place]]) -> None:
@@ -110,20 +110,23 @@ class AheadOnDevice(Ahead):
             for place in places:
                 self._turn.setdefault(place, number)
         for place, number in self._turn.items():
-            sooner = {other for other in self._held if self._turn.get(other, HORIZON) <= number}
-            if number >= AHEAD or not (place in self._held or self._make_room(place.nbytes, sooner | self._current)):
+            if number >= DEPTH:
+                break
+            sooner = {other for other in self._values if self._turn.get(other, HORIZON) <= number}
+            if place not in self._values and not self._evict_until(place.nbytes, sooner | self._current):
                 break
             self._read(place)
 
-    def _make_room(self, size: int, wanted: set[Place]) -> bool:
-        others = sorted(self._held.keys() - wanted, key=lambda place: self._turn.get(place, HORIZON))
-        if self._idle() + size - sum(place.nbytes for place in others) > self.capacity:
+    def _evict_until(self, size: int, wanted: set[Place]) -> bool:
+        """Evict blocks, those needed last first, until so many bytes more fit; none if even all would not do."""
+        others = sorted(self._values.keys() - wanted, key=lambda place: self._turn.get(place, HORIZON))
+        if self._beyond_current() + size - sum(place.nbytes for place in others) > self.capacity:
             return False
-        while self._idle() + size > self.capacity:
-            self._held.pop(others.pop()).cancel()
+        while self._beyond_current() + size > self.capacity:
+            self._values.pop(others.pop()).cancel()
         return True
 
-    def moves(self) -> TransferStats:
+    def stats(self) -> TransferStats:
         """What was copied, and what was waited for."""
         waited = [self._copies.seconds(*moments) for moments in self._waits]
         copied = sum(self._copies.seconds(began, ended) for began, ended, _ in self._copied)

@@ -3,7 +3,10 @@
 Results stay on the device while they fit in three quarters of the budget; then they are copied to pinned memory of
 the host, up to `--host-memory`, and then to files in the work directory. Each comes back when a stage needs it,
 and stays if there is room again. What a call takes beside results is not foretold but kept by the allocator: a call
-that finds the budget used up is made again after all results have left the device.
+that finds the budget used up is made again after all results have left the device. RMM's
+FailureCallbackResourceAdaptor, which would have it go on instead, was not tried: it calls back on any thread that
+allocates, also that which prefetches, while a call uses the results; and to copy out a result that is not contiguous
+takes memory of the budget that is used up.
 
 Counting tasks overlap three things: a thread reads the blocks of the next tasks from files, or finds them in pinned
 memory, and copies them on a stream of its own, while this task counts. Blocks that a later task shares stay.
@@ -13,16 +16,16 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda import block_cache
 from dasktc.errors import InputError
-from dasktc.executors.base import Fold
-from dasktc.executors.device.handles import Part, Result, Used, place_of, places_of
-from dasktc.executors.device.prefetch import HORIZON, AheadOnDevice, TransferStats
-from dasktc.executors.spill.file_store import Later, OnDisk, once_each
+from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
+from dasktc.executors.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
+from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
+from dasktc.executors.spill.file_store import resolve_once, small_for, usable
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.planning.plan import size
@@ -31,15 +34,15 @@ if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copied
     from dasktc.executors.device.packing import Packed
 
-__all__ = ["OnGpu"]
+__all__ = ["DeviceStore"]
 
 T = TypeVar("T")
 BLOCKS_AHEAD = 3
 """Blocks that room is made for beside a task's own, where there is any: with one, every second copy is waited for."""
 
 
-class OnGpu(OnDisk):
-    """Calls the stage functions in this process, and keeps what is on the device within a budget.
+class DeviceStore(LocalStore):
+    """Makes calls in this process, and keeps what is on the device within a budget.
 
     Parameters
     ----------
@@ -49,206 +52,257 @@ class OnGpu(OnDisk):
     host : int
         Bytes of pinned memory for results that left it.
     small : int, optional
-        As for `OnDisk`.
+        Bytes of a result below which it stays as it is, as for `FileStore`.
+    entrywise : bool
+        Lists are kept as lists of handles, for their entries are needed, and go, one by one.
 
     Attributes
     ----------
-    moves : TransferStats
+    transfers : TransferStats
         Of the counting tasks that ran last.
     """
 
-    def __init__(self, work: WorkDir, budget: int, host: int, small: int | None = None) -> None:
+    repeats = True
+
+    def __init__(
+        self, work: WorkDir, budget: int, host: int, small: int | None = None, entrywise: bool = False
+    ) -> None:
         from dasktc.backends import get_backend
         from dasktc.backends.cuda import memory as cuda_memory
         from dasktc.executors.device import copies as cuda_copies
 
         get_backend("cuda")
-        super().__init__(work, budget, small)
-        self._limit = self._budget - self._budget // 4
-        self._there, self._copies = cuda_memory.Budget(self._budget), cuda_copies.Copies(host)
-        self._results: weakref.WeakSet[Result] = weakref.WeakSet()
-        self._used = Used()
-        self.moves = TransferStats()
+        self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
+        self._small = small_for(self._budget) if small is None else small
+        self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
+        self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.Copies(host)
+        self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
+        self._usage = DeviceUsage()
+        self._prefetcher: DevicePrefetcher | None = None
+        self.transfers = TransferStats()
 
     @property
     def peak(self) -> int:
         """The most bytes on the device until now."""
-        return self._there.peak
+        return self._budgeted.peak
+
+    @property
+    def idle(self) -> bool:
+        """Nobody holds a result of it."""
+        return not self._results
+
+    def memory(self, budget: int | None) -> int:
+        """What is left of the budget for a counting task, blocks copied ahead included."""
+        return self._budget if budget is None else usable(budget)
 
     def set_task_memory(self, needed: int) -> None:
         """Hear what a counting task takes: results make room for it when tasks begin."""
-        self._needed = needed
+        self._task_memory = needed
 
-    def submit(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
-        """Call the function."""
-        if function is operator.getitem and isinstance(args[0], Result) and args[0].many:
-            return Part(*args)
-        return self._keep(self._call(function, *args))
-
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Call the function; each result is kept before the next is made."""
-        found: list[Any] = []
-        for call in calls:
-            before = len(found)
-
-            def go_on(*args: Any, before: int = before) -> None:
-                for result in islice(function(*args), len(found) - before, None):
-                    found.append(self._keep(result))
-
-            self._call(go_on, *call)
-        return found
-
-    def map(self, stage: str, function: Callable[..., Any], inputs: list[Any], *shared: Any) -> list[Any]:
-        """Call the function for each input, dropping the input afterwards."""
-        inputs.reverse()
-        results, loaded = [], self._call(lambda *found: found, *shared)
-        while inputs:
-            result = self._length(inputs[-1]) if function is len else None
-            if result is None:
-                result = self._call(lambda value: function(value, *loaded), inputs[-1])
-            del inputs[-1]
-            results.append(self._keep(result))
-        return results
-
-    def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
-        """Reduce each input alone and add the results: a call that is made again must not add twice."""
-        inputs.reverse()
-        result = fold.start() if not inputs else self.submit(stage, fold.alone, inputs.pop())
-        while inputs:
-            result = self.submit(stage, fold.combine, [result, self.submit(stage, fold.alone, inputs.pop())])
-        return result
-
-    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of pieces; each goes when nobody needs it any more, not with the last of its list."""
-        rows, handles[:] = list(handles), []
-        for row in rows:
-            if isinstance(row, Result):
-                self._call(lambda row=row: self._set_apart(row))
-        return [[Part(row, k, True) if isinstance(row, Result) else row[k] for row in rows] for k in range(count)]
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring (small) results here."""
-        return self._call(lambda *found: list(found), *handles)
-
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """Call the function as the results are asked for; the next calls' blocks are copied meanwhile."""
-        work = [tuple(call) for call in calls]
-        self._make_room_for(work)
-        with self._there, AheadOnDevice(self._beside(work), self._copies) as blocks:
-            for number, call in enumerate(work):
-                following = work[number + 1 : number + 1 + HORIZON]
-                args = self._found(blocks, call, following)
-                try:
-                    result = function(*args)
-                finally:
-                    self._copies.fence()  # before blocks are let go of
-                    del args
-                yield result
-            self.moves = blocks.moves()
-
-    def fold_unordered(self, *given: Any) -> tuple[list[Any], dict[Any, Any]]:
-        """Combine each call's arrays; results stay on the device where calls have room beside them."""
-        before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._needed))
-        self._leave_until(self._limit)
-        try:
-            return super().fold_unordered(*given)
-        finally:
-            self._limit = before
-
-    def _made(self, function: Callable[..., list[Any]], call: tuple[Any, ...]) -> list[Any]:
-        return self._call(function, *call)
-
-    def _found(self, blocks: AheadOnDevice, call: tuple[Any, ...], following: list[tuple[Any, ...]]) -> list[Any]:
-        """A call's arguments; those of the ones that follow are on their way."""
-        wanted = places_of(call)
-        found = self._call(lambda: blocks.use(wanted))
-        blocks.follow([places_of(later) for later in following])
-        return [found[place] if (place := place_of(arg)) in found else self._resolve(arg) for arg in call]
-
-    def _make_room_for(self, work: list[tuple[Any, ...]]) -> None:
-        """Let results leave that a task has no room beside; if all tasks' blocks fit at once, none."""
-        of_tasks = [{arg for arg in call if isinstance(arg, Result)} for call in work]
-        blocks, task = set().union(*of_tasks), max((sum(arg.nbytes for arg in of) for of in of_tasks), default=0)
-        scratch = max(0, self._needed - task)
-        missing = sum(block.nbytes for block in blocks if block.places is not None)
-        if self._resident() + missing + scratch <= self._budget:
-            return
-        ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # of one the plan has thought
-        self._leave_until(max(0, self._budget - self._needed - ahead))
-
-    def _leave_until(self, memory_per_call: int) -> None:
-        """Let results leave, the largest first, until the others take so many bytes at the most."""
-        for result in sorted(self._on_device(), key=lambda result: -result.nbytes):
-            if self._resident() <= memory_per_call:
-                break
-            self._leave(result)
-
-    def _beside(self, work: list[tuple[Any, ...]]) -> int:
-        largest = max((place.nbytes for call in work for place in places_of(call)), default=0)
-        return max(largest, self._budget - self._needed + largest - self._resident())
+    def close(self, ask: AskWorkers = ask_nobody) -> None:
+        """Remove the work directory."""
+        self._work.close()
 
     # calls within the budget
 
-    def _call(self, function: Callable[..., T], *handles: Any) -> T:
-        """Call a function of results, if need be again after all others have left the device."""
+    def evaluate(self, function: Function, handles: list[Any]) -> Any:
+        """Call a function of values, if need be again after all others have left the device.
+
+        The length of an array is known without the array, the handle of an entry without its list.
+
+        Raises
+        ------
+        InputError
+            The call needs more than the whole budget.
+        """
+        first = handles[0] if handles else None
+        if function is operator.getitem and isinstance(first, list):
+            return first[handles[1]]
+        if function is operator.getitem and isinstance(first, DeviceHandle) and first.many:
+            return DeviceEntry(first, handles[1])
+        if function is len and isinstance(first, DeviceHandle) and first.length is not None:
+            return first.length
         again = False
         while True:
             try:
-                with self._there:
-                    return function(*once_each(self._resolve, handles))
+                with self._budgeted:
+                    return function(*resolve_once(self._resolve, list(handles)))
             except MemoryError as error:
                 why = " ".join(str(error).split())
-            moved, tried, again = self._all_out(), again, True
+            moved, tried, again = self._move_all_out(), again, True
             if tried and not moved:
                 raise InputError(
                     f"a stage takes more than the {size(self._budget)} that --memory leaves it on the device ({why}): "
                     "the graph, or one part of its source, is too large for it; raise --memory"
                 )
 
-    def _all_out(self) -> bool:
-        """Have all results leave the device, and fewer stay there from now on; whether there were any.
+    def _move_all_out(self) -> bool:
+        """Move all results off the device, and have fewer stay there from now on; whether there were any.
 
-        What a kernel keeps between tasks goes too.
+        Blocks that were copied ahead go too, and what a kernel keeps between tasks.
         """
-        kept.forget()
-        there = self._on_device()
+        block_cache.forget()
+        dropped = self._prefetcher is not None and self._prefetcher.drop()
+        on_device = self._on_device()
         self._limit //= 2
-        for result in there:
-            self._leave(result)
-        return bool(there)
+        for handle in on_device:
+            self._move_out(handle)
+        with SENDING:  # what is being sent is gone now, too
+            return bool(on_device) or dropped
+
+    # counting tasks
+
+    def tasks(self, function: Function, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call the function as the results are asked for; the next calls' blocks are copied meanwhile."""
+        self._make_room_for(calls)
+        with self._budgeted, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
+            for number, call in enumerate(calls):
+                following = calls[number + 1 : number + 1 + HORIZON]
+                args = self._task_arguments(blocks, call, following)
+                try:
+                    result = function(*args)
+                finally:
+                    self._copies.fence()  # before blocks are let go of
+                    del args
+                yield result
+            self.transfers = blocks.stats()
+
+    @contextmanager
+    def folding(self) -> Iterator[None]:
+        """Results, sums among them, stay on the device where calls have room beside them."""
+        before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._task_memory))
+        self._move_out_until(self._limit)
+        try:
+            yield
+        finally:
+            self._limit = before
+
+    def task(self, function: Function, call: tuple[Any, ...], following: list[Any], needed: int, spare: bool) -> Any:
+        """Call a function of blocks, one counting task of several; `following` blocks of the next come meanwhile.
+
+        The task takes `needed` bytes; with `spare` a block's are among them for what comes meanwhile.
+        """
+        if self._prefetcher is None:
+            self._prefetcher = DevicePrefetcher(0, self._copies)
+        blocks, self._task_memory = self._prefetcher, needed
+        with self._budgeted:
+            blocks.capacity = self._make_room_beside(call, following, spare)
+            args = self._task_arguments(blocks, call, [tuple(following)])
+            try:
+                return self.evaluate(function, args)
+            finally:
+                self._copies.fence()  # before blocks are let go of
+                del args
+                blocks.settle()  # what it began to copy it copies within the budget
+
+    def end_tasks(self) -> TransferStats:
+        """Drop blocks that were copied ahead; what was copied."""
+        if self._prefetcher is None:
+            return TransferStats()
+        blocks, self._prefetcher = self._prefetcher, None
+        self.transfers = blocks.stats()
+        blocks.__exit__()
+        return self.transfers
+
+    def _task_arguments(
+        self, blocks: DevicePrefetcher, call: tuple[Any, ...], following: list[tuple[Any, ...]]
+    ) -> list[Any]:
+        """A call's arguments; those of the calls that follow are on their way."""
+        wanted = places_of(call)
+        arrived = self.evaluate(lambda: blocks.use(wanted), [])
+        blocks.follow([places_of(later) for later in following])
+        return [arrived[place] if (place := place_of(arg)) in arrived else self._resolve(arg) for arg in call]
+
+    def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
+        """Move results out that a task has no room beside; if all tasks' blocks fit at once, none."""
+        of_tasks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
+        blocks, task = set().union(*of_tasks), max((sum(arg.nbytes for arg in of) for of in of_tasks), default=0)
+        scratch = max(0, self._task_memory - task)
+        missing = sum(block.nbytes for block in blocks if block.places is not None)
+        if self._resident() + missing + scratch <= self._budget:
+            return
+        ahead = (BLOCKS_AHEAD - 1) * max((block.nbytes for block in blocks), default=0)  # of one the plan has thought
+        self._move_out_until(max(0, self._budget - self._task_memory - ahead))
+
+    def _make_room_beside(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
+        """Move results out that the call has no room beside; what is left for blocks ahead."""
+        own = {id(arg) for arg in call}
+        beside = max(0, self._budget - self._task_memory)
+        others = [handle for handle in self._on_device() if id(handle) not in own]
+        left = sum(handle.nbytes for handle in others)
+        for handle in sorted(others, key=lambda handle: -handle.nbytes):
+            if left <= beside:
+                break
+            left -= handle.nbytes
+            self._move_out(handle)
+        largest = max((place.nbytes for place in places_of((*call, *following))), default=0)
+        return max(0, beside + largest * spare - left)
+
+    def _prefetch_capacity(self, calls: list[tuple[Any, ...]]) -> int:
+        """Bytes for blocks that are copied ahead: the plan allows for the largest one, and more may be left."""
+        largest = max((place.nbytes for call in calls for place in places_of(call)), default=0)
+        return max(largest, self._budget - self._task_memory + largest - self._resident())
 
     # where results are
 
-    def _keep(self, result: Any) -> Any:
+    def keep(self, value: Any) -> Any:
         """The handle of a result: itself if it is small."""
-        with self._there:
-            return self._put(result)
+        if isinstance(value, DeviceHandle | DeviceEntry):
+            return value
+        with self._budgeted:
+            return self._keep_list(value) if self._entrywise and isinstance(value, list) else self._keep(value)
 
-    def _put(self, result: Any) -> Any:
+    def _keep(self, value: Any) -> Any:
         from dasktc.executors.device.packing import detached, pack
 
-        many = isinstance(result, list)
-        values = result if many else [result]
-        packed = [pack(value) for value in values]
-        sizes, on_host = [value.on_device for value in packed], sum(len(value.head) for value in packed)
+        many = isinstance(value, list)
+        values = value if many else [value]
+        packed = [pack(entry) for entry in values]
+        sizes, on_host = [entry.on_device for entry in packed], sum(len(entry.head) for entry in packed)
         if sum(sizes) + on_host < self._small:
-            alone = [detached(value) for value in values]
-            return alone if many else alone[0]
+            copies = [detached(entry) for entry in values]
+            return copies if many else copies[0]
         stays = sum(sizes) > on_host and self._resident() + sum(sizes) <= self._limit
-        found = Result(result, None if stays else self._out(packed, many), sizes, self._used)
-        self._results.add(found)
-        return found
+        return self._handle(value, None if stays else self._copy_out(packed, many), sizes)
 
-    def _set_apart(self, row: Result) -> None:
+    def _keep_list(self, values: list[Any]) -> list[Any]:
+        """Handles of the entries of a list, each in memory of its own; empties the list."""
+        from dasktc.executors.device.packing import detached, pack
+
+        values.reverse()
+        handles: list[Any] = []
+        while values:
+            value = values.pop()
+            packed = [] if isinstance(value, list) else [pack(value)]
+            nbytes = sum(entry.on_device for entry in packed)
+            with suppress(MemoryError):
+                if nbytes and self._resident() + nbytes <= self._limit:
+                    handles.append(self.keep(detached(value)))
+                    continue
+            stays = not packed or nbytes < self._small
+            handles.append(self.keep(value) if stays else self._handle(value, self._copy_out(packed, False), [nbytes]))
+        return handles
+
+    def _handle(self, value: Any, places: list[Any] | Stored | None, sizes: list[int]) -> DeviceHandle:
+        handle = DeviceHandle(value, places, sizes, self._usage)
+        self._results.add(handle)
+        return handle
+
+    def entries(self, handle: Any) -> list[Any]:
+        """Handles of entries; each goes when nobody needs it any more, not with the last of its list."""
+        if not isinstance(handle, DeviceHandle):
+            return list(handle)
+        self.evaluate(lambda: self._separate(handle), [])
+        return list(handle.entries())
+
+    def _separate(self, handle: DeviceHandle) -> None:
         """Give each entry memory of its own."""
         from dasktc.executors.device.packing import detached
 
-        if row.places is None:
-            row.value = [detached(value) for value in row.value]
+        if handle.places is None:
+            handle.value = [detached(value) for value in handle.value]
 
-    def _out(self, packed: list[Packed], many: bool) -> list[Copied] | Stored:
+    def _copy_out(self, packed: list[Packed], many: bool) -> list[Copied] | Stored:
         """Copy a result to pinned memory, or to a file where that is full."""
         copied = self._copies.to_host(packed)
         if copied is not None:
@@ -256,39 +310,46 @@ class OnGpu(OnDisk):
         values = (Flat(value.head, self._copies.streamed(value)) for value in packed)
         return store(self._work.new_path(), values, many).owned()
 
-    def _leave(self, result: Result) -> None:
+    def _move_out(self, handle: DeviceHandle) -> None:
         from dasktc.executors.device.packing import pack
 
-        values: list[Any] = result.value if result.many else [result.value]
-        result.leave(self._out([pack(value) for value in values], result.many))
+        values: list[Any] = handle.value if handle.many else [handle.value]
+        handle.moved_out(self._copy_out([pack(value) for value in values], handle.many))
 
-    def _on_device(self) -> list[Result]:
-        return [result for result in self._results if result.places is None]
+    def _move_out_until(self, limit: int) -> None:
+        """Move results out, the largest first, until the others take so many bytes at the most."""
+        for handle in sorted(self._on_device(), key=lambda handle: -handle.nbytes):
+            if self._resident() <= limit:
+                break
+            self._move_out(handle)
+
+    def _on_device(self) -> list[DeviceHandle]:
+        return [handle for handle in self._results if handle.places is None]
 
     def _resident(self) -> int:
-        return self._used.nbytes
+        """Bytes of all results that are on the device."""
+        return self._usage.nbytes
 
-    def _resolve(self, arg: Any, copy: bool = False) -> Any:
-        if isinstance(arg, list):
-            return [self._resolve(item) for item in arg]
-        if isinstance(arg, Part):
-            place = arg.of.place(arg.number)
-            return arg.of.value[arg.number] if place is None else self._copies.load(place)
-        if isinstance(arg, Result):
-            return arg.value if arg.places is None else self._back(arg, arg.places)
-        return arg.load() if isinstance(arg, Later) else arg
+    def _resolve(self, handle: Any) -> Any:
+        """The value of a handle, or of each in a list."""
+        if isinstance(handle, list):
+            return [self._resolve(item) for item in handle]
+        if isinstance(handle, DeviceEntry):
+            place = handle.of.place(handle.number)
+            return handle.of.value[handle.number] if place is None else self._copies.load(place)
+        if isinstance(handle, DeviceHandle):
+            return handle.value if handle.places is None else self._move_in(handle, handle.places)
+        return handle.load() if isinstance(handle, DelayedValue) else handle
 
-    def _back(self, result: Result, places: list[Any] | Stored) -> Any:
-        """Copy a result back; it stays if there is room."""
+    def _move_in(self, handle: DeviceHandle, places: list[Any] | Stored) -> Any:
+        """Copy a result back; it stays if there is room, and is this store's if another worker's made it."""
+        if handle.account_to(self._usage):
+            self._results.add(handle)
         if isinstance(places, list):
-            found = [self._copies.load(place) for place in places]
-            value = found if result.many else found[0]
+            values = [self._copies.load(place) for place in places]
+            value = values if handle.many else values[0]
         else:
             value = self._copies.load(places)
-        if self._resident() + result.nbytes <= self._limit:
-            result.come(value)
+        if self._resident() + handle.nbytes <= self._limit:
+            handle.moved_in(value)
         return value
-
-    def _length(self, arg: Any) -> int | None:
-        """Of what lies elsewhere, so that it need not come back."""
-        return arg.length if isinstance(arg, Result) else None

@@ -1,21 +1,20 @@
-"""Blocks from files: those of the next task are read by another thread while this one counts."""
+"""Prefetching blocks from files: a thread reads those of the next task while this one counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
 from dasktc.executors.spill.value_files import Stored, load
 
-__all__ = ["Ahead", "with_next"]
+__all__ = ["Prefetcher"]
 
 
-class Ahead:
-    """Values of files, read ahead of their use; those used last are kept while they fit.
+class Prefetcher:
+    """Reads values of files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
-    Beside the values of the task that runs it holds no more than `memory_per_call` bytes. Reading lets go of the GIL,
+    Beside the values of the task that runs it holds no more than `capacity` bytes. Reading lets go of the GIL,
     as kernels do.
 
     Parameters
@@ -26,7 +25,7 @@ class Ahead:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._held: dict[Stored, Future[Any]] = {}
+        self._values: dict[Stored, Future[Any]] = {}
         self._current: set[Stored] = set()
         self._reader = ThreadPoolExecutor(1, "dasktc-read")
         self.reads = 0
@@ -36,52 +35,42 @@ class Ahead:
 
     def __exit__(self, *error: TracebackType | type | BaseException | None) -> None:
         self._reader.shutdown(cancel_futures=True)
-        self._held.clear()
+        self._values.clear()
 
     def use(self, places: list[Stored]) -> dict[Stored, Any]:
-        """The values of the task that runs next; the ones before it may go from now on."""
+        """The values of the task that runs next; those of the tasks before it may be evicted from now on."""
         self._current = set(places)
-        self._make_room(0, self._current)
+        self._evict_until(0, self._current)
         return {place: self._read(place).result() for place in places}
 
     def prepare(self, places: list[Stored]) -> None:
-        """Begin to read what the task after it needs, as far as there is room."""
+        """Begin to read what the task after it needs, as far as the capacity allows."""
         wanted = set(places)
-        for place in wanted & self._held.keys():
-            self._held[place] = self._held.pop(place)  # used last, so the last to go
+        for place in wanted & self._values.keys():
+            self._values[place] = self._values.pop(place)  # used last, so the last to go
         for place in places:
-            if place not in self._held and self._make_room(place.nbytes, wanted | self._current):
+            if place not in self._values and self._evict_until(place.nbytes, wanted | self._current):
                 self._read(place)
 
     def _read(self, place: Stored) -> Future[Any]:
-        if place in self._held:
-            self._held[place] = self._held.pop(place)
+        if place in self._values:
+            self._values[place] = self._values.pop(place)
         else:
-            self._held[place] = self._begin(place)
+            self._values[place] = self._begin(place)
             self.reads += 1
-        return self._held[place]
+        return self._values[place]
 
     def _begin(self, place: Stored) -> Future[Any]:
         """Have the other thread read it."""
         return self._reader.submit(load, place, copy=True)
 
-    def _make_room(self, size: int, wanted: set[Stored]) -> bool:
-        """Let those go that were used longest ago, until so many bytes more fit."""
-        for place in [place for place in self._held if place not in wanted]:
-            if self._idle() + size <= self.capacity:
+    def _evict_until(self, size: int, wanted: set[Stored]) -> bool:
+        """Evict the values that were used longest ago until so many bytes more fit; whether they do."""
+        for place in [place for place in self._values if place not in wanted]:
+            if self._beyond_current() + size <= self.capacity:
                 break
-            del self._held[place]
-        return self._idle() + size <= self.capacity
+            del self._values[place]
+        return self._beyond_current() + size <= self.capacity
 
-    def _idle(self) -> int:
-        return sum(place.nbytes for place in self._held if place not in self._current)
-
-
-def with_next(calls: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each call and the one after it, at last None."""
-    waiting = iter(calls)
-    call = next(waiting, None)
-    while call is not None:
-        following = next(waiting, None)
-        yield call, following
-        call = following
+    def _beyond_current(self) -> int:
+        return sum(place.nbytes for place in self._values if place not in self._current)

@@ -1,38 +1,41 @@
-"""Running stages out of core on workers that share a disk: what travels is where a result stands.
+"""Results of workers in files of a shared disk: out of core on a cluster.
 
-A worker writes a result to the work directory as it comes, and holds nothing; who needs it maps it. So a worker
-takes what the call that runs takes, and vectors of all vertices are in memory once for all workers of a machine.
-A counting task reads its three blocks, keeps those used last while they fit, and has another thread read
-those of the task that it will most likely run next.
+Workers write each result to the work directory at once; consumers memory-map it, and what travels between processes
+is the place in a file. So a worker takes what its running call takes, and vectors of all vertices are in memory once
+for all workers of a machine. A counting task reads its three blocks, keeps those used last while they fit, and has
+another thread read those of the task that its thread will most likely run next.
+
+Dask's own spilling does not keep `--memory`: its limit is set when a worker starts, and a value that is used or sent
+comes back to the worker's memory whole.
 """
 
 from __future__ import annotations
 
-import itertools
 import operator
 import os
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
 
-from dasktc.executors.dask.executor import DaskExecutor, Fold
-from dasktc.executors.spill.file_store import LEAST, give_back, keep_small, once_each, small_for
-from dasktc.executors.spill.prefetch import Ahead, with_next
+from dasktc.executors.base import AskWorkers, ClusterStore, Function, Tasks, ask_nobody
+from dasktc.executors.dask.worker_state import worker_state
+from dasktc.executors.spill.file_store import LEAST, copy_small, resolve_once, small_for, trim_allocators
+from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir
 
-__all__ = ["OnSharedDisk"]
+__all__ = ["SharedFileStore"]
 
 
-class OnSharedDisk(DaskExecutor):
-    """Submits the stage functions to a Dask client whose workers, and this process, see the work directory.
+class SharedFileStore(ClusterStore):
+    """Has workers keep results in the work directory, which they and this process see.
 
     Parameters
     ----------
-    executor : DaskExecutor
     work : WorkDir
     memory : int
         Bytes that one task may use.
@@ -40,224 +43,133 @@ class OnSharedDisk(DaskExecutor):
         Bytes of a result below which it travels itself. Default: so few that a grid's blocks do no harm.
     """
 
-    transpose_submits = False
+    placed = True
 
-    def __init__(self, executor: DaskExecutor, work: WorkDir, memory: int, small: int | None = None) -> None:
-        vars(self).update(vars(executor))
-        self._work, self._memory = work, memory
-        self._written = _Written(work.folder, small_for(memory) if small is None else small)
-        self.memory_per_call = self._needed = memory - memory // 4
+    def __init__(self, work: WorkDir, memory: int, small: int | None = None) -> None:
+        self._work, self._memory, self._run = work, memory, uuid4().hex
+        self._writer = FileWriter(work.folder, small_for(memory) if small is None else small)
+        self.memory_per_call = self._task_memory = memory - memory // 4
+        self.load_there = _load
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+    def memory(self, budget: int | None) -> int | None:
         """What is left of a worker's budget for a task, blocks read ahead included."""
-        return self._memory if budget is None or budget >= LEAST else super().memory(budget)
+        return self._memory if budget is None or budget >= LEAST else None
 
     def set_task_memory(self, needed: int) -> None:
-        """Hear what a counting task takes."""
-        self._needed = needed
+        """Prefetched blocks get what a counting task leaves of the budget."""
+        self._task_memory = needed
 
-    def close(self) -> None:
+    def entries(self, handle: Any) -> list[Any]:
+        """Places of the entries of a list; of a small one the entries."""
+        if isinstance(handle, Stored):
+            return [handle.section(k) for k in range(len(handle.starts) - 1)]
+        return list(handle)
+
+    def load(self, handle: Any) -> Any:
+        """Read a result into memory of its own."""
+        return load(handle, copy=True) if isinstance(handle, Stored) else handle
+
+    def wrap(self, function: Function) -> Function:
+        """A call whose result is written at once."""
+        return partial(self._writer, function)
+
+    def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
+        """A call each of whose results is written before the next is made."""
+        return self.wrap(function)
+
+    def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
+        """Tasks whose blocks are read ahead: each is told the files of the one after it."""
+        largest = max((arg.nbytes for call in calls for arg in _files_of(call)), default=0)
+        capacity = max(largest, self._memory - self._task_memory + largest)
+        task = partial(self._writer.task, function, self._run, capacity, arrays)
+        return task, [(*call, _files_of(following or ())) for call, following in zip_longest(calls, calls[1:])]
+
+    def after_tasks(self, ask: AskWorkers) -> None:
+        """Have the workers drop prefetched blocks."""
+        ask(_drop_prefetchers, self._run)
+
+    def discard(self, handle: Any) -> None:
+        """Remove the file of a result."""
+        if isinstance(handle, Stored):
+            handle.remove()
+
+    def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
         self._work.close()
 
-    def upstream(self, delayed: list[Any]) -> list[Any]:
-        """Compute them on the cluster; each is written as it is made."""
-        return super().upstream([None if item is None else self._later(item) for item in delayed])
-
-    def _later(self, item: Any) -> Any:
-        """A Delayed of where the value of one will stand."""
-        import dask
-
-        key = (f"read-{self._token}", next(self._numbers))
-        return dask.delayed(self._written.keep, pure=False)(item, dask_key_name=key)
-
-    def _wrap_call(self, function: Callable[..., Any]) -> tuple[Any, ...]:
-        """A task's result is where the call's result stands."""
-        return (function,) if isinstance(function, _Counted) else (self._written, function)
-
-    def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Submit the calls; each of their results is written before the next is made."""
-        made = self._entries([self.submit(stage, function, *call) for call in calls])
-        return [entry for entries in made for entry in entries]
-
-    def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
-        """Transpose lists of pieces; they stay where they are."""
-        rows, handles[:] = self._entries(handles), []
-        return [[row[k] for row in rows] for k in range(count)]
-
-    def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring results here, into memory of their own."""
-        return [load(found, copy=True) if isinstance(found, Stored) else found for found in self.places(handles)]
-
-    def values(self, handles: list[Any]) -> list[Any]:
-        """Futures of results, not of where they stand. The work directory stays for as long as any of them."""
-        futures = [self._plain("values", _loaded, handle) for handle in handles]
-        for future in futures:
-            weakref.finalize(future, _let_go, self._work).atexit = False
-        return futures
-
-    def map_unordered(
-        self, stage: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """Have each call's blocks read from files, and with them those of the next call."""
-        yield from self._each(stage, function, [tuple(call) for call in calls])
-
-    def fold_unordered(
-        self,
-        stage: str,
-        function: Callable[..., list[Any]],
-        calls: Iterable[tuple[Any, ...]],
-        keys: Callable[[Any], Sequence[Any]],
-        fold: Fold,
-    ) -> tuple[list[Any], dict[Any, Any]]:
-        """Run the calls as `map_unordered` does; each array is a file until the sum that has it is written."""
-        results, sums, kept = list[Any](), dict[Any, _Combined](), _Kept(function, self._written)
-        for first, places, small in self._each(stage, kept, [tuple(call) for call in calls]):
-            results.append(small)
-            for key, place in zip(keys(first), places, strict=True):
-                sums.setdefault(key, _Combined(self, fold.combine)).add(place)
-        return results, {key: found.result() for key, found in sums.items()}
-
-    def _each(self, stage: str, function: Callable[..., Any], work: list[tuple[Any, ...]]) -> Iterator[Any]:
-        found = iter(self.places(arg for call in work for arg in call))
-        placed = [tuple(itertools.islice(found, len(call))) for call in work]
-        largest = max((arg.nbytes for call in placed for arg in call if isinstance(arg, Stored)), default=0)
-        counted = _Counted(function, max(largest, self._memory - self._needed + largest))
-        ahead = ((*call, _files(following or ())) for call, following in with_next(placed))
-        yield from super().map_unordered(stage, counted, ahead)
-        self._waiting.ask(self.client.run, _forget, on_error="ignore")
-
-    def _entries(self, handles: list[Any]) -> list[list[Any]]:
-        """Lists of entries, of where they stand if they were written."""
-        return [
-            [made.section(k) for k in range(len(made.starts) - 1)] if isinstance(made, Stored) else made
-            for made in self.places(handles)
-        ]
-
-    def places(self, handles: Iterable[Any]) -> list[Any]:
-        """What futures stand for: where results stand, or small results. What is no future stays as it is."""
-        from distributed import Future
-
-        given = list(handles)
-        futures = {handle.key: handle for handle in given if isinstance(handle, Future)}
-        results = dict(zip(futures, super().gather(futures.values()), strict=True))
-        return [results[handle.key] if isinstance(handle, Future) else handle for handle in given]
-
 
 @dataclass(frozen=True)
-class _Written:
-    """A call on a worker that writes what it makes."""
+class FileWriter:
+    """Makes calls on a worker and writes their results to a folder, all but those of less than `small` bytes."""
 
     folder: str
     small: int
 
-    def __call__(self, function: Callable[..., Any], *args: Any) -> Any:
+    def __call__(self, function: Function, *args: Any) -> Any:
+        """Call a function of the values of places; the place of its result."""
         if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
             return args[0].section(args[1])
-        return self.keep(function(*once_each(_loaded, args)))
+        return self.keep(function(*resolve_once(_load, list(args))))
+
+    def task(self, function: Function, run: str, capacity: int, arrays: bool, *args: Any) -> Any:
+        """Make a counting task of a run: read its blocks, begin to read those of the next one, call the function.
+
+        With `arrays` it makes arrays, which are written, and at last a small result.
+        """
+        *call, following = args
+        blocks = _prefetcher(run, capacity)
+        values = blocks.use(_files_of(call))
+        blocks.prepare(following)
+        result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
+        if not arrays:
+            return result
+        return call[0], [self.keep(array) for array in result[:-1]], result[-1]
 
     def keep(self, result: Any) -> Any:
-        """Where a result stands from now on; a small one itself."""
+        """The place of a result from now on; a small one itself."""
         many = isinstance(result, Iterator) or type(result) in (list, tuple)
         values: Iterable[Flat] = map(flatten, result if many else [result])
         if not isinstance(result, Iterator):
             values = list(values)
             if sum(value.nbytes for value in values) < self.small:
-                return keep_small(values, many)
-        found = store(os.path.join(self.folder, uuid4().hex), values, many)
-        give_back()
-        return found
+                return copy_small(values, many)
+        place = store(os.path.join(self.folder, uuid4().hex), values, many)
+        trim_allocators()
+        return place
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A call on a worker that writes all it makes but the small result at the end."""
+def _prefetcher(run: str, capacity: int) -> Prefetcher:
+    """Blocks of this thread of a worker: none at first, and none of another run or count.
 
-    function: Callable[..., list[Any]]
-    written: _Written
-
-    def __call__(self, *call: Any) -> tuple[Any, list[Any], Any]:
-        *arrays, small = self.function(*call)
-        return call[0], [self.written.keep(array) for array in arrays], small
-
-
-class _Combined:
-    """What has been combined of the arrays of a key: one call at a time, of all that came meanwhile.
-
-    Files of what it took are removed by the client, when it knows where the result stands: until then the call
-    may have to be made again.
+    One that another run left is closed, for nobody else might: its client may have died.
     """
-
-    def __init__(self, executor: OnSharedDisk, combine: Callable[[list[Any]], Any]) -> None:
-        self._tasks, self._combine = executor, combine
-        self._waiting, self._used = list[Any](), list[Any]()
-        self._call: Any = None
-
-    def add(self, place: Any) -> None:
-        """Take one more."""
-        self._waiting.append(place)
-        if self._call is None or self._call.status != "pending":
-            self._go_on()
-
-    def result(self) -> Any:
-        """Where the result of all stands."""
-        while self._call is not None or len(self._waiting) > 1:
-            self._go_on()
-        return self._waiting[0]
-
-    def _go_on(self) -> None:
-        if self._call is not None:
-            self._waiting += self._tasks.places([self._call])
-            self._call = None
-            for place in _files(self._used):
-                place.remove()
-        if len(self._waiting) > 1:
-            self._used, self._waiting = self._waiting, []
-            self._call = self._tasks.submit("sum", self._combine, list(self._used))
+    state, thread = worker_state(), threading.get_ident()
+    with state.lock:
+        owner, blocks = state.prefetchers.get(thread, ("", None))
+        if owner == run and blocks.capacity == capacity:
+            return blocks  # type: ignore[no-any-return]
+        fresh = Prefetcher(capacity)
+        state.prefetchers[thread] = run, fresh
+    if blocks is not None:
+        blocks.__exit__()
+    trim_allocators()
+    return fresh
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """A call on a worker whose blocks are read ahead."""
-
-    function: Callable[..., Any]
-    memory_per_call: int
-
-    def __call__(self, *args: Any) -> Any:
-        *call, following = args
-        blocks = _held(self.memory_per_call)
-        found = blocks.use(_files(call))
-        blocks.prepare(following)
-        return self.function(*(found[arg] if isinstance(arg, Stored) else arg for arg in call))
+def _drop_prefetchers(run: str, dask_worker: Any) -> None:
+    state = worker_state(dask_worker)
+    with state.lock:
+        mine = [thread for thread, (owner, _) in state.prefetchers.items() if owner == run]
+        blocks = [state.prefetchers.pop(thread)[1] for thread in mine]
+    for of_thread in blocks:
+        of_thread.__exit__()
 
 
-_blocks: dict[int, Ahead] = {}
-"""What each thread of a worker holds."""
-
-
-def _held(memory_per_call: int) -> Ahead:
-    """Blocks of this thread: none at first, and none that another count left."""
-    thread = threading.get_ident()
-    if thread not in _blocks or _blocks[thread].capacity != memory_per_call:
-        _blocks[thread] = Ahead(memory_per_call)
-        give_back()
-    return _blocks[thread]
-
-
-def _forget() -> None:
-    while _blocks:
-        _blocks.popitem()[1].__exit__()
-
-
-def _let_go(work: WorkDir) -> None:
-    """It was held until now."""
-
-
-def _files(call: Iterable[Any]) -> list[Stored]:
+def _files_of(call: Iterable[Any]) -> list[Stored]:
     return [arg for arg in call if isinstance(arg, Stored)]
 
 
-def _loaded(arg: Any) -> Any:
-    if isinstance(arg, list):
-        return [_loaded(item) for item in arg]
-    return load(arg) if isinstance(arg, Stored) else arg
+def _load(handle: Any) -> Any:
+    if isinstance(handle, list):
+        return [_load(item) for item in handle]
+    return load(handle) if isinstance(handle, Stored) else handle

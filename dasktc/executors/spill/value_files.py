@@ -41,7 +41,7 @@ class Flat:
     Attributes
     ----------
     head : bytes
-    buffers : list of memoryview, or of what yields one as memoryviews, piece by piece, and knows its nbytes
+    buffers : list of memoryview, or of what yields one as memoryviews, chunk by chunk, and knows its nbytes
     """
 
     head: bytes
@@ -136,8 +136,7 @@ def _write(file: BinaryIO, value: Flat) -> None:
     file.write(value.head)
     for buffer in value.buffers:
         _pad(file)
-        for piece in [buffer] if isinstance(buffer, memoryview) else buffer:
-            file.write(piece)
+        file.writelines([buffer] if isinstance(buffer, memoryview) else buffer)
     _pad(file)
     file.flush()
 
@@ -156,8 +155,8 @@ def load(place: Stored, copy: bool = False) -> Any:
         Read it into memory of its own, which returns to the system as soon as it is free. Else large arrays
         are mapped, copy on write, and the file has to be there for as long as they are used.
     """
-    found = [pickle.loads(head, buffers=buffers) for head, buffers in contents(place, copy)]
-    return found if place.many else found[0]
+    values = [pickle.loads(head, buffers=buffers) for head, buffers in contents(place, copy)]
+    return values if place.many else values[0]
 
 
 def contents(place: Stored, copy: bool = False) -> list[tuple[memoryview, list[memoryview]]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.dask.executor import Executor
+from dasktc.executors.base import Executor
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, ranked, unpack
 from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of

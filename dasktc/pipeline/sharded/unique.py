@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Executor, tree
+from dasktc.executors.base import Executor, tree
 from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
 
 __all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import get_backend
-from dasktc.executors.dask.executor import Executor, Fold
+from dasktc.executors.base import Executor, Fold
 
 __all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor, LocalExecutor
+from dasktc.executors.base import Executor
 from dasktc.io.source import Ids
 from dasktc.options import Options, bytes_of
 from dasktc.planning.plan import size
@@ -149,7 +149,7 @@ def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBu
     ids : {"int", "text"}
     """
     backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
-    if backend in ON_DEVICE or executor.memory_per_call is not None or isinstance(executor, LocalExecutor):
+    if backend in ON_DEVICE or executor.memory_per_call is not None or not executor.distributed:
         found = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
         return found._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else found
     share = executor.memory(given, backend)

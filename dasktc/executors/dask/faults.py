@@ -1,0 +1,200 @@
+"""Faults of a cluster: what a dead worker loses, what is submitted again, and when a run gives up.
+
+**What is lost.** A worker that dies takes with it the calls that it runs, those that wait there, and the results in
+its memory (on its device, and in files of its own). Results in files of a shared disk stay, as does everything that
+the client has: the small results of counting tasks are taken to it as they end, and are never counted again.
+
+**What is submitted again, and by whom.** Calls are pure, nothing is scattered or pinned, so Dask itself runs again
+what is needed and gone: calls of the dead worker go to another one, and lost results are made anew from the source on.
+Where a call prefers to run is no demand. Three things Dask does not do, and this module does:
+
+* A task whose worker died more than three times (`distributed.scheduler.allowed-failures`) is given up as KilledWorker,
+  whether it killed the worker or was merely there. `FaultPolicy.resubmit` has it run again, `retries` times at the most
+  for each task, because workers may be killed from outside at any rate.
+* A task whose preferred worker went while there was no other is not placed when another one comes. `free_stranded` has
+  it run on any; `futures` asks for that once a second.
+* A cluster without any worker is waited on for ever. `threads` waits for `patience` seconds.
+
+A worker that comes anew after a death has another address and none of the run's state: `worker_state` is made again by
+the first task that needs it. `flow_control` hears once a second who is there, and gives a dead worker's share of the
+counting tasks that have not begun to the others.
+
+**When a run gives up**, always by one ClusterError: a task has ended its worker `retries` times more often than Dask
+forgives (it is named by the block triple it counts, where it counts one: `names`); no worker has been there for
+`patience` seconds; tasks were cancelled, because someone restarted the cluster or shut it down; or the scheduler does
+not answer. An error that a function raises is no fault: it is raised at once, as it is, and nothing is run again.
+
+**What a checkpoint keeps.** Records of counting tasks are written as they come to the client, so a run that gave up
+goes on after the last of them; blocks are prepared again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dasktc.errors import ClusterError, DasktcError
+
+__all__ = ["LOST", "RETRIES", "WORKER_SECONDS", "FaultPolicy", "was_killed"]
+
+RETRIES = 10
+"""Times that a task is submitted again whose worker died more often than Dask forgives."""
+WORKER_SECONDS = 60
+"""Seconds without any worker after which a run gives up."""
+ERRED_SECONDS = 5
+"""How long the scheduler's message may take that says that a task runs again."""
+NEVER = (
+    "no worker joined {} in {:g} s: none was started, they died, or they cannot reach it; start one with "
+    "`dask worker ADDRESS`, or wait longer with --worker-timeout"
+)
+LOST = (
+    "all workers of {} were lost, and none came back in {:g} s: they died or were stopped; start some with "
+    "`dask worker ADDRESS` and run again, or wait longer with --worker-timeout"
+)
+
+
+class FaultPolicy:
+    """Decides for one run what is submitted again, and when the run gives up.
+
+    Parameters
+    ----------
+    client, patience, retries
+        As of `DaskExecutor`.
+    token : str
+        What the names of the run's task groups end with.
+
+    Attributes
+    ----------
+    names : dict of task key to object
+        What an error calls a task.
+    """
+
+    def __init__(self, client: Any, patience: float, retries: int, token: str) -> None:
+        self._client, self.patience, self.retries, self._token = client, patience, retries, token
+        self._deaths: Counter[Any] = Counter()
+        self.names: dict[Any, Any] = {}
+
+    def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Ask the scheduler something; not to reach it is an error of the cluster."""
+        try:
+            return question(*args, **options)
+        except OSError as error:
+            raise _scheduler_lost(error) from error
+
+    def threads(self, why: str = NEVER) -> dict[str, int]:
+        """Threads of each worker, once there is one; if none comes in time a ClusterError says `why`."""
+        began = time.monotonic()
+        while not (threads := dict(self.ask(self._client.ncores))):
+            if time.monotonic() - began >= self.patience:
+                raise ClusterError(why.format(self._client.scheduler.address, self.patience))
+            time.sleep(0.1)
+        return threads
+
+    def free_stranded(self) -> None:
+        """Let tasks whose preferred worker is gone run on any other."""
+        self.ask(_free_stranded, self._client, self._token)
+
+    def resubmit(self, futures: list[Any]) -> None:
+        """Have those tasks run again that Dask gave up because workers died under them, or under what they need."""
+        killed = [future for future in futures if was_killed(future)]
+        for error in {future.exception().task: future.exception() for future in killed}.values():
+            self._deaths[error.task] += 1
+            if self._deaths[error.task] > self.retries:
+                raise self._deadly(error) from error
+        self.ask(_retry_erred, self._client, [future.key for future in killed])
+        told = time.monotonic() + ERRED_SECONDS
+        while any(future.status == "error" for future in killed) and time.monotonic() < told:
+            time.sleep(0.001)  # the scheduler's message is on its way
+
+    def _deadly(self, error: Any) -> ClusterError:
+        what = f" ({self.names[error.task]})" if error.task in self.names else ""
+        deaths = error.allowed_failures + self._deaths[error.task]
+        return ClusterError(
+            f"task {error.task}{what} ended its worker {deaths} times: it needs more memory than a worker has, or "
+            "crashes it; give workers more memory, cut the input smaller, or, where workers are killed from outside, "
+            "raise --retries"
+        )
+
+    @contextmanager
+    def one_line(self) -> Iterator[None]:
+        """Say Dask's own failures in one line."""
+        from distributed import CancelledError
+
+        try:
+            yield
+        except CancelledError as error:
+            if "scheduler-connection-lost" in str(error):
+                raise _scheduler_lost(error) from error
+            why = " ".join(str(error).split())
+            raise ClusterError(
+                f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
+            ) from error
+
+    def cancelled(self, tasks: int) -> ClusterError:
+        """The error of tasks that ended without a result."""
+        return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+    def answered(self, answers: dict[str, Any]) -> list[Any]:
+        """What workers answered that were asked to call a function; those that died meanwhile did not."""
+        alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
+        for worker, answer in alive.items():
+            if isinstance(answer, DasktcError):  # what the call itself refuses
+                raise answer
+            if isinstance(answer, Exception):
+                why = " ".join(f"{type(answer).__name__}: {answer}".split())
+                raise ClusterError(
+                    f"worker {worker} cannot run dasktc ({why}): it is not installed there, or in another version; "
+                    "install the same on all workers"
+                ) from answer
+        return list(alive.values())
+
+
+def was_killed(future: Any) -> bool:
+    """Dask gave the task up because workers died under it."""
+    from distributed import KilledWorker
+
+    return future.status == "error" and isinstance(future.exception(), KilledWorker)
+
+
+def _scheduler_lost(error: Exception) -> ClusterError:
+    return ClusterError(
+        f"the scheduler does not answer any more ({type(error).__name__}): it died, or the network to it did; start a "
+        "cluster and run again (a count with --checkpoint goes on where it was)"
+    )
+
+
+# inside the scheduler: functions that are sent by value
+
+
+def _retry_erred(client: Any, keys: list[Any]) -> None:
+    """Have the scheduler run tasks again that it gave up; those that are not in error any more are left alone."""
+
+    def retry(keys: list[Any], dask_scheduler: Any) -> None:
+        tasks = dask_scheduler.tasks  # here and now: to retry a task that already runs again may hang it
+        dask_scheduler.stimulus_retry([key for key in keys if key in tasks and tasks[key].state == "erred"])
+
+    client.run_on_scheduler(retry, keys)
+
+
+def _free_stranded(client: Any, token: str) -> None:
+    """Let tasks of the groups whose names end with the token run on any worker where the preferred one is gone.
+
+    A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
+    no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
+    and a worker that was started anew has another address.
+    """
+
+    def free(token: str, dask_scheduler: Any) -> None:
+        stranded = [
+            task
+            for task in dask_scheduler.unrunnable
+            if task.loose_restrictions and task.group_key.endswith(token) and not dask_scheduler.valid_workers(task)
+        ]
+        for task in stranded:
+            task.worker_restrictions = None
+        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
+
+    client.run_on_scheduler(free, token)

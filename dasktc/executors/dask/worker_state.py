@@ -1,0 +1,47 @@
+"""What runs keep on a worker between their tasks: it hangs on the worker, and goes with it.
+
+State is made when a task first asks for it, so a worker that joins late, or comes anew after a death, has what it
+needs; and each run has its own, so two runs may share a worker. A `WorkerPlugin` would do the same but stays
+registered, for all workers to come, until its client unregisters it; a client that dies, or a graph that is garbage
+collected, cannot.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["WorkerState", "worker_state"]
+
+
+@dataclass(eq=False)
+class WorkerState:
+    """State of all runs on one worker.
+
+    Attributes
+    ----------
+    lock : threading.Lock
+        Held while prefetchers are looked up or changed: a worker may have several threads.
+    prefetchers : dict of int to (str, Prefetcher)
+        Of each thread: the run that it last had a counting task of, and blocks in memory.
+    devices : dict of str to DeviceStore
+        Of each run: its results on this worker's GPU.
+    ended : set of str
+        Ids of finished runs; late calls of these runs free their store on exit.
+    """
+
+    lock: Any = field(default_factory=threading.Lock)
+    prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    devices: dict[str, Any] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+
+
+def worker_state(worker: Any = None) -> WorkerState:
+    """The state of a worker, by default of the one whose task calls this."""
+    if worker is None:
+        from distributed import get_worker
+
+        worker = get_worker()
+    state: WorkerState = vars(worker).setdefault("dasktc_state", WorkerState())
+    return state

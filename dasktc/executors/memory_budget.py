@@ -90,7 +90,7 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
 
 
 def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
-    """A work directory that all workers see: they were asked."""
+    """Make a work directory, and refuse it unless every worker says that it can write there."""
     work = WorkDir(place)
     try:
         answers = executor.run_on_workers(hidden_here, work.folder)
@@ -107,7 +107,7 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
 
 
 def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
-    """The same; None, a folder for each worker, where nobody asked for a place and some do not see the default."""
+    """As `_shared`; None, a folder of each worker's own, where no place was given and some do not see the default."""
     try:
         return _shared(executor, place)
     except InputError:

@@ -84,11 +84,11 @@ class DaskExecutor(Executor):
 
     @property
     def transpose_submits(self) -> bool:
-        """Unless the client knows where entries of lists are."""
+        """True unless the client knows where the entries of lists are."""
         return not self.store.placed
 
     def set_task_memory(self, needed: int) -> None:
-        """Copies of blocks, or what the store keeps, get what a counting task leaves."""
+        """Reserve this many bytes for a counting task: copies of blocks, or what the store keeps, get the rest."""
         self._task_memory = needed
         self.store.set_task_memory(needed)
 
@@ -203,12 +203,12 @@ class DaskExecutor(Executor):
         return [self.store.load(place) for place in self._places(handles)]
 
     def _results(self, futures: list[Any]) -> list[Any]:
-        """What futures are of, in their order."""
+        """The values of futures, in their order, as they came from the workers."""
         values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}
         return [values[future.key] for future in futures]
 
     def _places(self, handles: Iterable[Any]) -> list[Any]:
-        """What futures are of; a handle that is no future, as of an entry that the client found, stays as it is."""
+        """The values of futures among handles; others, as of entries that the client knows, stay as they are."""
         from distributed import Future
 
         given = list(handles)
@@ -301,7 +301,7 @@ class DaskExecutor(Executor):
 
 
 class _SumOfFiles:
-    """The sum of a key's arrays in files: one call at a time, of all that came meanwhile.
+    """Adds up the arrays of a key that stand in files: one call at a time sums all that came during the last one.
 
     Files of what a call took are removed by the client, when it knows where the result stands: until then the call
     may have to be made again.
@@ -313,13 +313,13 @@ class _SumOfFiles:
         self._call: Any = None
 
     def add(self, place: Any) -> None:
-        """Take one more."""
+        """Have one more array added, at once if no call is running."""
         self._waiting.append(place)
         if self._call is None or self._call.status != "pending":
             self._go_on()
 
     def result(self) -> Any:
-        """Where the result of all stands."""
+        """The place of the sum of all, once it is made."""
         while self._call is not None or len(self._waiting) > 1:
             self._go_on()
         return self._waiting[0]
@@ -336,7 +336,7 @@ class _SumOfFiles:
 
 
 def _preferred(worker: str | None) -> dict[str, Any]:
-    """Of a submission."""
+    """Options of a submission that prefers a worker and allows others."""
     return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 

@@ -120,7 +120,7 @@ class FaultPolicy:
 
     @contextmanager
     def one_line(self) -> Iterator[None]:
-        """Say Dask's own failures in one line."""
+        """Turn Dask's own failures, cancelled tasks and a lost scheduler, into a ClusterError of one line."""
         from distributed import CancelledError
 
         try:
@@ -138,7 +138,7 @@ class FaultPolicy:
         return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
 
     def answered(self, answers: dict[str, Any]) -> list[Any]:
-        """What workers answered that were asked to call a function; those that died meanwhile did not."""
+        """Answers of workers that called a function, without those that died; an error is raised in one line."""
         alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
         for worker, answer in alive.items():
             if isinstance(answer, DasktcError):  # what the call itself refuses

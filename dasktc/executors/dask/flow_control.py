@@ -1,11 +1,11 @@
-"""The window of calls in flight: few for each thread of a worker, so that none waits and nothing comes long before use.
+"""Flow control: few calls in flight for each thread of a worker, so that none idles and no block comes too early.
 
 A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One whose calls
 turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and to half of its part of what is left; one that
 has run dry when the client looks gets twice as many as before. What is half gone is filled up: calls that travel
 together take less of everybody's time, the scheduler's above all. A worker gets the calls of its own share, in order,
 and then those that are left of the longest share, so that a slow one does not keep the others waiting. A call that
-would take the copies in use beyond the worker's room waits, unless a thread would be idle without it.
+would take the copies in use beyond the worker's capacity waits, unless a thread would be idle without it.
 """
 
 # Kronecker 18 on 16 cores, kernel `merge`: milliseconds of the scheduler's thread a task, and in the mean from the end
@@ -42,13 +42,13 @@ KEEP_SECONDS = 10 * LOOK_SECONDS
 
 @dataclass(frozen=True)
 class BlockReplicas:
-    """Blocks on the workers.
+    """Which workers hold copies of which blocks, and how many bytes of copies each may hold.
 
     Attributes
     ----------
     block_bytes : mapping of block to int
     holders : mapping of block to sequence of str
-        The workers that have it, first the one that keeps it whatever else needs room.
+        The workers that have it, first the one that keeps it whatever else needs the memory.
     capacity : float
         Bytes that the blocks of a worker may take for each of its threads.
     """
@@ -58,7 +58,7 @@ class BlockReplicas:
     capacity: float = inf
 
     def copies(self, worker: str, threads: int) -> ReplicaCache:
-        """What a worker has."""
+        """The copies that a worker holds, as a cache with that capacity."""
         there = {block: names[0] == worker for block, names in self.holders.items() if worker in names}
         built = [block for block, own in there.items() if own]
         capacity = threads * self.capacity - sum(self.block_bytes[block] for block in built)
@@ -76,8 +76,8 @@ class _Worker:
     seconds: float = 0.0
     ended: float = 0.0
 
-    def hear(self, calls: int, now: float) -> None:
-        """So many calls have ended since it was last heard of: half of what is known is of before that."""
+    def update_rate(self, calls: int, now: float) -> None:
+        """Update the rate of calls: so many have ended since the last update, whose weight is halved."""
         self.seconds = self.seconds / 2 + self.threads * (now - self.looked)
         self.ended = self.ended / 2 + calls
         self.looked = now
@@ -89,7 +89,7 @@ class _Worker:
 
 
 class Window:
-    """Which call goes where, and when.
+    """Decides which counting task is submitted next, and to which worker.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Window:
         return len(self._left)
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Hear which workers there are now."""
+        """Keep the state of workers that are still there, and begin with those that are new."""
         now, before, copies = self._clock(), self._workers, self._replicas.copies
         self._workers = {
             name: before.get(name) or _Worker(name, number, copies(name, number), now)
@@ -132,14 +132,14 @@ class Window:
         }
 
     def begin(self) -> tuple[list[tuple[int, str]], dict[str, list[Any]]]:
-        """Take the calls that should be in flight as well now.
+        """Choose the calls to submit now, and the copies of blocks to drop for them.
 
         Returns
         -------
         begun : list of (int, str)
             Number of the call, and the worker for it.
         gone : dict of str to list of blocks
-            Copies for which a worker has no room any more.
+            Copies that no longer fit a worker's capacity.
         """
         begun: list[tuple[int, str]] = []
         gone: dict[str, list[Any]] = defaultdict(list)
@@ -153,7 +153,7 @@ class Window:
         return begun, {worker: blocks for worker, blocks in gone.items() if blocks}
 
     def _begin_one(self, worker: _Worker, most: int, begun: list[tuple[int, str]], gone: dict[str, list[Any]]) -> bool:
-        """Let a worker begin one call more, if fewer are in flight than should be."""
+        """Give a worker one call more, if fewer are in flight there than should be; whether it got one."""
         if worker.flying >= most:
             return False
         idle = worker.flying < worker.threads
@@ -167,7 +167,7 @@ class Window:
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
-        """Hear of calls that are done."""
+        """Account calls as done: their blocks may go, and a worker that ran dry gets more calls from now on."""
         freed: Counter[_Worker] = Counter()
         for call in calls:
             worker = self._where.pop(call)
@@ -176,7 +176,7 @@ class Window:
             freed[worker] += 1
         now = self._clock()
         for worker, number in freed.items():
-            worker.hear(number, now)
+            worker.update_rate(number, now)
             if worker.flying < worker.threads:
                 worker.depth = min(DEPTH, 2 * worker.depth)
 

@@ -22,7 +22,7 @@ LOOK_SECONDS = 1.0
 
 
 class TaskSource:
-    """Where futures to wait for come from: here, some that were submitted before.
+    """Submits the futures that are waited for, as others end; here, some that were submitted before.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class TaskSource:
         return futures
 
     def ended(self, futures: list[Any]) -> None:
-        """Hear which are done."""
+        """Account futures as done."""
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Hear which workers there are, and their threads."""
+        """Take note of the workers there are, and their threads."""
 
 
 def results(client: Any, faults: FaultPolicy, source: TaskSource) -> Iterator[tuple[Any, Any]]:

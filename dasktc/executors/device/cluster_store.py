@@ -1,4 +1,4 @@
-"""Results of workers with a GPU each, all of which keep `--memory` of their devices.
+"""Out-of-core counting on several GPUs: workers keep their results within `--memory` of their devices.
 
 The scheduler tracks handles; each handle locates a value in device memory, pinned memory or a file of the worker that
 made it. One that another worker needs travels as bytes of the host; nothing arrives on a device but by a call, within
@@ -79,7 +79,7 @@ class DeviceClusterStore(ClusterStore):
         self._task_memory = needed
 
     def load(self, handle: Any) -> Any:
-        """A result that came here, where there may be no GPU: it is of the host."""
+        """Unpickle a result on the client, which may have no GPU: only results of the host are gathered."""
         if isinstance(handle, list):
             return [self.load(item) for item in handle]
         return pickle.loads(handle.hosted()[0].head) if isinstance(handle, DeviceHandle) else handle
@@ -228,7 +228,7 @@ def _peak(run: str, dask_worker: Any) -> int:
 
 
 def _close(run: str, dask_worker: Any) -> None:
-    """Free what a run has on a worker, now or when its last call there ends."""
+    """Free everything that a run has on a worker, now or when its last call there ends."""
     state = worker_state(dask_worker)
     state.ended.add(run)
     with _between_calls() as mine:

@@ -46,7 +46,7 @@ class Copied:
 
 
 class _Streamed:
-    """Chunked: an array as a file takes it, for no pinned memory of its length is planned for."""
+    """An array that is written to a file in chunks, each of which passes through a slab of pinned memory."""
 
     def __init__(self, copies: Copies, array: Array) -> None:
         self._copies, self._array, self.nbytes = copies, array, int(array.nbytes)
@@ -141,7 +141,7 @@ class Copies:
             cp.cuda.get_current_stream().wait_event(arrival.ended)
 
     def moment(self) -> Any:
-        """Now, on the current stream."""
+        """An event on the current stream, recorded now."""
         return cp.cuda.get_current_stream().record(cp.cuda.Event())
 
     def seconds(self, began: Any, ended: Any) -> float:

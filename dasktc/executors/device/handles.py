@@ -29,7 +29,7 @@ class DeviceUsage:
     nbytes = 0
 
     def add(self, more: int) -> None:
-        """Count so many more."""
+        """Account so many bytes more."""
         with MOVING:
             self.nbytes += more
 

@@ -1,4 +1,4 @@
-"""Values taken apart: a pickle without its device arrays, and these arrays."""
+"""Pickling values without their device arrays, which stay where they are until they are copied."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(value: Any) -> Packed:
-    """Take a value apart."""
+    """Pickle a value without its device arrays."""
     file = io.BytesIO()
     pickler = _Pickler(file)
     pickler.dump(value)
@@ -76,7 +76,7 @@ def pack(value: Any) -> Packed:
 
 
 def unpack(head: bytes, arrays: Maker) -> Any:
-    """Put a value together; `arrays` is called once for each array."""
+    """Unpickle a value; `arrays` makes each of its arrays, once."""
     return _Unpickler(head, arrays).load()
 
 

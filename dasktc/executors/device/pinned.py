@@ -54,12 +54,12 @@ class Pinned:
         return Slabs(self, [self._free.pop() if self._free else self._new() for _ in range(wanted)])
 
     def give_back(self, slabs: list[Slab]) -> None:
-        """Have slabs used again."""
+        """Return slabs to be used again."""
         self._free += slabs
 
 
 class Slabs:
-    """Slabs, one behind the other, that go back when nobody holds them any more."""
+    """Consecutive slabs that hold results; they return to the pool of slabs when the last reference goes."""
 
     def __init__(self, pinned: Pinned, slabs: list[Slab]) -> None:
         self._pinned, self._slabs = pinned, slabs

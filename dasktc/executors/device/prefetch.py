@@ -48,7 +48,7 @@ class TransferStats(NamedTuple):
 class DevicePrefetcher(Prefetcher):
     """Copies blocks to the device ahead of their use, in a thread and on a stream of its own.
 
-    The order of the tasks is known, so what makes room is what is needed last, or not for a while (Belady, IBM
+    The order of the tasks is known, so evicted is what is needed last, or not for a while (Belady, IBM
     Systems Journal 5, 1966).
     """
 
@@ -98,7 +98,7 @@ class DevicePrefetcher(Prefetcher):
         return there
 
     def follow(self, tasks: list[list[Place]]) -> None:
-        """Begin to copy what the next tasks need, in their order, as far as there is room.
+        """Begin to copy what the next tasks need, in their order, as far as the capacity allows.
 
         Parameters
         ----------

@@ -96,7 +96,7 @@ class DeviceStore(LocalStore):
         return self._budget if budget is None else usable(budget)
 
     def set_task_memory(self, needed: int) -> None:
-        """Hear what a counting task takes: results make room for it when tasks begin."""
+        """Reserve this many bytes for a counting task: results are moved out for it when tasks begin."""
         self._task_memory = needed
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
@@ -214,7 +214,7 @@ class DeviceStore(LocalStore):
         return [arrived[place] if (place := place_of(arg)) in arrived else self._resolve(arg) for arg in call]
 
     def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
-        """Move results out that a task has no room beside; if all tasks' blocks fit at once, none."""
+        """Move out results that do not fit beside a task; if all tasks' blocks fit at once, none."""
         of_tasks = [{arg for arg in call if isinstance(arg, DeviceHandle)} for call in calls]
         blocks, task = set().union(*of_tasks), max((sum(arg.nbytes for arg in of) for of in of_tasks), default=0)
         scratch = max(0, self._task_memory - task)
@@ -225,7 +225,7 @@ class DeviceStore(LocalStore):
         self._move_out_until(max(0, self._budget - self._task_memory - ahead))
 
     def _make_room_beside(self, call: tuple[Any, ...], following: list[Any], spare: bool) -> int:
-        """Move results out that the call has no room beside; what is left for blocks ahead."""
+        """Move out results that do not fit beside the call; returns the bytes left for prefetched blocks."""
         own = {id(arg) for arg in call}
         beside = max(0, self._budget - self._task_memory)
         others = [handle for handle in self._on_device() if id(handle) not in own]

@@ -139,7 +139,7 @@ class FileWriter:
 
 
 def _prefetcher(run: str, capacity: int) -> Prefetcher:
-    """Blocks of this thread of a worker: none at first, and none of another run or count.
+    """The prefetcher of this thread of a worker, made anew for another run or another count.
 
     One that another run left is closed, for nobody else might: its client may have died.
     """

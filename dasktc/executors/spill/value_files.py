@@ -36,7 +36,7 @@ MAPPED = 1 << 20
 
 @dataclass(frozen=True)
 class Flat:
-    """A pickled value whose arrays are left where they are.
+    """A value pickled without its arrays, and these arrays as buffers.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def flatten(value: Any) -> Flat:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Where a value stands: a file and its sections there.
+    """The place of a value: a file, and the sections of it that hold the value.
 
     Attributes
     ----------

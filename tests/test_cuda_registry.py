@@ -10,7 +10,6 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import HostDevice, compiler
 from test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
-from tiers import some
 
 import dasktc
 from dasktc.backends.cpu import backend as cpu
@@ -44,7 +43,8 @@ def emulated(monkeypatch):
         yield found
 
 
-@pytest.mark.parametrize("partition", some(SCHEMES, lambda partition: partition == "hash2d"))
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", list(SCHEMES))
 def test_every_scheme_and_order(partition, emulated):
     """By every kernel, verified: each task is counted again by `plain`, and its probes are added up from lengths."""
     edges = [*random_edges(60, 350, 5, below=25), (3, 3), (7, 1), (1, 7)]

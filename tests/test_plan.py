@@ -312,8 +312,7 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         assert sum(block.edges for block in blocks.values() if plan.partition != "proxy") in (0, families * plan.edges)
 
 
-@pytest.mark.parametrize("reorder", EVERY_REORDER)
-@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@pytest.mark.parametrize(("kernel", "reorder"), each_once(product(EVERY_KERNEL, EVERY_REORDER)))
 def test_a_task_allocates_no_more_than_planned(kernel, reorder):
     """Also where one split has nearly all edges: those of K_200 over multiples of m."""
     m = 7

@@ -40,8 +40,6 @@ __all__ = ["Facts", "choose", "look", "rules"]
 
 Array = Any
 USUAL = 0.99
-
-
 ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the others"
 
 

@@ -1,4 +1,4 @@
-"""How the lines of a text file of edges are to be read, found out from its first rows.
+"""Detect the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
 
 A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
 one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
@@ -58,7 +58,7 @@ class _Reading(NamedTuple):
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
-    """Find out how a file of edges is to be read.
+    """Detect how a text file of edges is to be read.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
 
 
 def _line_start(url: str, skip: int) -> int:
-    """Where the line after so many begins."""
+    """Offset of the line after the first `skip` lines."""
     if skip == 0:
         return 0
     start = 0
@@ -135,7 +135,7 @@ def _line_start(url: str, skip: int) -> int:
 
 
 def _rows(data: bytes, start: int, line: int) -> list[_Row]:
-    """First data rows, those of one field left out beyond a number."""
+    """First data rows; beyond `_ROWS` only those of more than one field, until there are two."""
     rows: list[_Row] = []
     wide = 0
     while start < len(data) and (len(rows) < _ROWS or wide < 2):

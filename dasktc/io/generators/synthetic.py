@@ -78,7 +78,7 @@ class GeneratedPart:
         follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
         return replace(self, last=other.last) if follows else None
 
-    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Make the edges, `most` at a time."""
         for first in range(self.first, self.last, most):
             yield self._frame(backend, first, min(first + most, self.last))
@@ -95,7 +95,7 @@ class GeneratedPart:
             src[place], dst[place] = self.recipe.ends(xp, first, last)
         return backend.frame.DataFrame({"src": src, "dst": dst})
 
-    read_on_device, pieces_on_device = read, pieces
+    read_on_device, chunks_on_device = read, chunks
 
 
 def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int | None = None) -> Source:

@@ -1,6 +1,11 @@
 """Errors that a user meets: one line, the fact with figures, its likely cause, what to do."""
 
-__all__ = ["ClusterError", "CountError", "DasktcError", "InputError"]
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+__all__ = ["ClusterError", "CountError", "DasktcError", "InputError", "shown"]
 
 
 class DasktcError(Exception):
@@ -32,3 +37,20 @@ def _printable(character: str) -> str:
     if character.isspace():
         return " "
     return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+class _Short(reprlib.Repr):
+    """`repr`, cut short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 60
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Python refuses to write out integers of more than 4,300 digits."""
+        return super().repr_int(x, level) if x.bit_length() < 10_000 else f"<integer of {x.bit_length():,} bits>"
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it: one short line, whatever it is."""
+    return " ".join(_Short().repr(value).split())

@@ -6,6 +6,7 @@ from array import array
 from types import SimpleNamespace
 
 import dask
+import dask.array as da
 import igraph
 import networkx as nx
 import numpy as np
@@ -72,6 +73,11 @@ SOURCES = {
     "pair of series": lambda: (pd.Series(SRC), pd.Index(DST)),
     "pair of arrow": lambda: (pa.array(SRC), pa.chunked_array([DST[:2], DST[2:]])),
     "pair of array.array": lambda: (array("q", SRC), array("i", DST)),
+    "dask array": lambda: da.from_array(np.array(PAIRS), chunks=(2, 2)),
+    "dask array by columns": lambda: da.from_array(np.array(PAIRS), chunks=(4, 1)),
+    "dask array of floats": lambda: da.from_array(np.array(PAIRS, dtype=float), chunks=(2, 2)),
+    "dask array of unknown length": lambda: dask_frame(table()).to_dask_array(),
+    "dask array, masked": lambda: da.ma.masked_array(da.from_array(np.array(PAIRS), chunks=4), mask=False),
     "arrow": lambda: pa.table({"src": SRC, "dst": DST}),
     "arrow chunked": lambda: pa.concat_tables([pa.table({"src": SRC[i:], "dst": DST[i:]})[:3] for i in (0, 3)]),
     "arrow capsule": lambda: Capsule(pa.table({"src": SRC, "dst": DST})),
@@ -137,6 +143,12 @@ def test_text_types(dtype, lazy):
     assert pairs(source) == [("", "b"), ("b", "12"), ("ü", "a")]
 
 
+def coded_views(words, chunks):
+    """Dictionary-encoded views, so many chunks of them, or one array."""
+    coded = pa.DictionaryArray.from_arrays(pa.array(range(len(words)), pa.uint32()), pa.array(words, pa.string_view()))
+    return pa.chunked_array([coded[first::chunks] for first in range(chunks)]) if chunks else coded
+
+
 @pytest.mark.parametrize(
     "obj",
     [
@@ -144,8 +156,12 @@ def test_text_types(dtype, lazy):
         np.array([["a", "bc"], ["bc", "d"]], dtype=np.dtypes.StringDType()),
         (["a", "bc"], np.array(["bc", "d"], dtype=object)),
         pa.table({"u": pa.array(["a", "bc"], pa.string_view()), "v": pa.array(["bc", "d"]).dictionary_encode()}),
+        da.from_array(np.array([["a", "bc"], ["bc", "d"]]), chunks=1),
+        da.from_array(np.array([["a", "bc"], ["bc", "d"]], dtype=object), chunks=1),
+        pa.table([coded_views(["a", "bc"], 1), coded_views(["bc", "d"], 1)], ["u", "v"]),  # polars' categories
+        pa.table([coded_views(["a", "bc"], 2), coded_views(["bc", "d"], 0)], ["u", "v"]),
     ],
-    ids=["fixed width", "StringDType", "pair", "arrow"],
+    ids=["fixed width", "StringDType", "pair", "arrow", "dask array", "dask objects", "views", "chunks of views"],
 )
 def test_other_text(obj):
     assert pairs(open_object(obj)) == [("a", "bc"), ("bc", "d")]
@@ -185,6 +201,16 @@ def test_categories_of_any_objects():
         open_object(table(mixed, mixed))
 
 
+class Hostile:
+    """A value that nothing can be asked of."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+    __eq__ = __bool__ = __repr__
+    __hash__ = object.__hash__
+
+
 BIG = 2**63
 REFUSED = {
     "fraction": ([0, 1, 2.5], "row 2 of column 'src' of the .*DataFrame.* holds 2.5"),
@@ -212,7 +238,83 @@ REFUSED = {
     "dates": (pd.date_range("2020", periods=3), "type datetime64"),
     "periods": (pd.period_range("2020", periods=3, freq="D"), "type .*period"),
     "complex": (np.array([0j, 1j, 2j]), "type complex"),
+    "long beyond Python's digits": (
+        np.array([0, 1, 10**5000], dtype=object),
+        "row 2 .* holds <integer of 16,610 bits>",
+    ),
+    "lone surrogate": (pd.Series(["a", "b", "\ud800"], dtype=object), r"row 2 .* holds '\\ud800' .* UTF-8"),
+    "dictionaries": (np.array([{}, {1: 2}, {}], dtype=object), r"row 0 .* holds \{\} .* not dict"),
+    "lists": (pd.Series([[0], [1, 2], []]), r"row 0 .* holds \[0\] .* not list"),
+    "what has no repr": (np.array([0, 1, Hostile()], dtype=object), "row 2 .* holds <Hostile instance .* not Hostile"),
 }
+
+
+UNREADABLE = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(np.arange(3, dtype="i4")), pa.py_buffer(b"\xff\xfe")]
+)
+OUTSIDE = {of: pa.DictionaryArray.from_arrays([0, 9], pa.array(of), safe=False) for of in ((1, 2), ("a", "b"))}
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pa.table([UNREADABLE, UNREADABLE], ["u", "v"]),
+        *(pa.table([column, column], ["u", "v"]) for column in OUTSIDE.values()),
+        (["a", "\ud800"], ["b", "c"]),
+        np.array([["a", "b"], ["b", "\ud800"]]),
+        nx.Graph([("a", "\ud800")]),
+        ([10**5000, "a"], ["b", "c"]),
+    ],
+    ids=["bytes", "code of an integer", "code of a text", "list", "array", "nodes", "digits"],
+)
+def test_text_that_is_none(obj):
+    """What Arrow's functions would read beyond the end of, or only fail on."""
+    with pytest.raises(InputError, match=r"cannot be read \(ArrowInvalid: .*|row [01] of .* holds .* UTF-8") as error:
+        read(open_object(obj, ids="text" if isinstance(obj, tuple) else None))
+    one_line(error)
+
+
+class Foreign:
+    """An object of a library, whose code fails."""
+
+    __module__ = "polars.dataframe"
+    columns = ("u", "v")
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise RuntimeError("no such\ntype")
+
+
+def test_a_library_that_fails():
+    with pytest.raises(
+        InputError, match=r"polars.dataframe.Foreign cannot be read \(RuntimeError: no such type\)"
+    ) as error:
+        open_object(Foreign())
+    one_line(error)
+
+
+def of_blocks(make):
+    """A Dask Array that does not compute to what it says."""
+    return da.map_blocks(make, da.from_array(np.array(PAIRS), chunks=2), dtype="int64", meta=np.empty((0, 0), "int64"))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: da.zeros((4, 3), dtype=int), r"Dask Array has shape \(4, 3\)"),
+        (lambda: da.zeros(4, dtype=int), "holds no edges"),
+        (lambda: da.zeros((4, 2), dtype=bool), "column 0 of the Dask Array has type bool"),
+        (lambda: da.from_array(np.array([[0, 0.5]])), "row 0 of column 1 of the Dask Array's block 0 holds 0.5"),
+        (lambda: of_blocks(lambda block: block[:, :1]), r"block 0 was computed to cannot be read \(IndexError: "),
+        (lambda: of_blocks(lambda block: None), r"block 0 was computed to cannot be read \(TypeError: "),
+        (lambda: of_blocks(lambda block: block.astype(str)), "block 0 holds ids of type text where int is expected"),
+        (lambda: dask.delayed(table)(), "says only when it is computed .* dask.dataframe.from_delayed"),
+        (lambda: [dask.delayed(table)()] * 2, "the pair holds a dask.delayed"),
+    ],
+)
+def test_refused_dask_collections(make, message):
+    with pytest.raises(InputError, match=message) as error:
+        read(open_object(make()))
+    one_line(error)
 
 
 def one_line(error):
@@ -339,6 +441,73 @@ SPARSE = ["coo", "csr", "csc", "lil", "dok", "bsr", "dia"]
 def test_sparse(kind, format):
     matrix = kind((np.ones(4), ([0, 1, 2, 4], [1, 2, 0, 3])), shape=(6, 6)).asformat(format)
     assert sorted(pairs(open_object(matrix))) == [(0, 1), (1, 2), (2, 0), (4, 3)]
+
+
+def damaged(format, **changed):
+    matrix = scipy.sparse.coo_array((np.ones(4), ([0, 1, 2, 3], [1, 2, 0, 3])), shape=(4, 4)).asformat(format)
+    for name, change in changed.items():
+        setattr(matrix, name, change(getattr(matrix, name)))
+    return matrix
+
+
+def with_row(row):
+    def change(rows):
+        rows[0] = row
+        return rows
+
+    return change
+
+
+COMPRESSED = {
+    "far": ({"indptr": lambda p: p * 10**8}, "indptr from 0 to 400,000,000 .* for indices of length 4"),
+    "far in between": ({"indptr": lambda p: p + np.array([0, 10**9, 0, 0, 0])}, "that falls in between"),
+    "below": ({"indptr": lambda p: p - 2}, "indptr from -2 to 2"),
+    "short": ({"indptr": lambda p: p[:-1]}, r"shape \(4,\), where 5 integers belong"),
+    "none": ({"indptr": lambda p: p[:0]}, r"shape \(0,\), where 5 integers belong"),
+    "floats": ({"indptr": lambda p: p + 0.5}, "indptr of float64"),
+    "of 64 bits": ({"indptr": lambda p: p.astype("int64") + 2**32}, "indptr from 4,294,967,296"),
+    "of two dimensions": ({"indptr": lambda p: p[None]}, r"shape \(1, 5\)"),
+    "no array": ({"indptr": lambda p: None}, "cannot be read"),
+    "indices": (
+        {"indices": lambda p: p + 10**6},
+        "indexes .* 1,000,000 to 1,000,003|cannot be read .* 1000003 exceeds",
+    ),
+    "negative indices": ({"indices": lambda p: p - 1}, "indexes .* -1 to 2|cannot be read .* negative"),
+    "few indices": ({"indices": lambda p: p[:2]}, "indptr from 0 to 4 .* for indices of length 2"),
+    "of another shape": ({"_shape": lambda p: (2, 2)}, "matrix of 2 x 2 has indptr"),
+}
+DAMAGED = [(kind, *case) for kind in ("csr", "csc", "bsr") for case in COMPRESSED.values()] + [
+    ("coo", {"coords": lambda c: (c[0] + 10**9, c[1])}, "indexes rows 1,000,000,000 to"),
+    ("coo", {"coords": lambda c: (c[0] - 1, c[1])}, "indexes rows -1 to 2"),
+    ("coo", {"coords": lambda c: (c[0], c[1][:2])}, r"stores columns as int.* of shape \(2,\)"),
+    ("coo", {"coords": lambda c: (c[0] + 0.5, c[1])}, "stores rows as float64"),
+    ("lil", {"rows": with_row([99])}, "indexes columns 0 to 99"),
+    ("lil", {"rows": with_row([-1])}, "indexes columns -1 to"),
+    ("lil", {"rows": with_row(["a"])}, "stores columns as <U"),
+    ("lil", {"rows": with_row([1.5])}, "stores columns as float64"),
+    ("lil", {"rows": with_row(None)}, "cannot be read"),
+    ("lil", {"rows": lambda rows: rows[:2]}, "has 2 lists of columns"),
+    ("dok", {"_dict": lambda d: d | {(10**9, 1): 1.0}}, "indexes rows 0 to 1,000,000,000"),
+    ("dok", {"_dict": lambda d: d | {(0, 1.5): 1.0}}, "stores rows as float64"),
+    ("dok", {"_dict": lambda d: d | {(0, 1, 2): 1.0}}, "cannot be read"),
+    ("dia", {"offsets": lambda o: o[:1]}, r"has offsets of int.* and shape \(1,\)"),
+    ("dia", {"offsets": lambda o: o + 0.5}, "has offsets of float64"),
+    ("dia", {"data": lambda d: d.ravel()}, "for diagonals of shape"),
+]
+
+
+@pytest.mark.parametrize(("format", "changed", "message"), DAMAGED)
+def test_damaged_sparse_matrices(format, changed, message):
+    """SciPy's compiled code trusts the arrays: it would end the process, or read what lies beside them."""
+    with pytest.raises(InputError, match=message) as error:
+        read(open_object(damaged(format, **changed)))
+    one_line(error)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_what_lies_behind_the_last_pointer_is_no_entry(format):
+    spare = damaged(format, indices=lambda p: np.r_[p, [77] * 9], data=lambda d: np.r_[d, [1.0] * 9])
+    assert sorted(pairs(open_object(spare))) == [(0, 1), (1, 2), (2, 0), (3, 3)]
 
 
 def test_the_padding_of_blocks_is_no_edge():
@@ -478,6 +647,7 @@ def test_building_a_dask_source_computes_nothing():
 
     meta = table([0], [0])[:0]
     with dask.config.set(scheduler=Refusing()):
+        open_object(da.from_array(np.array(PAIRS), chunks=(2, 1)))
         source = open_object(dd.from_map(load, [2, 0, 3], meta=meta).assign(weight=1.0))
     assert (called, len(source.parts), source.ids) == ([], 3, "int")
     assert pairs(source) == [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]

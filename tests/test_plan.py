@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from collections import Counter
 from itertools import pairwise, product
@@ -76,6 +77,10 @@ def sizes_of(vertices, edges):
 
 def no_scratch(of):
     return 0
+
+
+def of_edges(of):
+    return 8 * of.index_edges + 2 * of.block_edges
 
 
 # The triples
@@ -152,7 +157,7 @@ def row_of(block, row):
      (3, "hash2d", 2, 2), (7, "hash2d", 3, 2), (100, "hash2d", 5, 4), (64, "hash2d", 64, 1)],
 )  # fmt: skip
 def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
-    found = make_plan(100, 0, sizes_of(100, []), no_scratch, limits(workers, partition=partition, parts=parts))
+    found = make_plan(100, 100, sizes_of(100, []), no_scratch, limits(workers, partition=partition, parts=parts))
     assert found.splits == splits == -(-4 * workers // parts**3)
     assert found.tasks == parts**3 * splits
 
@@ -160,6 +165,49 @@ def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
 def test_m_as_asked():
     found = make_plan(100, 0, sizes_of(100, []), no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
     assert (found.splits, found.tasks) == (3, 24)
+
+
+@pytest.mark.parametrize("asked", [7, 100, 10**20, 10**5000], ids=["7", "100", "1e20", "1e5000"])
+@pytest.mark.parametrize(
+    ("partition", "parts", "splits"),
+    [("auto", 6, 1), ("whole", 1, 6), ("edges", 1, 15), ("hash2d", 6, 1), ("vertical", 6, None), ("proxy", 6, None)],
+)
+def test_no_more_parts_than_vertices_and_no_more_splits_than_rows_or_edges(partition, parts, splits, asked):
+    """What is asked for beyond that would be empty; the plan says what it took."""
+    found = dasktc.triangle_count(source_of(complete(6)), partition=partition, parts=asked, splits=max(asked, 16))
+    plan = found.plan
+    assert int(found) == 20
+    assert plan.parts == parts
+    assert splits in (None, plan.splits)
+    assert plan.splits <= 15
+    for name, taken in ("parts", plan.parts), ("splits", plan.splits):
+        said = f"--{name} .* is taken as {taken:,}: "
+        for text in str(plan), json.dumps(plan.to_dict()):
+            assert bool(re.search(said, text)) == (name == "splits" or partition not in ("whole", "edges"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"parts": 10**20}, "--parts 1000000000000000.* makes 1,000,000,000,000,000,000,000,000 block triples"),
+        ({"splits": 10**20}, "--splits 1000000000000000.* makes 100,000,000 tasks of 1 block triples"),
+        ({"parts": 100, "splits": 2}, "--splits 2 makes 2,000,000 tasks"),
+        ({"parts": 65, "partition": "proxy"}, "--parts 65 is more than the 64"),
+    ],
+)
+def test_more_tasks_than_can_be_scheduled(asked, message):
+    with pytest.raises(InputError, match=message):
+        make_plan(10**8, 10**9, even, no_scratch, limits(**asked))
+
+
+def even(partition, parts):
+    return Sizes(*(np.full((parts, parts), 10**8 // parts, dtype="int64") for _ in range(3)))
+
+
+@pytest.mark.parametrize("workers", [10**6, 10**12])
+def test_automatic_splits_have_rows_and_can_be_scheduled(workers):
+    assert make_plan(10**8, 10**9, even, no_scratch, limits(workers)).tasks == 10**6
+    assert make_plan(30, 100, sizes_of(30, []), no_scratch, limits(workers)).tasks == 30
 
 
 def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
@@ -176,9 +224,11 @@ def bytes_needed(vertices, grid, parts, splits, scratch, cuts):
 
 def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
     """By trial of every n: the partition, n and bytes of the first that fits, or None."""
+    most = min(most, max(1, vertices))  # parts beyond V would be empty
     choices = {"whole": [1], "edges": [1], "hash2d": range(1, most + 1), "auto": range(1, most + 1)}[wanted.partition]
     for n in choices:
-        splits = wanted.splits or -(-4 * wanted.workers // n**3)
+        there = len(edges) if wanted.partition == "edges" else -(-vertices // n)
+        splits = max(1, min(wanted.splits or -(-4 * wanted.workers // n**3), there))
         cuts = 1 if wanted.partition == "edges" else splits
         needed = bytes_needed(vertices, grid_of(edges)(n), n, splits, scratch, cuts)
         needed += 8 * (max(1, vertices) + 1) if wanted.partition == "edges" else 0  # offsets of a range
@@ -197,9 +247,10 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
     memory=st.integers(1, 1_500),
     splits=st.none() | st.integers(1, 3),
     workers=st.integers(1, 9),
-    scratch=st.sampled_from([no_scratch, lambda of: of.columns, lambda of: 8 * of.index_edges + 2 * of.block_edges]),
+    scratch=st.sampled_from([no_scratch, lambda of: of.columns, of_edges]),
 )
 @example(edges=ALIKE, memory=600, splits=None, workers=1, scratch=no_scratch)
+@example(edges=[(1, 0)], memory=62, splits=None, workers=4, scratch=of_edges)
 @settings(max_examples=150)
 def test_the_smallest_n_that_fits(partition, edges, memory, splits, workers, scratch):
     vertices = 1 + max((end for edge in edges for end in edge), default=-1)

@@ -27,6 +27,8 @@ from dasktc.executors.paths import as_text, check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.tls import checked, greet, with_scheme
+from dasktc.options import check_keywords, real_number, whole_number
+from dasktc.planning.plan import size
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
@@ -36,6 +38,8 @@ POOL = 0.5
 """Share of a device's memory, and of what is free of it, that a worker's pool begins with; it grows."""
 LEAST_POOL = 1 << 20
 """Bytes; dask-cuda takes 0 for no number."""
+WORKER_BYTES = 1 << 27
+"""Resident memory of a worker's interpreter and libraries, at least."""
 
 
 @contextmanager
@@ -80,10 +84,9 @@ def connect(
     ClusterError
         The scheduler does not answer, or no worker came.
     """
-    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise InputError(f"--retries {retries!r} is no number from 0 on: give how often to submit a task again")
-    if not isinstance(worker_timeout, (int, float)) or not 0 < worker_timeout < float("inf"):
-        raise InputError(f"--worker-timeout {worker_timeout!r} is no number of seconds above 0: give how long to wait")
+    retries = whole_number("retries", retries, 0, few="so often a task is submitted again")
+    worker_timeout = real_number("worker-timeout", worker_timeout, 0, above=True, what="number of seconds")
+    check_keywords(scheduler=scheduler, scheduler_file=scheduler_file)
     named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
@@ -102,6 +105,8 @@ def connect(
         with _on_gpus(workers, there) if _wants_gpus(backend) else _local(workers, there) as found:
             yield _on(found, retries, worker_timeout)
     else:
+        if security is not None:
+            checked(security)
         _step_aside()
         found = client if client is not None else active_client()
         yield LocalExecutor() if found is None else _on(found, retries, worker_timeout)
@@ -121,7 +126,10 @@ def active_client() -> Any:
 
 def _on(client: Any, retries: int, worker_timeout: float) -> DaskExecutor:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
-        raise InputError(f"client is a {type(client).__name__}, a distributed.Client is needed; pass Client(address)")
+        raise InputError(
+            f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
+            "Client(address)"
+        )
     executor = DaskExecutor(client, worker_timeout, retries)
     executor.wait_for_workers()
     return executor
@@ -144,7 +152,7 @@ def _step_aside() -> None:
 def _remote(address: str | None, file: str | None, security: Any) -> Iterator[Any]:
     from distributed import Client
 
-    where = address or file
+    where = str(address or file)[:200]
     try:
         address = with_scheme(address or _address(file), security)
         greet(address, security, CONNECT_SECONDS)
@@ -182,11 +190,13 @@ def _wants_gpus(backend: str) -> bool:
 
 def _number(workers: int | str, all_of_them: int | None) -> int | None:
     """How many workers to start; `all_of_them` for "all"."""
-    if workers == "all":
+    if isinstance(workers, str) and workers == "all":
         return all_of_them
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
-        raise InputError(f"--workers {workers} is below 1: nobody would count; give 1 or more, or leave it out")
-    return workers
+    from distributed.system import MEMORY_LIMIT
+
+    most = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
+    many = f"each is a process of at least {size(WORKER_BYTES)}, and this host has {size(MEMORY_LIMIT)} of memory"
+    return whole_number("workers", workers, 1, most, few="nobody would count", many=many)
 
 
 @contextmanager

@@ -10,21 +10,22 @@ from typing import Any
 
 from dasktc.api.cluster import connect
 from dasktc.api.graph import Graph
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
-from dasktc.errors import InputError
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Options, read_ids
+from dasktc.options import Options, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 
 __all__ = ["as_source", "build", "prepare", "triangle_count"]
 
 
+@said_in_one_line
 def triangle_count(
     source: Any,
     client: Any = None,
@@ -65,8 +66,8 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array or a pair of
-        arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
+        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -135,7 +136,8 @@ def triangle_count(
         The source cannot be read, an option makes no sense, the plan does not fit the memory, or files would stand
         where some workers do not see them.
     DasktcError
-        A file cannot be written; the number of triangles is named if it is known by then.
+        A file cannot be written; the number of triangles is named if it is known by then. Or memory does not suffice,
+        of a device or of the host: what was asked for and what is free are named.
     ClusterError
         The cluster does not answer or has no workers.
     CountError
@@ -150,6 +152,8 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    check_keywords(verify=verify, work_dir=work_dir, host_memory=host_memory, progress=progress, checkpoint=checkpoint)
+    check_keywords(per_vertex=per_vertex, per_edge=per_edge, report=report)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -178,6 +182,7 @@ def triangle_count(
         return result
 
 
+@said_in_one_line
 def prepare(
     source: Any,
     client: Any = None,
@@ -219,6 +224,7 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
     found = as_source(source, format, columns, ids, skip, memory)
     with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
         options = options if memory is None else choose_backend(anywhere, options)
@@ -245,12 +251,9 @@ def as_source(
     """Open whatever a caller may hand over; parameters as for `triangle_count`."""
     if isinstance(source, Source):
         return source
-    if skip is not None and skip < 0:
-        raise InputError(f"--skip {skip} is negative: it is a number of leading lines; give 0 or more")
+    check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
         columns = columns.split(",")
-    if columns is not None and len(columns) != 2:
-        raise InputError(f"--columns names {len(columns)} columns, an edge has two ends; give two, as in --columns a,b")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     options = ReadOptions(format, pair, read_ids(ids), skip)
     if memory is not None:
@@ -267,4 +270,4 @@ def as_source(
 
 def _is_path(source: Any) -> bool:
     items = source if isinstance(source, (list, tuple)) else [source]
-    return bool(items) and all(isinstance(item, str) or hasattr(item, "__fspath__") for item in items)
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)

@@ -6,12 +6,13 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.triangle_list import triangle_list
-from dasktc.errors import InputError
+from dasktc.options import check_keywords
 from dasktc.pipeline.prepare import Progress, plan_again
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Graph(CountingContext):
     Its blocks stay on the workers (without a client, in this process) for as long as it lives.
     """
 
+    @said_in_one_line
     def triangle_count(
         self,
         *,
@@ -63,8 +65,7 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        if not 0 <= verify <= 1:
-            raise InputError(f"--verify {verify} is not a share: give a number from 0 to 1")
+        check_keywords(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         if kernel is not None:
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
             prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
@@ -72,6 +73,7 @@ class Graph(CountingContext):
             return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
         return count(self, verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
 
+    @said_in_one_line
     def triangles(self) -> pd.Series[int]:
         """Count the triangles of every vertex.
 
@@ -98,6 +100,7 @@ class Graph(CountingContext):
         """
         return measures.triangles(self)
 
+    @said_in_one_line
     def edge_support(self) -> Any:
         """Count the triangles of every edge.
 
@@ -125,6 +128,7 @@ class Graph(CountingContext):
         """
         return measures.edge_support(self)
 
+    @said_in_one_line
     def clustering(self) -> pd.Series[float]:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
 
@@ -147,6 +151,7 @@ class Graph(CountingContext):
         """
         return measures.clustering(self)
 
+    @said_in_one_line
     def transitivity(self) -> float:
         """Compute the share of all pairs of neighbours that are joined: 3·triangles / Σ d·(d - 1)/2.
 
@@ -168,6 +173,7 @@ class Graph(CountingContext):
         """
         return measures.transitivity(self)
 
+    @said_in_one_line
     def average_clustering(self) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
@@ -191,6 +197,7 @@ class Graph(CountingContext):
         """
         return measures.average_clustering(self)
 
+    @said_in_one_line
     def triangle_list(self, limit: int | None = None) -> pd.DataFrame:
         """List the triangles.
 

@@ -13,18 +13,19 @@ import numpy as np
 from dasktc.api.cluster import connect
 from dasktc.api.count import as_source
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
-from dasktc.errors import InputError
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.errors import InputError, shown
 from dasktc.executors.dask.executor import RETRIES, WORKER_SECONDS, Executor, LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import room_within, usable
-from dasktc.options import Options, bytes_of
+from dasktc.options import Options, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import RATES, Prediction, predict
 from dasktc.planning.memory_model import Sizes, block_bytes
-from dasktc.planning.plan import MAX_PARTS, Limits, Plan, make_plan
+from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
 from dasktc.planning.schemes import PLANNERS, Block
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 
@@ -65,6 +66,7 @@ def plan_source(source: Any, client: Any = None, **options: Any) -> Plan:
     return predict_source(source, client, **options).plan
 
 
+@said_in_one_line
 def predict_source(
     source: Any,
     client: Any = None,
@@ -94,7 +96,8 @@ def predict_source(
     means : CostModelOptions, optional
         Its `wedges` have no effect: those of the source are known.
     """
-    chosen, wanted = Options(**options), means or CostModelOptions()
+    chosen, wanted = Options(**options), _checked(means)
+    check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
     found = as_source(source, format, columns, ids, skip, chosen.memory)
     connected = connect(
         client,
@@ -137,10 +140,7 @@ def plan_size(
     if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
         raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
     for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
-        if value < 0:
-            raise InputError(f"--{name} {value} is negative: a graph has 0 or more; give its size")
-        if value > most:
-            raise InputError(f"--{name} {value:,} is more than {most:,}: no plan has blocks for it; give its size")
+        whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
     limits = _limits(LocalExecutor(), chosen, _workers(workers, gpus), gpus)
@@ -190,7 +190,7 @@ def predict_size(
     ----------
     means : CostModelOptions, optional
     """
-    wanted = means or CostModelOptions()
+    wanted = _checked(means)
     plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
     notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
     if vertices > MAX_VERTICES:
@@ -243,6 +243,17 @@ def _rates(means: CostModelOptions) -> Any:
     )
 
 
+def _checked(means: CostModelOptions | None) -> CostModelOptions:
+    """The given ones, or those of nobody."""
+    if means is None:
+        return CostModelOptions()
+    if not isinstance(means, CostModelOptions):
+        raise InputError(f"means is {shown(means)}: it says what a prediction is for; pass dasktc.api.plan.Means")
+    if means.wedges is not None:
+        whole_number("wedges", means.wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
+    return means
+
+
 def _notes(options: Options, means: CostModelOptions) -> list[str]:
     if means.gpus is None or options.memory is not None:
         return []
@@ -252,12 +263,6 @@ def _notes(options: Options, means: CostModelOptions) -> list[str]:
 def _workers(workers: int | str | None, gpus: int | None) -> int | None:
     if workers is not None and gpus is not None:
         raise InputError("--workers and --gpus were both given: each says how many tasks run at a time; keep one")
-    return _positive("workers", workers) if gpus is None else _positive("gpus", gpus)
-
-
-def _positive(name: str, value: int | str | None) -> int | None:
-    if isinstance(value, str):
-        raise InputError(f"--{name} {value} is no number: a plan is for so many tasks at a time; give how many")
-    if value is not None and value < 1:
-        raise InputError(f"--{name} {value} is below 1: nobody would count; give 1 or more, or leave it out")
-    return value
+    name, value = ("workers", workers) if gpus is None else ("gpus", gpus)
+    bounds = {"few": "nobody would count", "many": "each counts a task at a time, and no plan has more"}
+    return None if value is None else whole_number(name, value, 1, MAX_TASKS, **bounds)

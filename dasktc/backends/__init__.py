@@ -214,6 +214,10 @@ def get_backend(name: str) -> Backend:
         No backend has that name, or this process cannot use it.
     """
     if name == "cpu":
+        import numba
+
+        if numba.config.DISABLE_JIT:
+            raise InputError("NUMBA_DISABLE_JIT is set: kernels would run as Python, a thousand times slower; unset it")
         from dasktc.backends.cpu import backend as cpu
 
         return cpu.BACKEND

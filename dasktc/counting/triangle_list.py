@@ -14,6 +14,7 @@ from dasktc.counting.tasks import Job, check, count_jobs, in_halves, jobs, task_
 from dasktc.counting.vertex_counts import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.dask.executor import Fold
+from dasktc.options import check_keywords
 from dasktc.pipeline.id_maps import VertexMap
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.conc
 
 def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFrame:
     """List the triangles; see `Graph.triangle_list`."""
-    if limit is not None and limit < 0:
-        raise InputError(f"limit={limit} is negative: it is a number of triangles; give 0 or more, or leave it out")
+    check_keywords(limit=limit)
     executor, blocks, order, split = graph.executor, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     executor.set_task_memory(graph.plan.bytes_per_task)

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError
+from dasktc.options import real_number
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, homes, needed, numbered
 from dasktc.planning.plan import Plan, size
@@ -78,9 +78,8 @@ class Rates:
         """
         chosen = {name: value for name, value in given.items() if value is not None}
         for name, value in chosen.items():
-            if not (0 < value < float("inf") or (value == 0 and name == "overhead")):
-                option = name if name == "overhead" else f"rate-{name}"
-                raise InputError(f"--{option} {value} is no rate: nothing can be predicted from it; give one above 0")
+            option = name if name == "overhead" else f"rate-{name}"
+            chosen[name] = real_number(option, value, 0, above=name != "overhead")
         named = ", ".join(chosen)
         return replace(self, **chosen, source=f"{self.source}; {named} as given") if chosen else self
 

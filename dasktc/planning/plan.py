@@ -10,14 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.planning.memory_model import BYTES_PER_EDGE, BYTES_PER_ROW, Scratch, Sizes, block_bytes, task_bytes
-from dasktc.planning.schemes import PLANNERS, Block, Planner, Triple
+from dasktc.planning.schemes import PLANNERS, Block, Numbers, Planner, Triple
 
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "size", "splits_for"]
 
 MAX_PARTS = 64
-MAX_TRIPLES = 10**6
+MAX_TASKS = 10**6
+"""What a scheduler is given at the most: block triples, and these times splits."""
 WORTH_TRYING = {"proxy": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)}
 """Values of n that `proxy` tries where none is given: each costs passes over all edges."""
 
@@ -52,9 +53,10 @@ class Limits:
         Bytes that one task may use.
     partition : {"auto", "whole", "edges", "hash2d", "vertical", "proxy"}
     parts, splits : int or None
-        n and m where the caller set them, 1 or more.
+        n and m where the caller set them, 1 or more. More parts than vertices are taken as V, more splits than the
+        rows (for `edges` the edges) of the largest index block as these: the others would be empty.
     tasks_a_worker : int
-        So many at least where the caller set no splits.
+        So many at least where the caller set no splits, as far as there are rows or edges to split.
     least_parts : int
         The smallest n to try.
     """
@@ -197,8 +199,19 @@ def make_plan(
             break
         whole = PLANNERS[partition].replicated or after is None
         if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
-            return replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
-    return plan
+            plan = replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
+            break
+    return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)]))
+
+
+def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
+    """What was asked for and is more than the graph has."""
+    ignored = limits.partition != "auto" and PLANNERS[limits.partition].replicated
+    if limits.parts is not None and limits.parts > plan.parts and not ignored:
+        yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
+    if limits.splits is not None and limits.splits > plan.splits:
+        most = f"the largest index block has no more {plan.cut}"
+        yield f"--splits {shown(limits.splits)} is taken as {plan.splits:,}: {most}"
 
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str, int]]:
@@ -207,31 +220,33 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[str
     if PLANNERS[partition].replicated:
         yield partition, 1
         return
-    if limits.partition == "auto" and limits.parts in (None, 1) and limits.least_parts == 1:
+    most = max(1, vertices)  # more parts than vertices make no block smaller
+    asked = None if limits.parts is None else min(limits.parts, most)
+    if limits.partition == "auto" and asked in (None, 1) and limits.least_parts == 1:
         yield "whole", 1
-        if limits.parts == 1:
+        if most == 1 or asked == 1:
             return
-    if limits.parts is not None:
-        _refuse_too_many(partition, limits.parts)
-        yield partition, limits.parts
+    if asked is not None:
+        _refuse_too_many(partition, asked, limits)
+        yield partition, asked
         return
     first = max(limits.least_parts, 2 if limits.partition == "auto" else 1)
-    most = min(MAX_PARTS, max(first, vertices))  # more parts than vertices make no block smaller
+    most = min(MAX_PARTS, max(first, most))
     tried = (n for n in WORTH_TRYING.get(partition, range(1, MAX_PARTS)) if first <= n < most)
     yield from ((partition, n) for n in tried if _least(partition, vertices, edges, n) <= limits.memory)
     yield partition, most
 
 
-def _refuse_too_many(partition: str, parts: int) -> None:
-    triples = parts if partition == "proxy" else parts**3
+def _refuse_too_many(partition: str, parts: int, limits: Limits) -> None:
+    triples, asked = parts if partition == "proxy" else parts**3, shown(limits.parts)
     if partition == "proxy" and parts > MAX_PARTS:
         raise InputError(
-            f"--parts {parts} is more than the {MAX_PARTS} that --partition proxy takes: a vertex's parts are bits of "
+            f"--parts {asked} is more than the {MAX_PARTS} that --partition proxy takes: a vertex's parts are bits of "
             "one number; give a smaller n, or leave it out"
         )
-    if triples > MAX_TRIPLES:
+    if triples > MAX_TASKS:
         raise InputError(
-            f"--parts {parts} makes {triples:,} block triples, {MAX_TRIPLES:,} at most can be "
+            f"--parts {asked} makes {triples:,} block triples, {MAX_TASKS:,} at most can be "
             "scheduled: blocks would be tiny; give a smaller n, or leave it out"
         )
 
@@ -250,7 +265,7 @@ def _plan(
 ) -> Plan:
     planner, width = PLANNERS[partition], PLANNERS[partition].columns(parts)
     triples = planner.triples(parts)
-    splits = limits.splits or splits_for(limits.workers, len(triples), limits.tasks_a_worker)
+    splits = _splits(planner, triples, edges, sizes, limits)
     needed = task_bytes(partition, parts, splits, sizes, scratch)
     largest, tables = int(needed.max()), sizes.edges.ravel()[triples[:, 1]]
     blocks = sorted(divmod(place, width) for place in set(triples[needed.argmax()].tolist()))
@@ -270,6 +285,21 @@ def _plan(
         fits=largest <= limits.memory,
         why=_why(partition, parts, vertices, largest, blocks, limits),
     )
+
+
+def _splits(planner: Planner, triples: Numbers, edges: int, sizes: Sizes, limits: Limits) -> int:
+    """m: as asked, or so that every worker has its tasks, but none that is empty or that no scheduler could take."""
+    most = edges if planner.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
+    if limits.splits is None:
+        wanted = splits_for(limits.workers, len(triples), limits.tasks_a_worker)
+        return max(1, min(wanted, most, MAX_TASKS // len(triples)))
+    splits = max(1, min(limits.splits, most))
+    if len(triples) * splits > MAX_TASKS:
+        raise InputError(
+            f"--splits {shown(limits.splits)} makes {len(triples) * splits:,} tasks of {len(triples):,} block triples, "
+            f"{MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a smaller m, or leave it out"
+        )
+    return splits
 
 
 def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:

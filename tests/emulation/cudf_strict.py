@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import types
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -145,8 +146,11 @@ def _column(column):
     return Series(column.to_pandas())
 
 
-def read_csv(filepath_or_buffer, sep=",", *, header="infer", names=None, usecols=None, dtype=None):
+def read_csv(filepath_or_buffer, sep=",", *, header="infer", names=None, usecols=None, dtype=None, compression="infer"):
     assert isinstance(filepath_or_buffer, io.BytesIO)
+    if compression == "infer":  # libcudf writes this on the terminal
+        warnings.warn("Auto detection of compression type is supported only for file type buffers.", stacklevel=2)
+    assert compression in (None, "infer")
     found = pd.read_csv(filepath_or_buffer, sep=sep, header=header, names=names, usecols=usecols, dtype=dtype)
     return DataFrame({name: Series(found[name]) for name in found.columns})
 

@@ -19,6 +19,7 @@ from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
 from dasktc.backends.cuda.vertices import DeviceVertices
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError
 
 HOW = "install dasktc[cuda13] or dasktc[cuda12] to match the driver, or count with --backend cpu"
@@ -243,6 +244,7 @@ def _refuse_without_gpu() -> None:
 
 
 @cache
+@said_in_one_line
 def backend() -> Backend:
     """Build the backend, once a process; needs cuDF and a GPU.
 
@@ -250,6 +252,8 @@ def backend() -> Backend:
     ------
     InputError
         cuDF, the driver or a GPU is missing.
+    DasktcError
+        The GPU has no room for a context and a pool.
     """
     _refuse_without_gpu()
     frames = _frames()

@@ -16,7 +16,7 @@ import rmm
 
 from dasktc.backends import get_backend
 
-__all__ = ["Budget", "available", "peak", "share_pool"]
+__all__ = ["Budget", "available", "free_and_total", "peak", "share_pool"]
 
 INITIAL = 0.5
 """Share of the free memory that a new pool takes at once; it grows when that is used up."""
@@ -93,6 +93,12 @@ def available() -> int:
     """Bytes that could be allocated on the current device now: free memory, and the pool's unused part."""
     free, _ = cp.cuda.runtime.memGetInfo()
     return int(USABLE * (free + _unused(rmm.mr.get_current_device_resource())))
+
+
+def free_and_total() -> tuple[int, int]:
+    """Bytes of the current device that nobody holds, the pool's unused part among them, and all its bytes."""
+    free, total = cp.cuda.runtime.memGetInfo()
+    return int(free) + _unused(rmm.mr.get_current_device_resource()), int(total)
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
-from dasktc.errors import ClusterError
+from dasktc.backends.out_of_memory import run
+from dasktc.errors import ClusterError, DasktcError
 from dasktc.executors.base import Executor, Fold, LocalExecutor, available
 from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import FixedFutures, Waiting
@@ -98,6 +99,8 @@ class DaskExecutor:
         ------
         ClusterError
             A worker cannot make the call.
+        DasktcError
+            What the call itself refuses.
         """
         found: dict[str, Any] = {}
         while not found:  # nobody answers where all die at the moment
@@ -105,6 +108,8 @@ class DaskExecutor:
             answers = self._waiting.ask(self.client.run, function, *args, on_error="return")
             found = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
         for worker, answer in found.items():
+            if isinstance(answer, DasktcError):
+                raise answer
             if isinstance(answer, Exception):
                 why = " ".join(f"{type(answer).__name__}: {answer}".split())
                 raise ClusterError(
@@ -144,18 +149,17 @@ class DaskExecutor:
 
     def _plain(self, stage: str, function: Callable[..., Any], *args: Any, prefer: str | None = None) -> Any:
         """Submit one call as it is."""
-        return self.client.submit(function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
+        return self.client.submit(run, function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
 
     def _submit_all(
         self, stage: str, function: Callable[..., Any], calls: list[tuple[Any, ...]], prefer: str
     ) -> list[Any]:
         """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
-        called, *first = self._wrap_call(function)
-        futures: list[Any] = []
+        first, futures = self._wrap_call(function), list[Any]()
         for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
             rows = [(*first, *call) for call in together]
             keys = [self._key(stage) for _ in rows]
-            futures += self.client.map(called, *zip(*rows, strict=True), key=keys, pure=False, **_preferred(prefer))
+            futures += self.client.map(run, *zip(*rows, strict=True), key=keys, pure=False, **_preferred(prefer))
         return futures
 
     def _key(self, stage: str) -> tuple[str, int]:

@@ -50,8 +50,10 @@ def plain_rows(backend: Backend, block: bytes, dialect: Dialect) -> tuple[Array,
         return None
     names = [f"f{place}" for place in range(width)]
     chosen = [names[place] for place in dialect.columns]
+    used, buffer = sorted(set(chosen)), io.BytesIO(text)
+    # Without `compression` cuDF looks for a file's name, has none, and says so on the terminal for every block.
     frame = backend.frame.read_csv(
-        io.BytesIO(text), sep=separator, header=None, names=names, usecols=sorted(set(chosen)), dtype="int64"
+        buffer, sep=separator, header=None, names=names, usecols=used, dtype="int64", compression=None
     )
     source, target = (frame[name].values for name in chosen)
     return source, target, len(source)

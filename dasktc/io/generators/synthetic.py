@@ -8,15 +8,16 @@ edges on any backend, for any number of parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.generators.theory import Kind, StarProduct, theory_edges, theory_triangles, theory_vertices
 from dasktc.io.source import Source
+from dasktc.options import whole_number
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -27,6 +28,7 @@ EDGES_PER_PART = 1 << 22
 """Edges of one part where the caller does not say: 32 MiB of ids."""
 
 _MOST_EDGES = 1 << 42  # a million parts
+_MOST_STARS = 26  # 3^26 < 2^42
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,9 @@ def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int 
     InputError
         An argument is out of range.
     """
-    _check("--scale", scale, 0, 62)
-    _check("--edge-factor", edge_factor, 0, None)
-    _check("--seed", seed, 0, 2**24 - 1)
+    scale = whole_number("scale", scale, 0, 62)
+    edge_factor = whole_number("edge-factor", edge_factor, 0, _MOST_EDGES)
+    seed = whole_number("seed", seed, 0, 2**24 - 1)
     name = f"kronecker scale {scale}, edge factor {edge_factor}, seed {seed}"
     return _source(name, Kronecker(2**scale, edge_factor << scale, seed), parts)
 
@@ -154,8 +156,8 @@ def random_graph(vertices: int = 10**8, edges: int = 10**9, parts: int | None = 
     InputError
         An argument is out of range.
     """
-    _check("--vertices", vertices, 2, 2**32)
-    _check("--edges", edges, 0, None)
+    vertices = whole_number("vertices", vertices, 2, 2**32)
+    edges = whole_number("edges", edges, 0, _MOST_EDGES)
     if edges % vertices:
         raise InputError(
             f"{edges} edges over {vertices} vertices leave {edges % vertices} over: every vertex of the "
@@ -187,9 +189,9 @@ def rmat(vertices: int = 2**27, edges: int = 10**9, seed: int = 1, parts: int | 
     InputError
         An argument is out of range.
     """
-    _check("--vertices", vertices, 1, 2**62)
-    _check("--edges", edges, 0, None)
-    _check("--seed", seed, 0, 2**32 - 1)
+    vertices = whole_number("vertices", vertices, 1, 2**62)
+    edges = whole_number("edges", edges, 0, _MOST_EDGES)
+    seed = whole_number("seed", seed, 0, 2**32 - 1)
     below = 1 << vertices.bit_length() - 1
     if vertices != below:
         raise InputError(
@@ -222,7 +224,7 @@ def grid3d(side: int = 464, parts: int | None = None) -> Source:
     InputError
         An argument is out of range.
     """
-    _check("--side", side, 1, 2**20)
+    side = whole_number("side", side, 1, 2**20)
     return _source(f"grid3d side {side}", Grid3D(side**3, 3 * side**3, side), parts, triangles=27 if side == 3 else 0)
 
 
@@ -231,7 +233,7 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: in
 
     Parameters
     ----------
-    stars : tuple of int
+    stars : sequence of int
         Leaves of every star.
     kind : {"B1k", "B2k"}
         Where each star has its loop: on the hub or on one leaf. The product's loop is left out.
@@ -248,13 +250,17 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: in
     InputError
         An argument is out of range.
     """
-    if kind not in ("B1k", "B2k"):
-        raise InputError(f"--kind {kind!r} is no kind of theory graph; choose B1k or B2k")
-    if not stars:
-        raise InputError("--stars names no star: a product needs at least one; try --stars 25,81,256")
-    for leaves in stars:
-        _check("--stars", leaves, 1, None)
-    recipe = StarProduct(theory_vertices(stars), theory_edges(stars), tuple(stars), kind)
+    if not isinstance(kind, str) or kind not in ("B1k", "B2k"):
+        raise InputError(f"--kind {shown(kind)} is no kind of theory graph; choose B1k or B2k")
+    if not isinstance(stars, Sequence) or isinstance(stars, bytes) or not stars:
+        raise InputError(f"--stars {shown(stars)} names no star: a product needs at least one; try --stars 25,81,256")
+    stars = tuple(whole_number("stars", leaves, 1, _MOST_EDGES) for leaves in stars)
+    if len(stars) > _MOST_STARS:
+        raise InputError(
+            f"--stars names {len(stars):,} stars: each makes a product three times larger, {_MOST_STARS} at most are "
+            "within the limit; give fewer"
+        )
+    recipe = StarProduct(theory_vertices(stars), theory_edges(stars), stars, kind)
     name = f"theory {'-'.join(map(str, stars))}-{kind}"
     return _source(name, recipe, parts, theory_triangles(stars, kind))
 
@@ -265,14 +271,7 @@ def _source(name: str, recipe: Recipe, parts: int | None, triangles: int | None 
         raise InputError(f"{name} has {edges} edges: the limit is {_MOST_EDGES}; choose a smaller graph")
     if parts is None:
         parts = max(1, -(-edges // EDGES_PER_PART))
-    _check("parts", parts, 1, None)
-    parts = min(parts, edges)
+    parts = min(whole_number("parts", parts, 1), edges)
     bounds = [edges * part // parts for part in range(parts + 1)] if parts else []
     ranges = pairwise(bounds)
     return Source(name, tuple(GeneratedPart(recipe, *ends) for ends in ranges), triangles=triangles)
-
-
-def _check(option: str, value: int, least: int, most: int | None) -> None:
-    if value < least or (most is not None and value > most):
-        limit = f"at least {least}" if most is None else f"{least} to {most}"
-        raise InputError(f"{option} is {value}: out of range; choose {limit}")

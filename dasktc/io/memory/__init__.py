@@ -21,7 +21,7 @@ from dasktc.errors import InputError
 from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
-from dasktc.io.memory.kinds import kind, roots, unknown
+from dasktc.io.memory.kinds import kind, readable, roots, unknown
 from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
 from dasktc.io.source import ReadOptions, Source
 
@@ -39,12 +39,12 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
 
 
 def from_object(obj: Any, options: ReadOptions) -> Source:
-    """Make a source of an object in memory. Of a Dask DataFrame nothing is computed.
+    """Make a source of an object in memory. Of a Dask collection nothing is computed.
 
     Parameters
     ----------
     obj : object
-        A pandas or Dask DataFrame, Arrow table, NumPy array of shape (m, 2), pair (tuple or list)
+        A pandas or Dask DataFrame, Arrow table, NumPy or Dask array of shape (m, 2), pair (tuple or list)
         of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph; for
         the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
@@ -56,6 +56,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     InputError
         It is none of these, or holds something else than ids: with the row where there is one.
     """
+    with readable(kind(obj)):
+        return _opened(obj, options)
+
+
+def _opened(obj: Any, options: ReadOptions) -> Source:
     opener = _opener(obj)
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
@@ -82,6 +87,8 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
     if pair:
         return from_pair
     for root in roots(obj):
+        if root == "dask" and not set(roots(getattr(obj, "_meta", None))).isdisjoint(ON_GPU):
+            return from_device
         if root in OPENERS:
             return OPENERS[root]
     if hasattr(obj, "__arrow_c_stream__"):

@@ -7,14 +7,14 @@ Dask partition) is checked when a part is read.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
+from dasktc.io.memory.kinds import readable
 from dasktc.io.source import Ids
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "places_of",
     "settle",
     "settle_objects",
+    "text_of",
     "to_ids",
 ]
 
@@ -47,9 +48,9 @@ class Place:
 
     def refuse(self, row: int, value: Any, reason: str) -> InputError:
         """Build the error about one row and the value that it holds."""
-        shown = reprlib.repr(value.item() if isinstance(value, np.generic) else value)
         where = f"row {self.first + row} of {self.of}"
-        return InputError(f"{where} holds {' '.join(shown.split())} where an id is expected: {reason}")
+        held = shown(value.item() if isinstance(value, np.generic) else value)
+        return InputError(f"{where} holds {held} where an id is expected: {reason}")
 
     def missing(self, row: int, value: Any) -> InputError:
         """Build the error about a missing value."""
@@ -97,7 +98,7 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     import pyarrow as pa
 
     if isinstance(values, Sequence):
-        values = pd.Series(values if isinstance(values, range) else list(values))
+        values = _series(values if isinstance(values, range) else list(values))
     values = getattr(values, "array", values)  # what a pandas Series or Index holds
     coded = isinstance(values, pd.Categorical) and values.categories.dtype != object
     if coded or hasattr(values, "__arrow_array__") or isinstance(values, np.ma.MaskedArray):
@@ -108,10 +109,39 @@ def settle(values: Any, ids: Ids | None, at: Place) -> Column:
     if values.dtype.kind in "OT":
         return settle_objects(values.astype(object, copy=False), ids, at)
     if values.dtype.kind == "U":
-        return pa.array(values, pa.large_string())
+        return text_of(values, at)
     if values.dtype.kind not in "iuf":
         raise _no_ids(at, values.dtype)
     return values
+
+
+def _series(values: Any) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.Series(values)
+    except UnicodeError:  # the row is found as one of any objects
+        return pd.Series(values, dtype=object)
+
+
+def text_of(values: Any, at: Place) -> Any:
+    """An Arrow array of strings, or of what is written as such."""
+    import pyarrow as pa
+
+    try:
+        fixed = isinstance(values, np.ndarray) and values.dtype.kind == "U"
+        return pa.array(values if fixed else list(map(str, values)), pa.large_string())
+    except ValueError:
+        row = next(row for row, value in enumerate(values) if not _is_text(value))
+        raise at.refuse(row, values[row], "it is no text that UTF-8 has, or too long; write it otherwise") from None
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        str(value).encode()
+    except ValueError:  # a lone surrogate, or an integer of more digits than Python writes
+        return False
+    return True
 
 
 def _no_ids(at: Place, dtype: Any) -> InputError:
@@ -123,14 +153,26 @@ def _settle_arrow(values: Any, at: Place) -> Column:
     import pyarrow.compute as pc
     from pyarrow import types
 
-    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    coded = types.is_dictionary(values.type)
+    kind = values.type.value_type if coded else values.type
+    with readable(at.of):
+        values.validate(full=coded)
     if types.is_string_view(kind):  # a slice of views keeps, and counts, all of its buffers
-        kind, values = pa.large_string(), decode(values)
+        kind, values = pa.large_string(), _without_views(values) if coded else decode(values)
     text = types.is_string(kind) or types.is_large_string(kind)
     if not (text or types.is_integer(kind) or types.is_floating(kind)):
         raise _no_ids(at, values.type)
     _refuse_null(values, at)
     return values if text else pc.cast(values, kind).to_numpy(zero_copy_only=False)
+
+
+def _without_views(values: Any) -> Any:
+    """Dictionary-encoded text whose words are views, with plain words: Arrow casts none."""
+    import pyarrow as pa
+
+    chunks = getattr(values, "chunks", [values])
+    plain = (pa.DictionaryArray.from_arrays(chunk.indices, decode(chunk.dictionary)) for chunk in chunks)
+    return pa.chunked_array(plain, pa.dictionary(values.type.index_type, pa.large_string()))
 
 
 def _refuse_null(values: Any, at: Place) -> None:
@@ -143,13 +185,12 @@ def _refuse_null(values: Any, at: Place) -> None:
 def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
     """Python objects: all integers, or all strings, or (as text) both."""
     import pandas as pd
-    import pyarrow as pa
 
     absent = pd.isna(values)
     if absent.any():
         raise at.missing(int(absent.argmax()), values[absent.argmax()])
     if _only(values, (str, *INTEGER) if ids == "text" else str) and len(values):
-        return pa.array(list(map(str, values)), pa.large_string())
+        return text_of(values, at)
     if not _only(values, INTEGER):
         lead = INTEGER if _only(values[:1], INTEGER) else (str,)
         row = next(i for i, value in enumerate(values) if not _only([value], lead))
@@ -186,6 +227,8 @@ def to_ids(column: Column, ids: Ids, at: Place) -> Any:
     if isinstance(column, np.ndarray):
         numbers = _integers(np.ascontiguousarray(column, column.dtype.newbyteorder("=")), at)
         return _narrow(numbers, at) if ids == "int" else pd.array(decode(pa.array(numbers)), dtype="str")
+    with readable(at.of):
+        column.validate(full=True)  # Arrow's own functions trust offsets and codes
     text = decode(column)
     _refuse_null(text, at)  # a dictionary may hold one
     if ids == "int" and len(text):

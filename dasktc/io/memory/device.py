@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dasktc.errors import InputError
 from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, roots
+from dasktc.io.memory.parts import partitions
+from dasktc.io.memory.sparse import entries
 from dasktc.io.source import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
@@ -55,10 +57,13 @@ class DevicePart:
 
 @dataclass(frozen=True, eq=False)
 class DevicePartition:
-    """A partition of a dask-cudf DataFrame. Its Delayed stays behind when the part is pickled."""
+    """A partition of a dask-cudf DataFrame, or of a Dask Array of CuPy arrays.
+
+    Its Delayed stays behind when the part is pickled. Without `names` it is an array of two columns.
+    """
 
     upstream: Any
-    names: tuple[Any, Any]
+    names: tuple[Any, Any] | None
     of: str
     how: str
     borrowed: ClassVar[bool] = True
@@ -69,10 +74,11 @@ class DevicePartition:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
-        src, dst = (upstream[name] for name in self.names)
-        for name, column in zip(self.names, (src, dst), strict=True):
-            _ids(column, f"column {name!r} of {self.of}")
-        return backend.frame.DataFrame({"src": src, "dst": dst})
+        labels = self.names or (0, 1)
+        src, dst = (upstream[:, label] if self.names is None else upstream[label] for label in labels)
+        for label, column in zip(labels, (src, dst), strict=True):
+            _ids(column, f"column {label!r} of {self.of}")
+        return (src, dst) if self.names is None else backend.frame.DataFrame({"src": src, "dst": dst})
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "upstream": None}
@@ -102,7 +108,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         It has no two columns of integers, or (cuDF) text.
     """
     first = obj[0] if isinstance(obj, tuple | list) else obj
-    root = next(root for root in roots(first) if root in ON_GPU)
+    root = next(root for root in (*roots(first), *roots(getattr(first, "_meta", None))) if root in ON_GPU)
     if hasattr(obj, "to_delayed"):
         return _partitions(obj, options, ON_GPU[root])
     columns, labels = _columns(obj, first, options, ON_GPU[root])
@@ -118,11 +124,17 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
     """Make every partition a part; the meta alone tells columns and type of ids."""
-    columns, labels = _columns(obj._meta, obj._meta, options, how)
+    meta, named = obj._meta, hasattr(obj._meta, "columns")
+    if not named and obj.shape[1:] != (2,):
+        raise _elsewhere(kind(obj), how)
+    alone: tuple[list[Any], list[Any]] | None = None if named else ([meta.reshape(-1)] * 2, [0, 1])
+    columns, labels = alone or _columns(meta, meta, options, how)
     places = places_of(labels, kind(obj))
     ids = agree([_ids(column, at.of) for column, at in zip(columns, places, strict=True)], places)
-    names = tuple(obj._meta.columns[[str(name) for name in obj._meta.columns].index(label)] for label in labels)
-    parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in obj.to_delayed())
+    names = None
+    if named:
+        names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
+    parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in partitions(obj))
     return Source(kind(obj), tuple(parts), ids)
 
 
@@ -135,8 +147,7 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
         edges = obj.view_edge_list()
         return _columns(edges, edges, options, how)
     elif hasattr(obj, "tocoo"):
-        entries = obj.tocoo()
-        return [entries.row, entries.col], [0, 1]
+        return list(entries(obj)), [0, 1]
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         chosen = list(options.columns or labels[:2])

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.memory.columns import Place, common_ids, settle_objects
+from dasktc.io.memory.columns import Place, common_ids, settle_objects, text_of
 from dasktc.io.memory.kinds import unknown
 from dasktc.io.memory.parts import slices
+from dasktc.io.memory.sparse import entries
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_igraph", "from_networkx", "from_scipy"]
@@ -21,11 +22,7 @@ def from_scipy(obj: Any, options: ReadOptions) -> Source:
     """Read the stored entries of a square matrix."""
     if not hasattr(obj, "tocoo"):
         raise unknown(obj)
-    if obj.ndim != 2 or obj.shape[0] != obj.shape[1]:
-        raise InputError(f"the sparse matrix has shape {obj.shape}: an adjacency matrix is square; pass a square one")
-    coo = obj.tocoo()
-    stored = coo.data != 0 if obj.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
-    return slices("sparse matrix", [coo.row[stored], coo.col[stored]], options)
+    return slices("sparse matrix", entries(obj), options)
 
 
 def from_networkx(graph: Any, options: ReadOptions) -> Source:
@@ -54,7 +51,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
         once = src <= dst
         src, dst = src[once], dst[once]
     if ids == "text":
-        names = pa.array(nodes, pa.large_string())
+        names = text_of(nodes, Place("the NetworkX graph's nodes"))
         src, dst = (pa.DictionaryArray.from_arrays(side, names) for side in (src, dst))
     return slices("NetworkX graph", [src, dst], options)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import DasktcError, InputError
 
-__all__ = ["kind", "roots", "unknown"]
+__all__ = ["kind", "readable", "roots", "unknown"]
 
 
 def roots(obj: Any) -> list[str]:
@@ -19,9 +21,23 @@ def kind(obj: Any) -> str:
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Say in one line what goes wrong in the code of an object's own library."""
+    try:
+        yield
+    except (DasktcError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{what} cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]}): it is damaged, or "
+            "its library does not offer this; convert it, to a NumPy array of shape (m, 2) for one"
+        ) from error
+
+
 def unknown(obj: Any) -> InputError:
     """Build the error about an object that is no source."""
     return InputError(
         f"{kind(obj)} holds no edges: dasktc reads paths, pandas and Dask DataFrames, Arrow tables, "
-        "NumPy arrays (m, 2), pairs of columns, SciPy sparse matrices, NetworkX and igraph graphs; pass one"
+        "NumPy and Dask arrays (m, 2), pairs of columns, SciPy sparse matrices, NetworkX and igraph graphs; pass one"
     )

@@ -10,12 +10,13 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
+from dasktc.io.memory.kinds import readable
 from dasktc.io.source import Ids, ReadOptions, Source
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["PartitionPart", "SlicePart", "slices"]
+__all__ = ["PartitionPart", "SlicePart", "partitions", "slices"]
 
 PART_BYTES = 7_500_000
 """Bytes of ids in one part: Dask warns about a graph of more than 10 MB."""
@@ -44,7 +45,7 @@ class SlicePart:
 
 @dataclass(frozen=True, eq=False)
 class PartitionPart:
-    """A partition of a Dask DataFrame. Its Delayed stays behind when the part is pickled.
+    """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed stays behind when it is pickled.
 
     `convert` says that the caller chose `ids`; else the partition must have that type by itself.
     """
@@ -57,18 +58,30 @@ class PartitionPart:
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
+        with readable(f"what {self.places[0].of} was computed to"):
+            return self._read(backend, getattr(upstream, "iloc", upstream))
+
+    def _read(self, backend: Backend, rows: Any) -> Any:
         wanted = self.ids if self.convert else None
-        pair = [settle(upstream.iloc[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)]
+        pair = [settle(rows[:, i], wanted, at) for i, at in zip(self.columns, self.places, strict=True)]
         for column, at in zip(pair, self.places, strict=True):
             if len(column) and not self.convert and ids_of(column) != self.ids:
                 raise InputError(
                     f"{at.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
-                    "the DataFrame's meta does not tell; pass ids='int' or ids='text'"
+                    "its meta does not tell; pass ids='int' or ids='text'"
                 )
         return _frame(backend, pair, self.ids, self.places)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "upstream": None}
+
+
+def partitions(obj: Any) -> list[Any]:
+    """Delayeds of the partitions of a Dask DataFrame, or of the blocks of rows of a Dask Array with two columns."""
+    if hasattr(obj, "columns"):
+        return list(obj.to_delayed())
+    whole = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
+    return whole.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
 
 
 def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequence[Any] = (0, 1)) -> Source:

@@ -10,7 +10,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import kind, roots, unknown
-from dasktc.io.memory.parts import PartitionPart, slices
+from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas"]
@@ -18,7 +18,7 @@ __all__ = ["from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas"]
 
 def from_pandas(obj: Any, options: ReadOptions) -> Source:
     """Cut two columns of a data frame into runs of rows."""
-    if getattr(obj, "ndim", 0) != 2:
+    if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
         raise unknown(obj)
     labels = [str(label) for label in obj.columns]
     i, j = _choose(labels, options)
@@ -38,9 +38,16 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
-    """Make every partition a part; the meta alone tells columns and type of ids."""
+    """Make every partition, or block of rows, a part; the meta alone tells columns and type of ids."""
+    if any(base.__name__ == "Delayed" for base in type(obj).__mro__):
+        raise InputError(
+            f"{kind(obj)} says only when it is computed what it holds: nothing is computed to ask; pass what "
+            "dask.dataframe.from_delayed makes of it, or compute it"
+        )
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "to_delayed"):
         raise unknown(obj)
+    if not hasattr(obj, "columns"):
+        return _from_dask_array(obj, options)
     meta = obj._meta
     labels = [str(label) for label in meta.columns]
     i, j = _choose(labels, options)
@@ -57,14 +64,33 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     return Source("Dask DataFrame", tuple(parts), ids)
 
 
+def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
+    """The same of an array of shape (m, 2); m need not be known."""
+    if obj.shape[1] != 2:
+        raise _shape("Dask Array", obj.shape)
+    if options.columns is not None:
+        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+    of_all = places_of((0, 1), "Dask Array")
+    ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), at) for at in of_all], of_all)
+    parts = []
+    for number, delayed in enumerate(partitions(obj)):
+        places = places_of((0, 1), f"Dask Array's block {number}")
+        parts.append(PartitionPart(delayed, (0, 1), ids, options.ids is not None, places))
+    return Source("Dask Array", tuple(parts), ids)
+
+
 def from_numpy(obj: Any, options: ReadOptions) -> Source:
     """Cut an array of shape (m, 2) into runs of rows."""
     if not isinstance(obj, np.ndarray):
         raise unknown(obj)
     edges = obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj)
     if edges.ndim != 2 or edges.shape[1] != 2:
-        raise InputError(f"the NumPy array has shape {edges.shape}: an edge list has one edge a row; pass shape (m, 2)")
+        raise _shape("NumPy array", edges.shape)
     return slices("NumPy array", [edges[:, 0], edges[:, 1]], options)
+
+
+def _shape(of: str, shape: tuple[int, ...]) -> InputError:
+    return InputError(f"the {of} has shape {shape}: an edge list has one edge a row; pass shape (m, 2)")
 
 
 def from_pair(obj: Any, options: ReadOptions) -> Source:

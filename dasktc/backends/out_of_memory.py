@@ -1,0 +1,108 @@
+"""Memory that does not suffice, of a device or of the host, said in one line with figures.
+
+Whoever can do with less (`count.in_halves`, `on_gpu`) catches MemoryError itself, further in. What nobody could help
+ends here: in the process that failed, since the client of a cluster need not have a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import platform
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from dasktc.errors import DasktcError
+from dasktc.planning.plan import size
+
+__all__ = ["run", "said_in_one_line"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_log = logging.getLogger("dasktc")
+CUDA = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
+"""What the runtime and the driver say that a context, a launch or a library found no memory for."""
+ASKED = re.compile(
+    r"(?:failed to allocate|allocating|Unable to allocate|malloc of size) ([\d.,]+(?: ?[KMGT]?i?B| bytes)?)"
+)
+"""Where RMM, CuPy, NumPy and Arrow say how much was asked for."""
+
+
+def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function say in one line that memory does not suffice: what was asked for, what is free, what to do.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    callable
+        Raises DasktcError in place of what says so.
+    """
+
+    @functools.wraps(function)
+    def said(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not _lacks_memory(error):
+                raise
+            _log.debug("out of memory", exc_info=True)
+            why = _said(error)
+        raise DasktcError(why)  # only here are the calls gone that it came out of, and what they had allocated
+
+    return said
+
+
+@said_in_one_line
+def run(function: Callable[..., T], *args: Any) -> T:
+    """Call a function on a worker, whose memory it is that may not suffice."""
+    return function(*args)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    if isinstance(error, DasktcError):
+        return False
+    return isinstance(error, MemoryError) or any(name in str(error) for name in CUDA)
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    asked = ASKED.search(text)
+    needed = asked.group(1).rstrip(".,") if asked else "what was asked for"
+    if _on_device(error, text):
+        what = "take less of it: give --memory, so that the rest goes to files, more --workers, or --backend cpu"
+        where, free = "the GPU", _device_memory()
+    else:
+        what = "take less of it: give --memory, so that the rest goes to files, or more hosts"
+        where, free = "memory", _host_memory()
+    return (
+        f"{where} of {platform.node()} has no room for {needed}, {free} ({text[:200]}): the graph, or a part of its "
+        f"source, is too large for what others leave; {what}"
+    )
+
+
+def _on_device(error: Exception, text: str) -> bool:
+    """Whether CuPy, RMM or CUDA said it, and not NumPy or Arrow."""
+    said = type(error).__module__.startswith("cupy") or re.search("(?i)bad_alloc|out.of.memory|cuda", text)
+    return "dasktc.backends.cuda.memory" in sys.modules and bool(said)
+
+
+def _device_memory() -> str:
+    from dasktc.backends.cuda import memory as cuda_memory
+
+    try:
+        free, total = cuda_memory.free_and_total()
+    except Exception:  # no context could be made
+        return "nor for a context"
+    return f"{size(free)} of its {size(total)} are free"
+
+
+def _host_memory() -> str:
+    import psutil
+
+    found = psutil.virtual_memory()
+    return f"{size(found.available)} of {size(found.total)} are free"

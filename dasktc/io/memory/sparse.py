@@ -1,0 +1,102 @@
+"""The stored entries of sparse matrices, of SciPy or CuPy: checked, since their compiled code trusts what they hold.
+
+A pointer beyond the indices makes SciPy read, and write, outside of its arrays.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from dasktc.errors import InputError
+
+__all__ = ["entries"]
+
+Array = Any
+
+
+def entries(matrix: Any) -> tuple[Array, Array]:
+    """Rows and columns of the stored entries of a square matrix, where its arrays are.
+
+    Parameters
+    ----------
+    matrix : SciPy sparse array or matrix, or a CuPy sparse matrix
+
+    Raises
+    ------
+    InputError
+        It is not square, or its arrays contradict each other or its shape.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"the sparse matrix has shape {matrix.shape}: an adjacency matrix is square; pass a square one"
+        )
+    rows, columns = _positions(matrix)
+    for what, found in ("rows", rows), ("columns", columns):
+        if found.ndim != 1 or found.dtype.kind not in "iu" or len(found) != len(rows):
+            raise _damaged(matrix, f"stores {what} as {found.dtype} of shape {found.shape}")
+        low, high = (int(found.min()), int(found.max())) if len(found) else (0, -1)
+        if low < 0 or high >= matrix.shape[0]:
+            raise _damaged(matrix, f"indexes {what} {low:,} to {high:,}")
+    return rows, columns
+
+
+def _positions(matrix: Any) -> tuple[Array, Array]:
+    if matrix.format in ("csr", "csc", "bsr"):
+        stored = _checked_pointers(matrix)
+        if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy's takes entries behind the last
+            major = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+            minor = matrix.indices[:stored]
+            return (major, minor) if matrix.format == "csr" else (minor, major)
+    elif matrix.format == "lil":
+        lists = matrix.rows.tolist()
+        if len(lists) != matrix.shape[0]:
+            raise _damaged(matrix, f"has {len(lists):,} lists of columns")
+        return np.repeat(np.arange(len(lists)), list(map(len, lists))), _integers(list(chain.from_iterable(lists)))
+    elif matrix.format == "dok":
+        rows, columns = _integers(list(matrix.keys())).reshape(-1, 2).T
+        return rows, columns
+    elif matrix.format == "coo":
+        return matrix.row, matrix.col
+    elif matrix.format == "dia" and (
+        matrix.data.ndim != 2 or matrix.offsets.shape != matrix.data.shape[:1] or matrix.offsets.dtype.kind != "i"
+    ):
+        offsets, diagonals = matrix.offsets, matrix.data
+        raise _damaged(
+            matrix, f"has offsets of {offsets.dtype} and shape {offsets.shape} for diagonals of shape {diagonals.shape}"
+        )
+    coo = matrix.tocoo()
+    kept = coo.data != 0 if matrix.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
+    return coo.row[kept], coo.col[kept]
+
+
+def _integers(values: list[Any]) -> Any:
+    return np.array(values) if values else np.empty(0, np.int64)
+
+
+def _checked_pointers(matrix: Any) -> int:
+    """Check where the rows (of CSC the columns) begin among the indices; the number of indices."""
+    lines = matrix.shape[matrix.format == "csc"]
+    if matrix.format == "bsr":
+        lines //= matrix.blocksize[0]
+    pointers, indices = matrix.indptr, matrix.indices
+    if pointers.dtype.kind not in "iu" or pointers.shape != (lines + 1,) or indices.ndim != 1:
+        raise _damaged(
+            matrix, f"has indptr of {pointers.dtype} and shape {pointers.shape}, where {lines + 1:,} integers belong"
+        )
+    first, last, falls = int(pointers[0]), int(pointers[-1]), bool((pointers[1:] < pointers[:-1]).any())
+    if first or falls or last > len(indices):
+        order = "falls in between" if falls else "never falls"
+        raise _damaged(
+            matrix, f"has indptr from {first:,} to {last:,} that {order}, for indices of length {len(indices):,}"
+        )
+    return last
+
+
+def _damaged(matrix: Any, what: str) -> InputError:
+    shape = " x ".join(f"{side:,}" for side in matrix.shape)
+    return InputError(
+        f"the {matrix.format} matrix of {shape} {what}: its arrays were changed, or are another matrix's; build it anew"
+    )

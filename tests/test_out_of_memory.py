@@ -1,0 +1,148 @@
+"""Memory that does not suffice: one line with what was needed, what is free and what to do, wherever it was missing."""
+
+from __future__ import annotations
+
+import gc
+import re
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation import cupy_strict
+from emulation.host import compiler
+from oracle import triangles
+from pipeline import skewed_edges
+
+import dasktc
+from dasktc import backends as backend
+from dasktc.backends.out_of_memory import run
+from dasktc.cli import main as cli
+from dasktc.errors import DasktcError, InputError
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.pipeline import prepare as stages
+
+EDGES = skewed_edges(60, 700, 7)
+RMM = "std::bad_alloc: out_of_memory: CUDA error (failed to allocate 1234 bytes) at: pool.hpp:257"
+ERRORS = {
+    "RMM": (lambda: MemoryError(RMM), "1234 bytes"),
+    "RMM's pool": (lambda: MemoryError("std::bad_alloc: out_of_memory: (failed to allocate 1.250 GiB)"), r"1\.250 GiB"),
+    "RMM of once": (lambda: MemoryError("std::bad_alloc: CUDA error at: mr.hpp:62"), "what was asked for"),
+    "CuPy": (lambda: cupy_strict.OutOfMemoryError("Out of memory allocating 8,192 bytes (allocated"), "8,192 bytes"),
+    "CUDA": (lambda: cupy_strict.CUDARuntimeError("cudaErrorMemoryAllocation: out of memory"), "what was asked for"),
+}
+FREE = r"the GPU of \S+ has no room for {}, [\d.]+ GB of its [\d.]+ GB are free \(.*\): .*; .*--memory.*--backend cpu$"
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+@contextmanager
+def allocations(fail_at, error):
+    """Count allocations on the device; the one of that number and all after it fail."""
+    made, before = [0], cupy_strict.ALLOCATOR[0]
+
+    def allocate(size):
+        made[0] += 1
+        if made[0] > fail_at:
+            raise error()
+        return before(size)
+
+    gc.collect()
+    cupy_strict.ALLOCATOR[0] = allocate
+    try:
+        yield made
+    finally:
+        cupy_strict.ALLOCATOR[0] = before
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_wherever_the_device_has_no_room(emulated, kind):
+    """At the first allocation, while the source is read, and at others, up to the last of the count."""
+    error, needed = ERRORS[kind]
+    source = np.array(EDGES)
+    with allocations(10**9, error) as made:
+        assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
+    said = set()
+    for place in {0, *range(1, made[0], made[0] // 12), made[0] - 1}:
+        with allocations(place, error):
+            found, failed = attempt(source)
+        assert not isinstance(failed, InputError)
+        if failed is None:
+            assert int(found) == triangles(EDGES)  # a task in halves
+        else:
+            assert failed.__context__ is None  # it would hold what the calls had allocated
+            said.add(str(failed))
+    assert any(re.fullmatch(FREE.format(needed), text) for text in said), said
+    assert all("\n" not in text and "; " in text for text in said)
+    assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
+
+
+def attempt(source):
+    try:
+        return dasktc.triangle_count(source, backend="cuda"), None
+    except DasktcError as failed:
+        return None, failed
+
+
+def test_measures_of_a_prepared_graph(emulated):
+    graph = dasktc.prepare(np.array(EDGES), backend="cuda")
+    with allocations(0, ERRORS["RMM"][0]):
+        for measure in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list):
+            with pytest.raises(DasktcError, match=r"has no room|does not fit the memory that is free"):
+                measure()
+    assert int(graph.triangle_count()) == triangles(EDGES)
+
+
+def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
+    from dasktc.backends.cuda import memory as cuda_memory
+
+    def full():
+        raise MemoryError(RMM)
+
+    monkeypatch.setattr(cuda_memory, "share_pool", full)
+    backend.get_backend.cache_clear()
+    backend.cuda.backend.cache_clear()
+    with pytest.raises(DasktcError, match=FREE.format("1234 bytes")):
+        dasktc.triangle_count(np.array(EDGES), backend="cuda")
+    monkeypatch.undo()
+    assert int(dasktc.triangle_count(np.array(EDGES), backend="cuda")) == triangles(EDGES)
+
+
+HOST = r"memory of \S+ has no room for 7\.28 TiB, [\d.]+ .B of [\d.]+ .B are free \(Unable to allocate .*--memory"
+
+
+def large(*_):
+    raise MemoryError("Unable to allocate 7.28 TiB for an array with shape (1000000000000,)")
+
+
+def test_the_host(capsys, tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n")
+    with mock.patch.object(stages, "orient", side_effect=large):
+        with pytest.raises(DasktcError, match=HOST):
+            dasktc.triangle_count(([0], [1]))
+        assert cli.main(["count", str(tmp_path / "edges.txt")]) == 1
+    printed = capsys.readouterr().err
+    assert re.fullmatch(f"dasktc: error: {HOST}.*\n", printed)
+
+
+def other_error():
+    raise ValueError("cuda is a word")
+
+
+def test_workers_say_it_where_it_happened(client):
+    tasks = DaskExecutor(client)
+    with pytest.raises(DasktcError, match=HOST):
+        tasks.gather([tasks.submit("read", large)])
+    with pytest.raises(DasktcError, match=HOST):
+        list(tasks.map_unordered("count", lambda number: large(), [(1,), (2,)]))
+    with pytest.raises(DasktcError, match=HOST):
+        tasks.run_on_workers(run, large)
+    with pytest.raises(ValueError, match="cuda is a word"):
+        tasks.gather([tasks.submit("read", other_error)])

@@ -65,7 +65,6 @@ _UNUSED = {
 }
 
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
-_EXTENSIONS = {extension: name for name, format in FORMATS.items() for extension in format.extensions}
 _FOREIGN = {
     rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
     rb"\x89HDF": "an HDF5 file: write its edges as Parquet or .npy",
@@ -153,6 +152,7 @@ def detect(url: str, head: bytes) -> str:
         if format.by_content and _module(name).looks_like(head):
             return name
     extension = _extension(url)
+    by_name = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
     if head.startswith(b"PK\x03\x04"):
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
@@ -160,7 +160,7 @@ def detect(url: str, head: bytes) -> str:
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":
         raise _unread(url, "a tar archive: unpack it first, with tar -xf, and give the files with edges")
-    if _EXTENSIONS.get(extension) == "bvgraph":
+    if by_name == "bvgraph":
         return "bvgraph"
     for pattern, what in _FOREIGN.items():
         if re.match(pattern, head):
@@ -171,7 +171,7 @@ def detect(url: str, head: bytes) -> str:
         raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
     if extension == ".adjlist":
         raise _unread(url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist")
-    return _EXTENSIONS.get(extension, "text")
+    return by_name
 
 
 def _module(name: str) -> Any:

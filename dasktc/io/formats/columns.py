@@ -40,7 +40,23 @@ True where no two neighbours are called so: in a text file these are a header ev
 def choose(
     url: str, names: list[str], wanted: tuple[str, str] | None, kinds: Mapping[str, str | None]
 ) -> tuple[str, str]:
-    """Pick the two id columns: those asked for, those with known names, or the first two."""
+    """Choose the two id columns: those asked for, those with known names, or the first two.
+
+    Parameters
+    ----------
+    url : str
+    names : list of str
+        The columns of the file, in order.
+    wanted : tuple of two str or None
+        Names, or positions as digits.
+    kinds : mapping of str to str or None
+        Type of ids in each column; the first two are taken only if theirs is one and not None.
+
+    Raises
+    ------
+    InputError
+        A wanted column does not exist, both are one, or the choice is unclear.
+    """
     if wanted is not None:
         chosen = [_named(names, name) for name in wanted]
         if None not in chosen:

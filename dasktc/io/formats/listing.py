@@ -47,7 +47,7 @@ class _FileSystem(Protocol):
         ...
 
     def identity(self, folder: str) -> object:
-        """Tell a folder from others, whatever links lead to it."""
+        """Return a key that is the same for every link to this folder."""
         ...
 
 
@@ -147,7 +147,7 @@ def _split(pattern: str) -> tuple[str, list[str]]:
 
 
 def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) -> Iterator[str]:
-    """Yield what matches a pattern below a folder; a folder stands for everything in it."""
+    """Yield the paths that match a pattern below a folder; a matching folder stands for all files under it."""
     if not parts:
         yield folder
         return
@@ -174,7 +174,7 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) ->
 
 
 def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
-    """Yield a folder and those below it, each once, with what they hold."""
+    """Yield a folder and all folders below it, once each, with their entries."""
     waiting, seen = [folder], {fs.identity(folder)}
     while waiting:
         folder = waiting.pop()
@@ -209,7 +209,7 @@ def _without_gz(name: str) -> str:
 
 
 class _Local:
-    """The files of this machine. A path that is not allowed to be looked at is refused, never taken for missing."""
+    """The local file system. A path without permission is refused, never treated as missing."""
 
     def is_file(self, path: str) -> bool:
         return stat.S_ISREG(self._mode(path))

@@ -27,7 +27,7 @@ __all__ = ["archive_parts", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
-"""What a byte of a zip archive stands for at most, and a little more."""
+"""Most bytes that one byte of a deflated zip member expands to, rounded up."""
 INDICES = {"shape", "indices", "indptr", "row", "col", "offsets"}
 """Arrays of a SciPy sparse matrix that SciPy would round."""
 
@@ -162,7 +162,7 @@ def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
 
 
 def _check_member(url: str, archive: Any, name: str) -> None:
-    """Hold what the header of an archive's array says against the bytes that are there for it."""
+    """Refuse an archive's array whose header claims another size than its member has."""
     members = archive.zip
     member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
     if member.file_size > DEFLATED * files.size(url):
@@ -181,7 +181,7 @@ def _check_member(url: str, archive: Any, name: str) -> None:
 
 
 def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Array, Array]:
-    """Take two arrays of a NumPy archive, or its only one of shape (m, 2)."""
+    """Read two arrays of a NumPy archive, or its only one of shape (m, 2)."""
     names = list(archive.files)
     if len(names) == 1 and wanted is None:
         _check_member(url, archive, names[0])

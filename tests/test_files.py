@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import fsspec
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from dasktc.errors import InputError
-from dasktc.io.files import FORMATS, detect, open_source
+from dasktc.io.files import FORMATS, Format, detect, open_source
 from dasktc.io.formats import files, listing
 from dasktc.io.source import ReadOptions
 
@@ -452,6 +452,22 @@ def sample(tmp_path):
 
 def test_every_format_has_a_sample():
     assert list(SAMPLES) == list(FORMATS)
+
+
+def test_a_format_is_a_module_and_one_entry_of_the_registry(tmp_path, monkeypatch):
+    """Its reader, what its files begin with, their endings and its options: nothing else knows a format."""
+    seen = []
+    reader = ModuleType("dasktc.io.formats.pairs")
+    reader.looks_like = lambda head: head.startswith(b"PAIRS")
+    reader.parts = lambda url, options: (seen.append((url, options.columns)) or [], "int")
+    monkeypatch.setitem(sys.modules, reader.__name__, reader)
+    monkeypatch.setitem(FORMATS, "pairs", Format("pairs", (".prs",), by_content=True, options=frozenset({"columns"})))
+    (tmp_path / "a.prs.gz").write_bytes(gzip.compress(b"0 1\n"))
+    (tmp_path / "b.txt").write_bytes(b"PAIRS\n0 1\n")
+    paths = [str(tmp_path / name) for name in ("a.prs.gz", "b.txt")]
+    assert open_source(str(tmp_path), ReadOptions(columns=("0", "1"))).parts == ()
+    assert seen == [(path, ("0", "1")) for path in paths]
+    refused(open_source, paths[0], ReadOptions(skip=1), says=["--skip 1", "format pairs:"])
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
-from dasktc.io.formats import lines
+from dasktc.io.formats import entries
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -352,8 +352,8 @@ def test_neighbours_beyond_what_the_header_says_take_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("case", ["mtx", "smat", "lg", "metis"])
-def test_compressed_lines_are_read_in_pieces_where_memory_is_short(tmp_path, monkeypatch, case):
-    monkeypatch.setattr(lines, "LEAST", 64)
+def test_compressed_lines_are_read_in_chunks_where_memory_is_short(tmp_path, monkeypatch, case):
+    monkeypatch.setattr(entries, "LEAST", 64)
     rows = np.arange(1, 301)
     text = {
         "mtx": MTX + b"300 300 300\n" + b"".join(b"%d 2\n" % row for row in rows),
@@ -364,7 +364,7 @@ def test_compressed_lines_are_read_in_pieces_where_memory_is_short(tmp_path, mon
     path = tmp_path / f"g.{case}"
     path.write_bytes(gzip.compress(text))
     (part,) = open_source(str(path), ReadOptions()).parts
-    frames = list(part.transpose(BACKEND, 20))
+    frames = list(part.chunks(BACKEND, 20))
     assert len(frames) > 5
     assert max(map(len, frames)) <= 40
     assert pd.concat(frames, ignore_index=True).equals(part.read(BACKEND))
@@ -438,7 +438,7 @@ HEADERS = {
     "LightGraphs digits": ("g.lg", f"{DIGITS},1,u,g\n1,2\n".encode(), ""),
     "LightGraphs digits, no name": ("g", f"3,{DIGITS},u,g\n1,2\n".encode(), ""),
     "Matrix Market digits": ("g.mtx", MTX + f"3 3 {DIGITS}\n1 2\n".encode(), "g.mtx"),
-    "Matrix Market entries": ("g.mtx", MTX + b"3 3 1000000000000000000\n1 2\n", "1 entries"),
+    "Matrix Market entries": ("g.mtx", MTX + b"3 3 1000000000000000000\n1 2\n", "1 edges"),
     "Matrix Market sizes": ("g.mtx", MTX + b"9223372036854775807 9223372036854775807 1\n1 2\n", "out of range"),
     "Matrix Market field": ("g.mtx", MTX.replace(b"pattern", b"9" * 5000) + b"3 3 1\n1 2\n", "line 1"),
     "Parquet text": ("g.parquet", parquet(src=NOT_UTF8, dst=NOT_UTF8), "UTF8"),

@@ -1,1 +1,1 @@
-"""Sources of edges, and files of results."""
+"""Input and output: sources of edges (files, objects in memory, generators), and files of results."""

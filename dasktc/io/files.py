@@ -1,11 +1,15 @@
-"""From the name of a source to its parts: which files, which format, which module reads it."""
+"""Open a source by name: list its files, detect their formats, and cut them into parts.
+
+`FORMATS` is the registry of file formats.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
 from dasktc.io.formats import files, listing
@@ -14,19 +18,45 @@ from dasktc.io.source import Ids, Part, ReadOptions, Source
 
 __all__ = ["FORMATS", "detect", "open_source"]
 
+
+class Format(NamedTuple):
+    """A file format: the module that reads it, and how its files are told from others.
+
+    Attributes
+    ----------
+    module : str
+        A module of `dasktc.io.formats` with a function `parts`.
+    extensions : tuple of str
+        Endings of file names, in lower case; those of compression are cut off before.
+    magic : bytes
+        What its files begin with.
+    by_content : bool
+        The module has a function `looks_like`, which knows the first bytes of such a file.
+    options : frozenset of str
+        Which of the options `columns`, `ids` and `skip` it takes; others are refused.
+    """
+
+    module: str
+    extensions: tuple[str, ...] = ()
+    magic: bytes = b""
+    by_content: bool = False
+    options: frozenset[str] = frozenset()
+
+
+_ALL = frozenset({"columns", "ids", "skip"})
 FORMATS = {
-    "text": "text",
-    "csv": "text",
-    "mtx": "matrixmarket",
-    "metis": "metis",
-    "smat": "smat",
-    "lg": "lightgraphs",
-    "parquet": "columnar",
-    "npy": "columnar",
-    "npz": "columnar",
-    "bvgraph": "bvgraph",
+    "text": Format("text", options=_ALL),
+    "csv": Format("text", (".csv",), options=_ALL),
+    "mtx": Format("matrixmarket", by_content=True),
+    "metis": Format("metis", (".graph", ".metis")),
+    "smat": Format("smat", (".smat",)),
+    "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True),
+    "parquet": Format("columnar", (".parquet", ".pq"), b"PAR1", options=_ALL - {"skip"}),
+    "npy": Format("columnar", (".npy",), b"\x93NUMPY"),
+    "npz": Format("columnar", (".npz",), options=frozenset({"columns"})),
+    "bvgraph": Format("bvgraph", (".properties",)),
 }
-"""Formats by name, and the modules of this package that read them."""
+"""The registry of file formats, by the names that users give. A new format is a module and an entry here."""
 
 _UNUSED = {
     "columns": "it has no columns to choose from",
@@ -35,20 +65,6 @@ _UNUSED = {
 }
 
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
-_EXTENSIONS = {
-    ".csv": "csv",
-    ".graph": "metis",
-    ".metis": "metis",
-    ".smat": "smat",
-    ".lg": "lg",
-    ".jlg": "lg",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".properties": "bvgraph",
-}
-_MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy"}
 _FOREIGN = {
     rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
     rb"\x89HDF": "an HDF5 file: write its edges as Parquet or .npy",
@@ -66,7 +82,7 @@ _FOREIGN = {
 
 
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
-    """Find the files of a source and cut them into parts.
+    """List the files of a source, detect their formats and cut them into parts.
 
     Parameters
     ----------
@@ -90,30 +106,29 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if not names:
         raise InputError("no source is given; name a file, a folder, a pattern or a URL")
     urls = [url for name in names for url in listing.expand(name)]
-    found: dict[Ids, str] = {}
+    first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     for url in urls:
         start = files.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
-        module = import_module(f"dasktc.io.formats.{FORMATS[name]}")
-        _refuse_unused(url, name, module.OPTIONS[name], options)
-        pieces, ids = module.parts(url, options)
-        found.setdefault(ids, url)
-        parts.extend(pieces)
-    if len(found) > 1:
+        _refuse_unused(url, name, options)
+        of_file, ids = _module(name).parts(url, options)
+        first_of.setdefault(ids, url)
+        parts.extend(of_file)
+    if len(first_of) > 1:
         raise InputError(
-            f"{found['int']} has integer ids and {found['text']} has text: files of different graphs, or names "
+            f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
             "that look like numbers; use --ids text to take all of them as text"
         )
-    if not found:
+    if not first_of:
         raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
-    return Source(", ".join(os.fspath(name) for name in names), tuple(parts), next(iter(found)))
+    return Source(", ".join(os.fspath(name) for name in names), tuple(parts), next(iter(first_of)))
 
 
 def detect(url: str, head: bytes) -> str:
-    """Tell a file's format by its first bytes, then by its name.
+    """Detect a file's format from its first bytes, then from its name.
 
     Parameters
     ----------
@@ -131,14 +146,13 @@ def detect(url: str, head: bytes) -> str:
     InputError
         The bytes are of a format that is not read.
     """
-    from dasktc.io.formats import lightgraphs, matrixmarket
-
-    if matrixmarket.looks_like(head):
-        return "mtx"
-    for magic, name in _MAGIC.items():
-        if head.startswith(magic):
+    for name, format in FORMATS.items():
+        if format.magic and head.startswith(format.magic):
+            return name
+        if format.by_content and _module(name).looks_like(head):
             return name
     extension = _extension(url)
+    by_name = next((name for name, format in FORMATS.items() if extension in format.extensions), "text")
     if head.startswith(b"PK\x03\x04"):
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
@@ -146,7 +160,7 @@ def detect(url: str, head: bytes) -> str:
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":
         raise _unread(url, "a tar archive: unpack it first, with tar -xf, and give the files with edges")
-    if _EXTENSIONS.get(extension) == "bvgraph":
+    if by_name == "bvgraph":
         return "bvgraph"
     for pattern, what in _FOREIGN.items():
         if re.match(pattern, head):
@@ -157,7 +171,11 @@ def detect(url: str, head: bytes) -> str:
         raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
     if extension == ".adjlist":
         raise _unread(url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist")
-    return "lg" if lightgraphs.looks_like(head) else _EXTENSIONS.get(extension, "text")
+    return by_name
+
+
+def _module(name: str) -> Any:
+    return import_module(f"dasktc.io.formats.{FORMATS[name].module}")
 
 
 def _extension(url: str) -> str:
@@ -171,11 +189,11 @@ def _unread(url: str, what: str) -> InputError:
     return InputError(f"{url} is {what}; if it is none, name its format with --format ({', '.join(FORMATS)})")
 
 
-def _refuse_unused(url: str, name: str, taken: Collection[str], options: ReadOptions) -> None:
-    """Refuse an option that the format has no use for; integers are what such formats hold anyway."""
+def _refuse_unused(url: str, name: str, options: ReadOptions) -> None:
+    """Refuse an option that the format does not take; `ids="int"` is true of every such format."""
     for option, why in _UNUSED.items():
         value = getattr(options, option)
-        if option not in taken and value not in (None, "int"):
+        if option not in FORMATS[name].options and value not in (None, "int"):
             raise InputError(
                 f"--{option} {listed(value) if option == 'columns' else value} is given for {url}, of format "
                 f"{name}: {why}; leave it out, or name another --format"

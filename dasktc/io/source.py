@@ -1,4 +1,4 @@
-"""Sources of edges: what a caller may hand over, cut into parts that workers read by themselves."""
+"""A source of edges is a list of parts, each of which a worker reads independently; read options of files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ Ids = Literal["int", "text"]
 
 
 class Part(Protocol):
-    """One piece of a source, read by one worker on its own. It is pickled: small, no open files."""
+    """A part of a source, which one worker reads without the others. It is pickled: small, without open files.
+
+    Two methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
+    where memory is short (`chunks_on_device` on a device). `read_on_device(backend, upstream)` returns the frame
+    on the device, or None where only the host's reader takes the data.
+    """
 
     @property
     def upstream(self) -> Any:
         """A Dask Delayed that `read` needs the value of (a partition of a Dask DataFrame), or None."""
         ...
 
-    # A part that can be read on a device has read_on_device(backend, upstream) too, which returns the
-    # same as a frame of that backend, or None where only the host's reader will do.
-
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read the piece.
+        """Read the part.
 
         Parameters
         ----------
@@ -43,19 +45,19 @@ class Part(Protocol):
         Raises
         ------
         InputError
-            The piece cannot be read, with the line number where there is one.
+            The part cannot be read, with the line number where there is one.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a source is to be read; None means: find out.
+    """How a source is to be read; None means: detect it.
 
     Attributes
     ----------
     format : str or None
-        A format's name (`read.FORMATS`).
+        A format's name (`dasktc.io.files.FORMATS`).
     columns : tuple of two str or None
         Names, or positions as digits ("0"), of the two id columns. Names demand a header row.
     ids : {"int", "text"} or None

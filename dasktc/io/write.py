@@ -1,8 +1,8 @@
-"""Writing frames of edges or of results: each becomes a piece file where it is; the client only renames.
+"""Write frames of edges or results to a file: workers write one part file a frame, the client only renames.
 
-Nothing stands under the target's name until all of it is written: pieces go to a hidden folder
+Nothing stands under the target's name until all of it is written: part files go to a hidden folder
 beside it, which is removed whatever happens. All workers and the client must see that folder.
-Pieces and their join are written from the start each time: a task that Dask runs again does no harm.
+Part files and their concatenation are written from the start each time, so a task may be run again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FRAMES = (".parquet", ".csv", ".txt")
 """Endings of the formats that results are written in."""
 PAGES = (".html",)
 HIDDEN = f".{PREFIX}"
-"""What names of folders begin with where files stand that are not complete."""
+"""Prefix of the folders that hold incomplete files."""
 
 
 def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False) -> int:
@@ -60,7 +60,7 @@ def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor,
     """
     check_target(out, EDGES, force)
     parts = source.parts or (None,)
-    return _written(out, executor, len(parts), lambda pieces: _write_parts(list(parts), pieces, executor))
+    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor))
 
 
 def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor) -> int:
@@ -89,17 +89,24 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
         The operating system refused to write.
     """
     check_target(out, FRAMES)
-    return _written(out, executor, len(frames), lambda pieces: _write_results(frames, pieces, executor))
+    return _write_hidden(out, executor, len(frames), lambda paths: _write_results(frames, paths, executor))
 
 
 def write_page(text: str, out: str | os.PathLike[str]) -> None:
-    """Write a page; parameters, apart from its text, and errors are those of `write_frames`.
+    """Write an HTML page.
 
     Parameters
     ----------
     text : str
     out : path
         OUT.html.
+
+    Raises
+    ------
+    InputError
+        `out` has another ending, exists already, or stands in no folder.
+    DasktcError
+        The operating system refused to write.
     """
     check_target(out, PAGES)
     target = Path(out).absolute()
@@ -110,19 +117,20 @@ def write_page(text: str, out: str | os.PathLike[str]) -> None:
 
 
 def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
-    """Refuse a name that cannot be written, or whose file would be lost.
+    """Refuse a target that cannot be written, or whose existing file would be lost.
 
     Parameters
     ----------
     out : path
     suffixes : tuple of str
-        The endings that it may have.
+        The endings that it may have, such as ".csv".
     force : bool, optional
         Replace an existing file, or a folder that holds nothing but .parquet files. None: there is no such option.
 
     Raises
     ------
     InputError
+        The ending is another, the folder is none or cannot be written, or something stands there already.
     """
     target = Path(as_text("OUT", out)).absolute()
     if target.suffix not in suffixes:
@@ -144,13 +152,15 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
         )
 
 
-def _written(out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], int]) -> int:
-    """Have `count` pieces written, and give their whole the target's name."""
+def _write_hidden(
+    out: str | os.PathLike[str], executor: Executor, count: int, write: Callable[[list[str]], int]
+) -> int:
+    """Have `count` part files written, join them, and publish the result under the target's name."""
     target = Path(out).absolute()
     with _hidden_beside(target) as hidden:
-        pieces = _piece_paths(hidden / "pieces", count, target.suffix)
-        rows = write(pieces)
-        _publish(_whole(pieces, hidden, executor), target, hidden)
+        paths = _part_paths(hidden / "parts", count, target.suffix)
+        rows = write(paths)
+        _publish(_finished(paths, hidden, executor), target, hidden)
     return rows
 
 
@@ -166,18 +176,18 @@ def _hidden_beside(target: Path) -> Iterator[Path]:
             claim.release()
     except OSError as error:
         raise DasktcError(
-            f"{target} cannot be written: {error}; choose a place with room, which every worker sees"
+            f"{target} cannot be written: {error}; choose a folder with free space, which every worker sees"
         ) from error
 
 
-def _piece_paths(folder: Path, count: int, suffix: str) -> list[str]:
-    """Make the folder and name the pieces."""
+def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
+    """Make the folder and name the part files in it."""
     folder.mkdir()
     return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
 
 
-def _write_parts(parts: list[Part | None], pieces: list[str], executor: Executor) -> int:
-    return sum(executor.gather(executor.map("write", _write_part, list(zip(parts, pieces, strict=True)))))
+def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor) -> int:
+    return sum(executor.gather(executor.map("write", _write_part, list(zip(parts, paths, strict=True)))))
 
 
 def _write_part(job: tuple[Part | None, str]) -> int:
@@ -190,9 +200,9 @@ def _write_part(job: tuple[Part | None, str]) -> int:
     return _write_frame(backend.frame.DataFrame(empty) if part is None else part.read(backend), path)
 
 
-def _write_results(frames: list[Any], pieces: list[str], executor: Executor) -> int:
-    headers = [piece.endswith(".csv") and number == 0 for number, piece in enumerate(pieces)]
-    jobs = zip(frames, pieces, headers, strict=True)
+def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> int:
+    headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
+    jobs = zip(frames, paths, headers, strict=True)
     return sum(executor.gather([executor.submit("write", _write_frame, *job) for job in jobs]))
 
 
@@ -227,7 +237,7 @@ def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
 
 
 def _unreadable(table: Any) -> str | None:
-    """Say which ids a reader of plain text would take for something else."""
+    """Describe an id that a reader of .txt would take for a comment or a blank line, if there is one."""
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -239,35 +249,35 @@ def _unreadable(table: Any) -> str | None:
     return None
 
 
-def _whole(pieces: list[str], hidden: Path, executor: Executor) -> Path:
-    """Return what is to be renamed: the only piece, the folder of pieces, or their join."""
-    if len(pieces) == 1:
-        return Path(pieces[0])
-    if pieces[0].endswith(".parquet"):
-        return Path(pieces[0]).parent
+def _finished(paths: list[str], hidden: Path, executor: Executor) -> Path:
+    """Return what is to be renamed: the only part file, the folder of them, or their concatenation."""
+    if len(paths) == 1:
+        return Path(paths[0])
+    if paths[0].endswith(".parquet"):
+        return Path(paths[0]).parent
     joined = hidden / "joined"
-    executor.gather([executor.submit("join", _join, pieces, str(joined))])
+    executor.gather([executor.submit("join", _join, paths, str(joined))])
     return joined
 
 
-def _join(pieces: list[str], joined: str) -> None:
+def _join(paths: list[str], joined: str) -> None:
     """Concatenate text files. Runs on a worker."""
-    with open(joined, "wb") as whole:
-        for piece in pieces:
-            with open(piece, "rb") as text:
-                shutil.copyfileobj(text, whole, 1 << 20)
+    with open(joined, "wb") as target:
+        for path in paths:
+            with open(path, "rb") as text:
+                shutil.copyfileobj(text, target, 1 << 20)
 
 
-def _publish(whole: Path, target: Path, hidden: Path) -> None:
-    """Give the finished file or folder its name; a folder in its place steps aside first.
+def _publish(finished: Path, target: Path, hidden: Path) -> None:
+    """Rename the finished file or folder to the target; an existing folder there is first renamed aside.
 
-    It does so under a name that nobody removes: a process that is killed in between loses neither.
+    Its name aside is one that no clean-up removes: a process that is killed in between loses neither.
     """
     aside = hidden.with_name(f"replaced-{hidden.name[-8:]}")
-    if os.path.lexists(target) and (whole.is_dir() or target.is_dir()):
+    if os.path.lexists(target) and (finished.is_dir() or target.is_dir()):
         target.rename(aside)
     try:
-        whole.replace(target)
+        finished.replace(target)
     except BaseException:
         if os.path.lexists(aside):
             aside.rename(target)

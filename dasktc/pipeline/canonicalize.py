@@ -95,7 +95,7 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         frames, counts = executor.transpose("read", results, 2)
     else:
         most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
-        found = executor.stream("read", _read_pieces, [(*call, most, backend) for call in calls])
+        found = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
         frames, counts = found[::2], found[1::2]
     totals = executor.gather(counts)
     spans = [of.span for of in totals if of.span is not None]
@@ -158,14 +158,14 @@ def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Ar
         yield _ends(ends, first, first + most)
 
 
-def _read_pieces(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
+def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
     """Read a part in frames of `most` rows or fewer, each followed by its counts.
 
-    It is read piece by piece where it can be, else cut afterwards.
+    A part without a method for that is read at once, and its frame is cut.
     """
     chosen = get_backend(backend)
-    by_piece = getattr(part, "pieces" if backend == "cpu" else "pieces_on_device", None)
-    for frame in by_piece(chosen, most) if by_piece else [chosen.read(part, upstream)]:
+    chunks = getattr(part, "chunks" if backend == "cpu" else "chunks_on_device", None)
+    for frame in chunks(chosen, most) if chunks else [chosen.read(part, upstream)]:
         rows = len(frame[0] if isinstance(frame, tuple) else frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
-from dasktc.io.generators.theory import Kind
+from dasktc.io.generators.theory import StarKind
 from dasktc.io.source import Source
 
 __all__ = ["SIZES", "Case", "Sizes", "generated", "kronecker_case", "real", "rmat_case", "theory_case"]
@@ -122,7 +122,7 @@ def _from_file(name: str, path: Path) -> Case:
     return Case(name, lambda: as_source(str(path)))
 
 
-def theory_case(stars: tuple[int, ...], kind: Kind) -> Case:
+def theory_case(stars: tuple[int, ...], kind: StarKind) -> Case:
     """A product of stars, whose triangles arithmetic knows."""
     source = theory(stars, kind)
     return Case(f"Theory-{'-'.join(map(str, stars))}-{kind}", lambda: source, source.triangles)

@@ -1,5 +1,5 @@
-"""File formats: each module turns a file into parts that workers read by themselves.
+"""Readers of file formats: each module cuts files of its format into parts that workers read independently.
 
-Every format module has `parts(url, options) -> (list of Part, ids)`, and in OPTIONS, for each of its
-formats, which of the options `columns`, `ids` and `skip` it takes; `dasktc.io.files` refuses the others.
+A format module has a function `parts(url, options)`, which returns a list of Part and the type of their ids, and
+is registered in `dasktc.io.files.FORMATS`. Formats with a header of counts share module `entries`.
 """

@@ -1,4 +1,4 @@
-"""BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
+"""Read BVGraph files of the WebGraph framework (LAW): NAME.graph, a bit stream, beside NAME.properties.
 
 The format is that of Boldi and Vigna, "The WebGraph Framework I: Compression Techniques" (WWW
 2004), with the zeta codes of their "Codes for the World Wide Web" (Internet Mathematics, 2005):
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
-__all__ = ["OPTIONS", "parts", "properties_url"]
+__all__ = ["parts", "properties_url"]
 
-OPTIONS: dict[str, frozenset[str]] = {"bvgraph": frozenset()}
 ARC_BYTES = 8
 """Bytes of `ReadOptions.blocksize` that one arc counts for: a text line of two ids is about that long."""
 CODES = {"DELTA": 1, "GAMMA": 2, "UNARY": 5, "ZETA": 6}
@@ -55,7 +54,7 @@ class Properties(NamedTuple):
 
 @dataclass(frozen=True)
 class _Nodes:
-    """The nodes `first` <= node < `stop`, whose `arcs` arcs begin at bit `bit` of the stream."""
+    """The arcs of nodes `first` to `stop`: `arcs` of them, from bit `bit` of the stream on."""
 
     url: str
     properties: Properties
@@ -90,11 +89,11 @@ class _Decoder:
         self.carry(np.empty(0, np.int64), np.empty(0, self.dtype))
 
     def carry(self, degrees: Any, lists: Any) -> None:
-        """Put the lists of the nodes just before at hand."""
+        """Set the window: the successor lists of the nodes just before."""
         self.degrees, self.lists = degrees, lists
 
-    def decode(self, first: int, stop: int, room: int) -> tuple[Any, Any]:
-        """Degrees and successors of the nodes from `first` on whose arcs fit in `room`, at most to `stop`."""
+    def decode(self, first: int, stop: int, most: int) -> tuple[Any, Any]:
+        """Degrees and successors of the nodes from `first` on, up to `stop`, whose arcs are `most` together."""
         from dasktc.io.formats import bvstream
 
         before, properties = len(self.degrees), self.properties
@@ -102,7 +101,7 @@ class _Decoder:
             raise InputError(_wrong_arcs(self.url, properties))
         offsets = np.zeros(before + stop - first + 1, np.int64)
         np.cumsum(self.degrees, out=offsets[1 : before + 1])
-        lists = np.empty(len(self.lists) + room, self.dtype)
+        lists = np.empty(len(self.lists) + most, self.dtype)
         lists[: len(self.lists)] = self.lists
         layout = np.array([*properties[:1], *properties[2:5], *properties.codes], np.int64)
         try:
@@ -120,8 +119,8 @@ class _Decoder:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a BVGraph file into node ranges.
 
-    A graph of more arcs than a part takes is decoded once here, and thrown away piece by piece,
-    to find where the parts start; memory stays that of one part and the compressed file.
+    A graph of more arcs than a part takes is decoded once here, range by range, to learn where
+    the parts start; memory stays that of one part and the compressed file.
 
     Parameters
     ----------
@@ -136,22 +135,22 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """
     url = _beside(url, "properties", "graph") or url
     properties = _properties(url)
-    room = max(1, options.blocksize // ARC_BYTES)
-    if properties.arcs <= room:
+    arcs_per_part = max(1, options.blocksize // ARC_BYTES)
+    if properties.arcs <= arcs_per_part:
         nothing = np.empty(0, np.int32)
-        whole = _Nodes(url, properties, 0, properties.nodes, properties.arcs, 0, (0, None), nothing, nothing)
-        return [whole], "int"
-    ranges: list[Part] = list(_ranges(url, properties, room))
+        part = _Nodes(url, properties, 0, properties.nodes, properties.arcs, 0, (0, None), nothing, nothing)
+        return [part], "int"
+    ranges: list[Part] = list(_ranges(url, properties, arcs_per_part))
     return ranges, "int"
 
 
 def properties_url(url: str) -> str | None:
-    """Find the .properties file that makes `url` a BVGraph; None where there is none."""
+    """Return the .properties file beside a .graph file, which makes it a BVGraph; None where there is none."""
     return _beside(url, "graph", "properties")
 
 
 def _beside(url: str, own: str, other: str) -> str | None:
-    """Find the file that has the name of `url` but for the extension."""
+    """Return the existing file that differs from `url` in its extension only, or None."""
     base, dot, suffix = url.rpartition(f".{own}")
     if not dot or (suffix and not suffix.startswith(".")):
         return None
@@ -165,19 +164,19 @@ def _beside(url: str, own: str, other: str) -> str | None:
     return None
 
 
-def _ranges(url: str, properties: Properties, room: int) -> Iterator[_Nodes]:
+def _ranges(url: str, properties: Properties, arcs_per_part: int) -> Iterator[_Nodes]:
     decoder = _Decoder(url, properties, _stream(url, 0, None), 0)
     node = arcs = 0
-    space = room
+    most = arcs_per_part
     while node < properties.nodes:
         bit, window = int(decoder.at[0]), (decoder.degrees, decoder.lists)
-        degrees, targets = decoder.decode(node, min(properties.nodes, node + room), space)
+        degrees, targets = decoder.decode(node, min(properties.nodes, node + arcs_per_part), most)
         if not len(degrees):  # one node alone has more arcs than that
-            if space > properties.arcs:
+            if most > properties.arcs:
                 raise InputError(_wrong_arcs(url, properties))
-            space *= 2
+            most *= 2
             continue
-        stop, space = node + len(degrees), room
+        stop, most = node + len(degrees), arcs_per_part
         span = (bit // 8, -(-int(decoder.at[0]) // 8))
         yield _Nodes(url, properties, node, stop, len(targets), bit, span, *window)
         node, arcs = stop, arcs + len(targets)

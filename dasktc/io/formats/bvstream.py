@@ -1,4 +1,4 @@
-"""The BVGraph bit stream, decoded with Numba; see `dasktc.io.formats.bvgraph` for the format's paper.
+"""Decode the BVGraph bit stream with Numba; see `dasktc.io.formats.bvgraph` for the format's paper.
 
 `stream` is an array of bytes, `at` an array of one int64, the bit to be read next (the highest bit
 of a byte first). `layout` holds nodes, windowsize, minintervallength, zetak and the five codes.
@@ -169,7 +169,7 @@ def _decode(stream: Array, at: Array, layout: Array, node: int, before: int, off
         if copied + runs < degree:
             _residuals(stream, at, layout, current, target[copied + runs :])
         if 0 < copied + runs and not (copied == degree or runs == degree):
-            target.sort()  # three ascending pieces; a later list copies from their order
+            target.sort()  # three ascending runs; a later list copies from their order
     return len(offsets) - 1
 
 

@@ -1,4 +1,7 @@
-"""Binary formats: Parquet, read here by row groups, and those of `dasktc.io.formats.npy`; the first bytes say which."""
+"""Read Parquet files by row groups; .npy and .npz files are passed on to module `npy`.
+
+The first bytes say which of the three formats a file has.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,11 @@ if TYPE_CHECKING:
     from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
-__all__ = ["OPTIONS", "parts"]
+__all__ = ["parts"]
 
-OPTIONS: dict[str, frozenset[str]] = {
-    "parquet": frozenset({"columns", "ids"}),
-    "npy": frozenset(),
-    "npz": frozenset({"columns"}),
-}
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
-"""Bytes of `ReadOptions.blocksize` that a Parquet row counts for: two 64-bit ids."""
+"""Bytes of `ReadOptions.blocksize` that one Parquet row is counted as: two 64-bit ids."""
 PAGE_BYTES = 1 << 18
 """Bytes read at a time where a row group is not read as a whole."""
 
@@ -43,12 +41,12 @@ class _RowGroups:
         with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
         self._check(table.num_rows)
-        found = self._frame(backend, table)
+        frame = self._frame(backend, table)
         del table
         pa.default_memory_pool().release_unused()  # else Arrow keeps what decoding took
-        return found
+        return frame
 
-    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of `most` rows or fewer: a row group is decoded page by page."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
@@ -77,20 +75,20 @@ class _RowGroups:
         return columns.frame(backend, *(column.to_numpy() for column in pair))
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """The same by cuDF; None where ids are missing or of a type that only the host's reader takes."""
+        """Read with cuDF; None where ids are missing or of a type that only the host's reader takes."""
         if files.is_remote(self.url) or self.names[0] == self.names[1]:
             return None
         with columns.one_line(self.url):
             read = backend.frame.read_parquet
-            found = read(self.url, columns=[*self.names], row_groups=[*self.groups], use_pandas_metadata=False)
-        pair = [found[name] for name in self.names]
+            table = read(self.url, columns=[*self.names], row_groups=[*self.groups], use_pandas_metadata=False)
+        pair = [table[name] for name in self.names]
         if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, self.ids) for column in pair):
             return None
         return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
 
 
 def _taken(column: Any, ids: Ids) -> bool:
-    """Whether cuDF's column holds what Arrow's would, read as such ids."""
+    """Tell whether cuDF's column equals what Arrow would read as ids of this type."""
     if ids == "int":
         return bool(column.dtype.kind in "iu" and column.dtype != "uint64")
     return bool(column.dtype == "str" or column.dtype == object)
@@ -112,15 +110,15 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         columns of integers (Parquet: or text).
     """
     start = files.head(url, 1 << 16)
-    found = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
-    if found is None or options.format not in (None, found):
+    format = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
+    if format is None or options.format not in (None, format):
         raise InputError(
             f"{url} begins with {start[:8]!r}, which no {options.format or 'Parquet, .npy or .npz'} file does: "
             "another format, or damaged; check --format"
         )
-    if found == "parquet":
+    if format == "parquet":
         return _parquet(url, options)
-    if found == "npy":
+    if format == "npy":
         return npy.array_parts(url, start, options), "int"
     return npy.archive_parts(url, options), "int"
 
@@ -129,7 +127,9 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     from pyarrow.parquet import ParquetFile
 
     if files.is_compressed(url):
-        raise InputError(f"{url} is a compressed Parquet file, which cannot be read in pieces; decompress it first")
+        raise InputError(
+            f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
+        )
     with files.open_decompressed(url) as stream, columns.one_line(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
@@ -138,28 +138,28 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise ValueError(f"its row groups hold {sum(rows):,} rows where it says {metadata.num_rows:,}")
     names = columns.choose(url, list(kinds), options.columns, kinds)
-    found = {kinds[name] for name in names}
-    if None in found or (len(found) > 1 and options.ids is None):
-        types = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
+    types = {kinds[name] for name in names}
+    if None in types or (len(types) > 1 and options.ids is None):
+        shown = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
-            f"the columns of {url} are {types}: ids are integers or text, both the same; name other columns "
+            f"the columns of {url} are {shown}: ids are integers or text, both the same; name other columns "
             "with --columns, or write these as int64"
         )
-    ids: Ids = options.ids or ("int" if found == {"int"} else "text")
+    ids: Ids = options.ids or ("int" if types == {"int"} else "text")
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
     return [_RowGroups(url, names, groups, sum(rows[group] for group in groups), ids) for groups in together], ids
 
 
-def _pack(sizes: Sequence[int], room: int) -> list[tuple[int, ...]]:
-    """Put neighbours together up to `memory_per_call`, or singly where one is larger."""
+def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Group neighbouring row groups to at most `most` rows; a larger one stands alone."""
     packed: list[list[int]] = []
-    held = 0
+    total = 0
     for place, size in enumerate(sizes):
-        if not packed or held + size > room:
+        if not packed or total + size > most:
             packed.append([])
-            held = 0
+            total = 0
         packed[-1].append(place)
-        held += size
+        total += size
     return [tuple(places) for places in packed]
 
 

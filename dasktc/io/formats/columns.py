@@ -1,4 +1,4 @@
-"""Columns of ids in binary files: choosing two, checking their integers, and saying errors in one line."""
+"""Id columns of binary files: choose two, check that they hold integers, convert library errors to one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,23 @@ True where no two neighbours are called so: in a text file these are a header ev
 def choose(
     url: str, names: list[str], wanted: tuple[str, str] | None, kinds: Mapping[str, str | None]
 ) -> tuple[str, str]:
-    """Pick the two id columns: those asked for, those with known names, or the first two."""
+    """Choose the two id columns: those asked for, those with known names, or the first two.
+
+    Parameters
+    ----------
+    url : str
+    names : list of str
+        The columns of the file, in order.
+    wanted : tuple of two str or None
+        Names, or positions as digits.
+    kinds : mapping of str to str or None
+        Type of ids in each column; the first two are taken only if theirs is one and not None.
+
+    Raises
+    ------
+    InputError
+        A wanted column does not exist, both are one, or the choice is unclear.
+    """
     if wanted is not None:
         chosen = [_named(names, name) for name in wanted]
         if None not in chosen:
@@ -72,7 +88,7 @@ def listed(wanted: tuple[str, str], between: str = ",") -> str:
 
 
 def place_of(name: str) -> int | None:
-    """Return the place that a name may be, from 0, if it is a number."""
+    """Parse a name as a column's position, from 0; None if it is no number."""
     return int(name) if name.isdecimal() and len(name) < 19 else None
 
 
@@ -84,7 +100,20 @@ def _named(names: list[str], name: str) -> str | None:
 
 
 def integers(url: str, name: str, array: Array) -> Array:
-    """Integers as int32 or int64 of this machine's byte order."""
+    """Convert integers to int32 or int64 of this machine's byte order.
+
+    Parameters
+    ----------
+    url, name : str
+        The file and the array, for errors.
+    array : array
+        Of any shape.
+
+    Raises
+    ------
+    InputError
+        The array holds no integers, or one of 2^63 or more.
+    """
     if array.dtype.kind not in "iu":
         raise InputError(
             f"{name} in {url} holds {array.dtype}: ids in NumPy files are integers; save it as int64, or "
@@ -97,14 +126,14 @@ def integers(url: str, name: str, array: Array) -> Array:
 
 
 def frame(backend: Backend, src: Array, dst: Array) -> Any:
-    """Make an edge frame of two integer arrays, of one type."""
+    """Make an edge frame of two integer arrays of shape (rows,), promoted to one type."""
     dtype = np.promote_types(src.dtype, dst.dtype)
     return backend.frame.DataFrame({"src": src.astype(dtype, copy=False), "dst": dst.astype(dtype, copy=False)})
 
 
 @contextmanager
 def one_line(url: str) -> Iterator[None]:
-    """Say the libraries' complaints in one line."""
+    """Convert any exception of a library into an InputError of one line that names the file."""
     try:
         yield
     except (InputError, MemoryError):

@@ -1,4 +1,4 @@
-"""What a line of text is made of: blanks, fields, integers. Whole blocks of lines are read by module `rows`."""
+"""Dialects of text lines: blanks, separators, fields, integers. Module `rows` parses whole blocks of lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Dialect:
 
 
 def is_integer(field: str) -> bool:
-    """Whether a field is an integer: decimal digits, perhaps behind a minus sign."""
+    """Tell whether a field is an integer: decimal digits, perhaps behind a minus sign."""
     return re.fullmatch(r"-?[0-9]+", field) is not None
 
 

@@ -1,6 +1,6 @@
-"""Files, local or behind a URL, opened and decompressed. Module `listing` finds those that a source names.
+"""Open and decompress files, local or behind a URL; module `listing` expands what a source names into files.
 
-A compressed file is known by its first bytes, not by its name, and may be compressed more than
+A compressed file is recognised by its first bytes, not by its name, and may be compressed more than
 once. Local files are opened by the standard library; fsspec is imported for URLs only.
 """
 
@@ -34,25 +34,25 @@ __all__ = [
 ]
 
 _NESTING = 8  # an archive inside an archive ...: more than this is a trap, not data
-_BUFFER, _PIECE = 1 << 18, 1 << 26
+_BUFFER, _CHUNK = 1 << 18, 1 << 26
 _IRREGULAR = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
 def head(url: str, nbytes: int = 1 << 16, start: int = 0) -> bytes:
-    """First `nbytes` bytes from byte `start` of a file on (fewer where it is shorter), decompressed."""
+    """Read `nbytes` bytes of the decompressed file from byte `start` on; fewer where the file ends before."""
     with open_decompressed(url) as stream:
         skip(stream, start)
         return stream.read(nbytes)
 
 
 def is_compressed(url: str) -> bool:
-    """Whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
+    """Tell whether the file's first bytes are those of a gzip, bzip2, xz or Zstandard archive."""
     with _open(url) as stream, naming(url):
         return _archive_kind(stream) is not None
 
 
 def is_remote(url: str) -> bool:
-    """Whether the name is an fsspec URL rather than a local path.
+    """Tell whether the name is an fsspec URL rather than a local path.
 
     A chain of URLs has a protocol before its first "::"; a local file may have "::" in its name.
     """
@@ -77,7 +77,7 @@ def check_regular(url: str) -> None:
 
 
 def size(url: str) -> int:
-    """Bytes of the file as it is stored."""
+    """Return the size in bytes of the file as it is stored (compressed, if it is)."""
     with naming(url):
         if not is_remote(url):
             return os.stat(url).st_size
@@ -86,23 +86,23 @@ def size(url: str) -> int:
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
-    """Bytes `start` to `stop` of the file as it is stored; fewer where it ends before."""
+    """Read bytes `start` to `stop` of the file as it is stored; fewer where it ends before."""
     with _open(url) as stream, naming(url):
         stream.seek(start)
         return read_exactly(stream, stop - start)
 
 
 def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:
-    """Read `nbytes` bytes, fewer where the stream ends before; what is asked for beyond its end takes no memory."""
-    pieces: list[bytes] = []
-    while nbytes > 0 and (data := stream.read(min(nbytes, _PIECE))):
-        pieces.append(data)
+    """Read `nbytes` bytes, fewer where the stream ends before; memory is that of the bytes that exist."""
+    chunks: list[bytes] = []
+    while nbytes > 0 and (data := stream.read(min(nbytes, _CHUNK))):
+        chunks.append(data)
         nbytes -= len(data)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def skip(stream: BinaryIO, nbytes: int) -> None:
-    """Pass over `nbytes` bytes of a stream that was just opened, in little memory."""
+    """Skip `nbytes` bytes of a stream that was just opened, in bounded memory."""
     if stream.seekable():
         stream.seek(nbytes)
         return
@@ -165,7 +165,7 @@ def _open(url: str) -> io.BufferedReader:
 
 @contextmanager
 def naming(url: str) -> Iterator[None]:
-    """Turn whatever the file system raises into an InputError that names the file."""
+    """Convert any exception of the file system into an InputError that names the file."""
     try:
         yield
     except InputError:
@@ -209,13 +209,13 @@ _ARCHIVES: dict[str, tuple[tuple[bytes, ...], Callable[[BinaryIO], Any]]] = {
 
 
 class _Remote(io.BufferedReader):
-    """A stream that keeps its file system: those of archives close their files when they are collected."""
+    """A stream that keeps its file system alive: file systems of archives close their files when collected."""
 
     filesystem: Any
 
 
 class _Guarded(io.RawIOBase):
-    """A decompressing stream whose errors name the file."""
+    """A decompressing stream that converts errors of the codec into InputError with the file's name."""
 
     def __init__(self, archive: Any, compressed: BinaryIO, url: str) -> None:
         self._archive, self._compressed, self._url = archive, compressed, url

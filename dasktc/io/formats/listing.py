@@ -1,7 +1,7 @@
-"""The files that a source names: a file, everything in a folder, what matches a pattern, the same behind a URL.
+"""Expand a source into its files: a file, all files under a folder, matches of a pattern, local or behind a URL.
 
-Every folder that has to be looked into is, or the source is refused: a folder that cannot be read would
-silently lack from the count. Symbolic links are followed, and no folder is entered twice. Only regular
+Every folder is listed, or the source is refused: edges in a folder that cannot be read would silently be
+missing from the count. Symbolic links are followed, and no folder is entered twice. Only regular
 files hold data: a pipe, a socket or a device is refused, since reading it could block, and data is read
 more than once.
 """
@@ -47,7 +47,7 @@ class _FileSystem(Protocol):
         ...
 
     def identity(self, folder: str) -> object:
-        """Tell a folder from others, whatever links lead to it."""
+        """Return a key that is the same for every link to this folder."""
         ...
 
 
@@ -109,20 +109,20 @@ def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:
     """List the files that `path` names on a file system, without those beside the data."""
     if fs.is_file(path):
         return [path]
-    given = set(re.split(r"[/\\]", source))
+    named = set(re.split(r"[/\\]", source))
     if fs.is_folder(path):
-        names = set(_below(fs, path, given))
+        names = set(_below(fs, path, named))
     elif fs.exists(path) or not glob.has_magic(path):
         return [path] if fs.exists(path) else _missing(source)
     else:
         root, parts = _split(path)
-        matches = set(_matches(fs, root, parts, given)) if fs.is_folder(root) else set()
+        matches = set(_matches(fs, root, parts, named)) if fs.is_folder(root) else set()
         if not matches:
             raise InputError(f"no file matches {source}; check the pattern{_here(source)}")
         folders = {match for match in matches if fs.is_folder(match)}
-        names = (matches - folders).union(*(_below(fs, folder, given) for folder in folders))
+        names = (matches - folders).union(*(_below(fs, folder, named) for folder in folders))
     graphs = {_without_gz(name)[: -len(".graph")] for name in names if _without_gz(name).endswith(".graph")}
-    return [name for name in names if not _is_side_file(name, graphs, given)]
+    return [name for name in names if not _is_side_file(name, graphs, named)]
 
 
 def _missing(source: str) -> list[str]:
@@ -146,8 +146,8 @@ def _split(pattern: str) -> tuple[str, list[str]]:
     return above + "/" * (first > 0 and not above.strip("/")), [part for part in parts[first:] if part]
 
 
-def _matches(fs: _FileSystem, folder: str, parts: list[str], given: set[str]) -> Iterator[str]:
-    """Yield what matches a pattern below a folder; a folder stands for everything in it."""
+def _matches(fs: _FileSystem, folder: str, parts: list[str], named: set[str]) -> Iterator[str]:
+    """Yield the paths that match a pattern below a folder; a matching folder stands for all files under it."""
     if not parts:
         yield folder
         return
@@ -156,12 +156,12 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], given: set[str]) ->
         if not rest:
             yield folder
             return
-        for below, _ in _folders(fs, folder, given):
-            yield from _matches(fs, below, rest, given)
+        for below, _ in _folders(fs, folder, named):
+            yield from _matches(fs, below, rest, named)
     elif not glob.has_magic(first):
         path = os.path.join(folder, first)
         if fs.is_folder(path) if rest else fs.exists(path):
-            yield from _matches(fs, path, rest, given)
+            yield from _matches(fs, path, rest, named)
     else:
         for entry in fs.entries(folder):
             hidden = entry.name.startswith(".") and not first.startswith(".")
@@ -169,37 +169,37 @@ def _matches(fs: _FileSystem, folder: str, parts: list[str], given: set[str]) ->
                 continue
             if not entry.is_folder:
                 yield from [] if rest else [entry.path]
-            elif not _is_side_folder(entry.name, given):
-                yield from _matches(fs, entry.path, rest, given)
+            elif not _is_side_folder(entry.name, named):
+                yield from _matches(fs, entry.path, rest, named)
 
 
-def _folders(fs: _FileSystem, folder: str, given: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
-    """Yield a folder and those below it, each once, with what they hold."""
+def _folders(fs: _FileSystem, folder: str, named: set[str]) -> Iterator[tuple[str, list[_Entry]]]:
+    """Yield a folder and all folders below it, once each, with their entries."""
     waiting, seen = [folder], {fs.identity(folder)}
     while waiting:
         folder = waiting.pop()
         entries = fs.entries(folder)
         yield folder, entries
         for entry in entries:
-            if entry.is_folder and not _is_side_folder(entry.name, given):
+            if entry.is_folder and not _is_side_folder(entry.name, named):
                 identity = fs.identity(entry.path)
                 if identity not in seen:
                     seen.add(identity)
                     waiting.append(entry.path)
 
 
-def _below(fs: _FileSystem, folder: str, given: set[str]) -> list[str]:
-    return [entry.path for _, entries in _folders(fs, folder, given) for entry in entries if not entry.is_folder]
+def _below(fs: _FileSystem, folder: str, named: set[str]) -> list[str]:
+    return [entry.path for _, entries in _folders(fs, folder, named) for entry in entries if not entry.is_folder]
 
 
-def _is_side_folder(name: str, given: set[str]) -> bool:
-    return (name.startswith(".") or name in _SIDE_FOLDERS) and name not in given
+def _is_side_folder(name: str, named: set[str]) -> bool:
+    return (name.startswith(".") or name in _SIDE_FOLDERS) and name not in named
 
 
-def _is_side_file(path: str, graphs: set[str], given: set[str]) -> bool:
+def _is_side_file(path: str, graphs: set[str], named: set[str]) -> bool:
     *folders, name = re.split(r"[/\\]", path)
     stem, suffix = os.path.splitext(_without_gz(path))
-    if any(_is_side_folder(folder, given) for folder in folders):
+    if any(_is_side_folder(folder, named) for folder in folders):
         return True
     return name.startswith(".") or name in _SIDE_FILES or (suffix in _BVGRAPH_SIDE and stem in graphs)
 
@@ -209,7 +209,7 @@ def _without_gz(name: str) -> str:
 
 
 class _Local:
-    """The files of this machine. A path that is not allowed to be looked at is refused, never taken for missing."""
+    """The local file system. A path without permission is refused, never treated as missing."""
 
     def is_file(self, path: str) -> bool:
         return stat.S_ISREG(self._mode(path))
@@ -222,17 +222,17 @@ class _Local:
 
     def entries(self, folder: str) -> list[_Entry]:
         try:
-            with os.scandir(folder or ".") as found:
-                return [_Entry(e.name, os.path.join(folder, e.name), _leads_to_folder(e)) for e in found]
+            with os.scandir(folder or ".") as items:
+                return [_Entry(e.name, os.path.join(folder, e.name), _leads_to_folder(e)) for e in items]
         except OSError as error:
             raise _unreadable(folder, error) from error
 
     def identity(self, folder: str) -> object:
         try:
-            found = os.stat(folder or ".")
+            status = os.stat(folder or ".")
         except OSError as error:
             raise _unreadable(folder, error) from error
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _mode(self, path: str) -> int:
         """Mode of a file, 0 of one that is not there."""

@@ -1,4 +1,4 @@
-"""METIS and Chaco graph files (.graph, .metis): a header, then one line of neighbours a vertex.
+"""Read METIS and Chaco graph files (.graph, .metis): a header, then one line of neighbours a vertex.
 
 The header is `V E [fmt [ncon]]`. The digits of fmt say whether a line opens with the vertex's size
 and with `ncon` vertex weights, and whether a weight follows each neighbour (METIS 5 manual, section
@@ -21,15 +21,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import entries, files, lines
 
 if TYPE_CHECKING:
-    from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
-__all__ = ["OPTIONS", "parts"]
+__all__ = ["parts"]
 
-OPTIONS: dict[str, frozenset[str]] = {"metis": frozenset()}
 Array = Any
 COMMENT = re.compile(rb"^[ \t]*%[^\n]*\n?", re.MULTILINE)
 INTEGERS = b"0123456789 \t\r\n"
@@ -37,7 +35,7 @@ REALS = INTEGERS + b".eE+-"
 
 
 class Header(NamedTuple):
-    """What the header says, and where the first vertex's line is: byte `start`, line `line`."""
+    """Sizes and weights that the header states; the first vertex's line is line `line`, at byte `start`."""
 
     vertices: int
     edges: int
@@ -47,11 +45,11 @@ class Header(NamedTuple):
     line: int
 
 
-class Place(NamedTuple):
-    """A block of lines: the bytes it fills, its first vertex and its first line.
+class Position(NamedTuple):
+    """Where a block of lines stands: its bytes, its first vertex and its first line.
 
-    Whole lines, but for the first, of which `before` numbers stand in earlier blocks, and for the
-    last, which goes on in the next block if the block is `open`.
+    Lines are complete, except that `before` numbers of the first one stand in earlier blocks, and that the
+    last one goes on in the next block if the block is `open`.
     """
 
     start: int
@@ -63,36 +61,33 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _File(lines.ByBlock):
+class _File(entries.BlockPart):
     url: str
     header: Header
     blocksize: int
     row_bytes = 2
-    upstream: None = None
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
         yield np.empty((2, 0), _dtype(self.header))
-        vertices = entries = loops = 0
-        for place, text in _blocks(self.url, self.header, min(nbytes, self.blocksize)):
-            pairs = _neighbours(self.url, self.header, place, text)
-            vertices, entries = _vertices_to(place, text), entries + pairs.shape[1]
+        vertices = neighbours = loops = 0
+        for position, text in _blocks(self.url, self.header, min(nbytes, self.blocksize)):
+            pairs = _neighbours(self.url, self.header, position, text)
+            vertices, neighbours = _last_vertex(position, text), neighbours + pairs.shape[1]
             loops += int((pairs[0] == pairs[1]).sum())
-            if entries <= 2 * self.header.edges:  # more are counted, and not kept
+            if neighbours <= 2 * self.header.edges:  # more are counted, and not kept
                 yield pairs
-        _check(self.url, self.header, vertices, entries, loops)
+        _check(self.url, self.header, vertices, neighbours, loops)
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _Lines(entries.BlockPart):
     url: str
     header: Header
-    place: Place
-    upstream: None = None
+    position: Position
 
-    def read(self, backend: Backend, upstream: Any = None) -> Any:
-        text = files.read_range(self.url, self.place.start, self.place.stop)
-        src, dst = _neighbours(self.url, self.header, self.place, text)
-        return backend.frame.DataFrame({"src": src, "dst": dst})
+    def arrays(self, nbytes: int) -> Iterator[Array]:
+        text = files.read_range(self.url, self.position.start, self.position.stop)
+        yield _neighbours(self.url, self.header, self.position, text)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -108,53 +103,44 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     InputError
         The header is broken, or (of a large file) its counts are not those of the file.
     """
-    with files.open_decompressed(url) as stream:
-        header = _header(url, stream)
+    header = _header(url)
     if files.is_compressed(url) or files.size(url) <= options.blocksize:
-        return [_File(url, header, min(options.blocksize, lines.SCRATCH))], "int"
+        return [_File(url, header, options.blocksize)], "int"
     cut: list[Part] = []
     vertices = numbers = 0
-    for place, text in _blocks(url, header, options.blocksize):
-        cut.append(_Lines(url, header, place))
-        vertices = _vertices_to(place, text)
-        numbers += len(_starts(_uncommented(place, text)))
-    entries = (numbers - header.lead * header.vertices) // header.stride
-    loops = 0 if entries == 2 * header.edges else _loops(url, header, options.blocksize)
-    _check(url, header, vertices, entries, loops)
+    for position, text in _blocks(url, header, options.blocksize):
+        cut.append(_Lines(url, header, position))
+        vertices = _last_vertex(position, text)
+        numbers += len(_starts(_uncommented(position, text)))
+    neighbours = (numbers - header.lead * header.vertices) // header.stride
+    loops = 0 if neighbours == 2 * header.edges else _loops(url, header, options.blocksize)
+    _check(url, header, vertices, neighbours, loops)
     return cut, "int"
 
 
-def _header(url: str, stream: BinaryIO) -> Header:
-    start = line = 0
-    fields: list[bytes] = []
-    for text in lines.header_lines(stream, url):
-        start, line = start + len(text), line + 1
-        fields = text.split()
-        if fields and not fields[0].startswith(b"%"):
-            break
+def _header(url: str) -> Header:
+    header = entries.header_line(url, b"%")
+    fields = header.text.split()
     shape = b"".join(fields[2:3]) or b"0"
     sizes = lines.counts(fields)
     if sizes is None or not 2 <= len(sizes) <= 4 or len(shape) > 3 or shape.strip(b"01"):
-        raise InputError(
-            f"line {line} of {url} holds {b' '.join(fields)[:40].decode('utf-8', 'replace')!r} where a METIS "
-            "header 'vertices edges [fmt [ncon]]' is expected: another format, or damaged; check --format"
-        )
+        raise entries.bad_header(url, header, "a METIS header 'vertices edges [fmt [ncon]]'")
     size, vertex_weights, edge_weights = (digit == "1" for digit in shape.decode().rjust(3, "0"))
     weights = (sizes[3] if len(sizes) == 4 else 1) if vertex_weights else 0
-    return Header(sizes[0], sizes[1], size + weights, 1 + edge_weights, start, line + 1)
+    return Header(sizes[0], sizes[1], size + weights, 1 + edge_weights, len(header.head), header.number + 1)
 
 
-def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Place, bytes]]:
+def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, bytes]]:
     start, vertex, line, before = header.start, 1, header.line, 0
     with files.open_decompressed(url) as stream:
         files.skip(stream, start)
         for text, is_open in _cut(url, stream, nbytes, start):
-            place = Place(start, start + len(text), vertex, line, before, is_open)
-            yield place, text
-            start, line = place.stop, line + text.count(b"\n")
+            position = Position(start, start + len(text), vertex, line, before, is_open)
+            yield position, text
+            start, line = position.stop, line + text.count(b"\n")
             last = text[text.rfind(b"\n") + 1 :] if is_open else b""
             before = len(_starts(last)) + (before if is_open and len(last) == len(text) else 0)
-            vertex = _vertices_to(place, text) + 1
+            vertex = _last_vertex(position, text) + 1
 
 
 def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[bytes, bool]]:
@@ -177,35 +163,35 @@ def _cut(url: str, stream: BinaryIO, nbytes: int, start: int) -> Iterator[tuple[
         yield rest, False
 
 
-def _neighbours(url: str, header: Header, place: Place, raw: bytes) -> Array:
+def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Array:
     """Read a block's (vertex, neighbour) pairs, shape (2, entries)."""
-    text = _uncommented(place, raw)
+    text = _uncommented(position, raw)
     starts = _starts(text)
     numbers = _numbers(text, len(starts), header)
     if numbers is None:
-        _blame(url, header, place, raw)
+        _refuse(url, header, position, raw)
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     ends = np.append(ends, len(text)) if text and not text.endswith(b"\n") else ends
     bounds = np.append(0, np.searchsorted(starts, ends))
     counts = np.diff(bounds)
-    real = max(0, header.vertices - place.vertex + 1)  # lines that are vertices; any more must be blank
+    real = max(0, header.vertices - position.vertex + 1)  # lines that are vertices; any more must be blank
     after = counts[:real].copy()  # numbers of each line, those in earlier blocks included
-    after[:1] += place.before
-    whole = after[: len(after) - 1] if place.open and len(counts) <= real else after
+    after[:1] += position.before
+    complete = after[: len(after) - 1] if position.open and len(counts) <= real else after
     lead = min(header.lead, np.iinfo(np.int64).max >> 1)
-    if counts[real:].any() or (whole < lead).any() or ((whole - lead) % header.stride).any():
-        _blame(url, header, place, raw)
+    if counts[real:].any() or (complete < lead).any() or ((complete - lead) % header.stride).any():
+        _refuse(url, header, position, raw)
     if lead or header.stride > 1:
         within = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
-        within[: counts[0] if len(counts) else 0] += place.before
+        within[: counts[0] if len(counts) else 0] += position.before
         numbers = numbers[(within >= 0) & (within % header.stride == 0)]
     integral = numbers.dtype.kind == "i" or not (numbers % 1).any()
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
-        _blame(url, header, place, raw)
+        _refuse(url, header, position, raw)
     dtype = _dtype(header)
     listed = _listed(after, lead, header.stride)
-    listed[:1] -= _listed(np.array([place.before]), lead, header.stride)
-    vertices = np.arange(place.vertex, place.vertex + len(listed), dtype=dtype)
+    listed[:1] -= _listed(np.array([position.before]), lead, header.stride)
+    vertices = np.arange(position.vertex, position.vertex + len(listed), dtype=dtype)
     return np.stack([np.repeat(vertices, listed), numbers.astype(dtype)])
 
 
@@ -230,22 +216,22 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
 
 
 def _starts(text: bytes) -> Array:
-    """Find where the numbers of a text start."""
+    """Offsets at which the numbers of a text start."""
     blank = np.frombuffer(text, np.uint8) <= ord(" ")
     return np.flatnonzero(~blank & np.append(True, blank[:-1])[: len(blank)])
 
 
-def _uncommented(place: Place, text: bytes) -> bytes:
+def _uncommented(position: Position, text: bytes) -> bytes:
     if b"%" not in text:
         return text
-    begun = text.find(b"\n") + 1 or len(text) if place.before else 0  # a line that goes on is no comment
+    begun = text.find(b"\n") + 1 or len(text) if position.before else 0  # a line that goes on is no comment
     return text[:begun] + COMMENT.sub(b"", text[begun:])
 
 
-def _vertices_to(place: Place, text: bytes) -> int:
+def _last_vertex(position: Position, text: bytes) -> int:
     """The last vertex whose line ends in a block or before it."""
-    text = _uncommented(place, text)
-    return place.vertex - 1 + text.count(b"\n") + bool(text and not text.endswith(b"\n") and not place.open)
+    text = _uncommented(position, text)
+    return position.vertex - 1 + text.count(b"\n") + bool(text and not text.endswith(b"\n") and not position.open)
 
 
 def _dtype(header: Header) -> Any:
@@ -253,11 +239,11 @@ def _dtype(header: Header) -> Any:
 
 
 def _loops(url: str, header: Header, nbytes: int) -> int:
-    pairs = (_neighbours(url, header, place, text) for place, text in _blocks(url, header, nbytes))
+    pairs = (_neighbours(url, header, position, text) for position, text in _blocks(url, header, nbytes))
     return sum(int((src == dst).sum()) for src, dst in pairs)
 
 
-def _check(url: str, header: Header, vertices: int, entries: int, loops: int) -> None:
+def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int) -> None:
     """Hold the header against the file; a loop may stand in its vertex's line once or twice."""
     # A last vertex without neighbours or weights may leave no trace: an empty line without a line end.
     if vertices < header.vertices - (header.lead == 0):
@@ -265,32 +251,32 @@ def _check(url: str, header: Header, vertices: int, entries: int, loops: int) ->
             f"{url} holds {vertices:,} vertex lines where its header says {header.vertices:,}: the file "
             "was cut short, or lost its blank lines, which are vertices without neighbours; fetch or export it again"
         )
-    if 2 * header.edges not in (entries, entries + loops):
+    if 2 * header.edges not in (neighbours, neighbours + loops):
         raise InputError(
-            f"{url} lists {entries:,} neighbours where its header says {header.edges:,} edges, each "
+            f"{url} lists {neighbours:,} neighbours where its header says {header.edges:,} edges, each "
             "listed twice: the file was cut short, lists edges once, or its header is wrong; fetch or export it again"
         )
 
 
-def _blame(url: str, header: Header, place: Place, text: bytes) -> NoReturn:
+def _refuse(url: str, header: Header, position: Position, text: bytes) -> NoReturn:
     """Name the first line of a block that is wrong; slow, and only run when one is."""
-    vertex, before = place.vertex, place.before
+    vertex, before = position.vertex, position.before
     rows = text.removesuffix(b"\n").split(b"\n")
-    for number, row in enumerate(rows, place.line):
+    for number, row in enumerate(rows, position.line):
         if before == 0 and row.lstrip(b" \t").startswith(b"%"):
             continue
-        is_open = place.open and number == place.line + len(rows) - 1
-        trouble = _trouble(header, vertex, row.decode("utf-8", "replace").split(), before, is_open)
-        if trouble:
+        is_open = position.open and number == position.line + len(rows) - 1
+        fault = _fault(header, vertex, row.decode("utf-8", "replace").split(), before, is_open)
+        if fault:
             raise InputError(
-                f"line {number} of {url}, vertex {vertex}, {trouble}: damaged, another format or a wrong "
+                f"line {number} of {url}, vertex {vertex}, {fault}: damaged, another format or a wrong "
                 "header; check the line, or --format"
             )
         vertex, before = vertex + 1, 0
-    raise InputError(f"{url} cannot be read as METIS after line {place.line}: damaged; fetch it again")
+    raise InputError(f"{url} cannot be read as METIS after line {position.line}: damaged; fetch it again")
 
 
-def _trouble(header: Header, vertex: int, fields: list[str], before: int, is_open: bool) -> str | None:
+def _fault(header: Header, vertex: int, fields: list[str], before: int, is_open: bool) -> str | None:
     if vertex > header.vertices:
         return f"is beyond the header's {header.vertices:,} vertices" if fields else None
     total = before + len(fields)

@@ -1,4 +1,4 @@
-"""NumPy files: .npy arrays read by row ranges, .npz archives and SciPy sparse matrices in one piece.
+"""Read NumPy files: .npy arrays by row ranges; .npz archives and SciPy sparse matrices as one part.
 
 Of a sparse matrix ids are the 0-based indices, and what it stores is an edge, an explicit zero too,
 except in the formats that pad with zeros (BSR, DIA). Nothing is ever unpickled.
@@ -17,6 +17,7 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import columns, files
+from dasktc.io.formats.entries import check_square
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -26,7 +27,7 @@ __all__ = ["archive_parts", "array_parts"]
 
 Array = Any
 DEFLATED = 1100
-"""What a byte of a zip archive stands for at most, and a little more."""
+"""Most bytes that one byte of a deflated zip member expands to, rounded up."""
 INDICES = {"shape", "indices", "indptr", "row", "col", "offsets"}
 """Arrays of a SciPy sparse matrix that SciPy would round."""
 
@@ -45,10 +46,10 @@ class _Rows:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        (frame,) = self.pieces(backend, max(1, self.stop - self.start))
+        (frame,) = self.chunks(backend, max(1, self.stop - self.start))
         return frame
 
-    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of `most` rows or fewer, at least one."""
         dtype = np.dtype(self.dtype)
         starts = [self.start, self.rows + self.start] if self.by_column else [2 * self.start]
@@ -161,7 +162,7 @@ def _no_pairs(url: str, name: str, shape: tuple[int, ...], dtype: Any) -> str:
 
 
 def _check_member(url: str, archive: Any, name: str) -> None:
-    """Hold what the header of an archive's array says against the bytes that are there for it."""
+    """Refuse an archive's array whose header claims another size than its member has."""
     members = archive.zip
     member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
     if member.file_size > DEFLATED * files.size(url):
@@ -180,7 +181,7 @@ def _check_member(url: str, archive: Any, name: str) -> None:
 
 
 def _arrays(url: str, archive: Any, wanted: tuple[str, str] | None) -> tuple[Array, Array]:
-    """Take two arrays of a NumPy archive, or its only one of shape (m, 2)."""
+    """Read two arrays of a NumPy archive, or its only one of shape (m, 2)."""
     names = list(archive.files)
     if len(names) == 1 and wanted is None:
         _check_member(url, archive, names[0])
@@ -214,11 +215,7 @@ def _sparse(url: str, file: BinaryIO) -> tuple[Array, Array]:
     from scipy.sparse import load_npz
 
     matrix = load_npz(file)
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(
-            f"{url} is a matrix of {' x '.join(f'{n:,}' for n in matrix.shape)}: only a square one is the "
-            "adjacency of a graph; for a bipartite graph give its vertices distinct ids in one edge list"
-        )
+    check_square(url, matrix.shape)
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)  # what is read from a file may index outside the matrix
     entries = matrix.tocoo()

@@ -1,8 +1,8 @@
-"""Plain rows of integers, read on a device by cuDF.
+"""Parse plain rows of integers on a device with cuDF.
 
-cuDF's CSV reader makes something of any text. It is given only blocks in which there is nothing to
-make: unsigned integers below 10^18 and one separator, equally many in every line. There it reads what
-module `rows` reads; that a block is so is found out on the device.
+cuDF's CSV reader refuses no text: it returns some number for any field. It is therefore given only blocks
+that leave nothing to interpret: unsigned integers below 10^18 and one separator, the same number of fields
+in every line. There its result equals that of module `rows`; the check of a block runs on the device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["plain_rows"]
 Array = Any
 NEWLINE, ZERO, NINE = (ord(mark) for mark in "\n09")
 DIGITS = 18
-"""Most digits that any integer may have that int64 holds."""
+"""Any integer of so many digits fits int64."""
 
 
 def plain_rows(backend: Backend, block: bytes, dialect: Dialect) -> tuple[Array, Array, int] | None:
@@ -44,13 +44,13 @@ def plain_rows(backend: Backend, block: bytes, dialect: Dialect) -> tuple[Array,
     separator = _separator(block, dialect)
     if separator is None:
         return None
-    whole = block if block.endswith(b"\n") else block + b"\n"
-    width = _width(backend.array, whole, ord(separator))
+    text = block if block.endswith(b"\n") else block + b"\n"
+    width = _width(backend.array, text, ord(separator))
     if width is None or max(dialect.columns) >= width:
         return None
     names = [f"f{place}" for place in range(width)]
     chosen = [names[place] for place in dialect.columns]
-    used, buffer = sorted(set(chosen)), io.BytesIO(whole)
+    used, buffer = sorted(set(chosen)), io.BytesIO(text)
     # Without `compression` cuDF looks for a file's name, has none, and says so on the terminal for every block.
     frame = backend.frame.read_csv(
         buffer, sep=separator, header=None, names=names, usecols=used, dtype="int64", compression=None
@@ -70,7 +70,7 @@ def _separator(block: bytes, dialect: Dialect) -> str | None:
 
 
 def _width(xp: Any, block: bytes, separator: int) -> int | None:
-    """Fields a line, if the block is plain."""
+    """Number of fields in every line, or None if the block is not plain."""
     text = xp.asarray(np.frombuffer(block, np.uint8))
     ends = text == NEWLINE
     marks = ends | (text == separator)

@@ -1,13 +1,14 @@
-"""Rows of text to columns of ids: whole blocks at a time, in Arrow.
+"""Parse blocks of text rows into columns of ids, with Arrow.
 
-Two ways that agree. The CSV reader of Arrow is fast, and wants rows of one width without quotes
-or comments. Everything else goes line by line through one regular expression, which defines what
-a row is; the first line that it does not match is the one that the caller is told of.
+There are two parsers with equal results. Arrow's CSV reader is fast and needs rows of one width without quotes
+or comments. Every other block is matched line by line against one regular expression, which defines what
+a row is; the first line that does not match is reported.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 
-__all__ = ["BadLine", "count_rows", "parse"]
+__all__ = ["BadLine", "count_rows", "even_columns", "parse"]
 
 Array = Any
 _ORDINARY = b"0123456789-. \t\r\n,;|"
@@ -65,9 +66,33 @@ def count_rows(block: bytes) -> int:
 
 def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
     """Read rows of one width with Arrow's CSV reader, or decline."""
-    separator = dialect.separator
-    if dialect.ids == "text" or (separator is None and sorted(dialect.columns) != [0, 1]):
+    if dialect.ids == "text" or (dialect.separator is None and sorted(dialect.columns) != [0, 1]):
         return None
+    columns = even_columns(block, dialect.separator, dict.fromkeys(dialect.columns, "int64"))
+    return (columns[0], columns[-1]) if columns else None
+
+
+def even_columns(
+    block: bytes, separator: str | None, types: Mapping[int, str], width: int | None = None
+) -> list[Array] | None:
+    """Read columns of numbers with Arrow's CSV reader, or decline.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole lines.
+    separator : str or None
+        One character, or None for any blank: rows with one tab or one space between fields are read.
+    types : mapping of int to str
+        The columns to read, by their place from 0, and their types.
+    width : int, optional
+        Fields that every row must have. None: rows may have any number of fields, all the same.
+
+    Returns
+    -------
+    list of array or None
+        None where rows differ in width, or hold quotes, comments, or something else than these numbers.
+    """
     odd = block.translate(None, _ORDINARY)
     if any(mark in odd for mark in b'#%"xX'):  # comments, quotes, and hexadecimal numbers
         return None
@@ -76,19 +101,18 @@ def _parse_even(block: bytes, dialect: Dialect) -> tuple[Array, Array] | None:
 
     if separator is None:
         separator = "\t" if b"\t" in block[: block.find(b"\n")] else " "
-    names = [f"f{place}" for place in dialect.columns]
+    names = {f"f{place}": getattr(pyarrow, kind)() for place, kind in types.items()}
+    chosen = list(names) if width is None else None
     try:
         table = csv.read_csv(
             pyarrow.BufferReader(block),
             csv.ReadOptions(use_threads=False, block_size=len(block) + 1, autogenerate_column_names=True),
             csv.ParseOptions(delimiter=separator, quote_char=False),
-            csv.ConvertOptions(
-                include_columns=names, column_types=dict.fromkeys(names, pyarrow.int64()), null_values=[]
-            ),
+            csv.ConvertOptions(include_columns=chosen, column_types=names, null_values=[]),
         )
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError):
         return None
-    return table[names[0]].to_numpy(), table[names[1]].to_numpy()
+    return [table[name].to_numpy() for name in names] if width in (None, table.num_columns) else None
 
 
 def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
@@ -99,10 +123,10 @@ def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
         place = block.count(b"\n", 0, block.find(b"\0"))
         raise BadLine(place, "holds a zero byte: the file is binary or damaged; check it, or --format")
     lines, places = _data_lines(block)
-    found = pc.extract_regex(lines, _pattern(dialect))
-    if found.null_count:
-        _refuse(lines, places, found.is_null(), dialect)
-    source, target = found.flatten()
+    matched = pc.extract_regex(lines, _pattern(dialect))
+    if matched.null_count:
+        _refuse(lines, places, matched.is_null(), dialect)
+    source, target = matched.flatten()
     alone = pc.equal(pc.binary_length(target), 0)  # an isolated vertex
     if dialect.separator is not None and dialect.ids == "text":
         several = pc.match_substring_regex(source, f"[,;|]|[{BLANKS}][^{BLANKS}]")

@@ -1,34 +1,23 @@
-"""SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
+"""Read SMAT files: a line `rows columns entries`, then one line `row column value` an entry, 0-based.
 
 Ids are the file's own. An entry is an edge whatever its value, as in `dasktc.io.formats.matrixmarket`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dasktc.errors import InputError
-from dasktc.io.formats import lines
+from dasktc.io.formats import entries, lines
 
 if TYPE_CHECKING:
     from dasktc.io.source import Ids, Part, ReadOptions
 
-__all__ = ["OPTIONS", "parts"]
-
-OPTIONS: dict[str, frozenset[str]] = {"smat": frozenset()}
+__all__ = ["parts"]
 
 
-@dataclass(frozen=True)
-class _File(lines.ByBlock):
-    url: str
-    rows: int
-    entries: int
-    upstream: None = None
-
-    def arrays(self, nbytes: int) -> Iterator[Any]:
-        return lines.id_pairs(self.url, None, 3, range(self.rows), self.entries, nbytes)
+class _File(entries.IntegerRows):
+    separator = None
+    width = 3
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
@@ -44,17 +33,9 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     InputError
         The first line is not three counts, or the matrix is not square.
     """
-    first = lines.first_line(url)
-    sizes = lines.counts(first.split())
+    header = entries.header_line(url)
+    sizes = lines.counts(header.text.split())
     if sizes is None or len(sizes) != 3:
-        raise InputError(
-            f"line 1 of {url} holds {first[:40].decode('utf-8', 'replace')!r} where an SMAT file has rows, "
-            "columns and entries: another format; check --format"
-        )
-    rows, columns, entries = sizes
-    if rows != columns:
-        raise InputError(
-            f"{url} is a matrix of {rows:,} x {columns:,}: only a square one is the adjacency of a graph; "
-            "for a bipartite graph give its vertices distinct ids in one edge list"
-        )
-    return [_File(url, rows, entries)], "int"
+        raise entries.bad_header(url, header, "an SMAT header 'rows columns entries'")
+    entries.check_square(url, sizes[:2])
+    return [_File(url, range(sizes[0]), sizes[2], len(header.head))], "int"

@@ -1,4 +1,4 @@
-"""How the lines of a text file of edges are to be read, found out from its first rows.
+"""Detect the dialect of a text file of edges (separator, id columns, id type, header) from its first rows.
 
 A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
 one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
@@ -58,7 +58,7 @@ class _Reading(NamedTuple):
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
-    """Find out how a file of edges is to be read.
+    """Detect how a text file of edges is to be read.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
 
 
 def _sample(url: str, skip: int) -> list[_Row]:
-    """First data rows, from a head long enough to show two rows of more than one field."""
+    """Read the first data rows: from 64 KiB, or from 1 MiB where these hold fewer than two rows of several fields."""
     first = _line_start(url, skip)
     for nbytes, more in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
         data = files.head(url, nbytes + more, first)
@@ -118,7 +118,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
 
 
 def _line_start(url: str, skip: int) -> int:
-    """Where the line after so many begins."""
+    """Offset of the line after the first `skip` lines."""
     if skip == 0:
         return 0
     start = 0
@@ -135,7 +135,7 @@ def _line_start(url: str, skip: int) -> int:
 
 
 def _rows(data: bytes, start: int, line: int) -> list[_Row]:
-    """First data rows, those of one field left out beyond a number."""
+    """First data rows; beyond `_ROWS` only those of more than one field, until there are two."""
     rows: list[_Row] = []
     wide = 0
     while start < len(data) and (len(rows) < _ROWS or wide < 2):
@@ -155,7 +155,7 @@ def _is_wide(text: str) -> bool:
 
 
 def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _Reading | None:
-    """Read the sample with one separator; None if it does not separate, or the columns are not there."""
+    """Split the sample at one separator; None if no row has two fields, or the columns do not exist."""
     table = [split(row.text, separator) for row in rows]
     width = max(map(len, table))
     named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
@@ -181,7 +181,7 @@ def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[i
 
 
 def _kind(fields: list[str], columns: tuple[int, int]) -> str:
-    """What a row's ids are: int, text or mixed; single for a row of one integer, short for one too few."""
+    """Classify a row by its ids: int, text or mixed; "single" for one field, "short" for too few."""
     if len(fields) == 1:
         return "single" if is_integer(fields[0]) else "single text"
     if max(columns) >= len(fields):
@@ -190,7 +190,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 
 
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> bool:
-    """Whether the first row is one of names: no number in it, and integers below or names that are sure."""
+    """Tell whether the first row is a header: it holds no number, and integers or a known pair of names follow."""
     if kinds[0] not in ("text", "single text") or any(
         re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text)
     ):
@@ -203,7 +203,7 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
 
 
 def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
-    """Take the separator that makes integers of most rows, else the one that cuts them most alike."""
+    """Choose the separator under which rows hold integer ids, else the one under which they have equal widths."""
 
     def clean(reading: _Reading) -> bool:
         # Two tabs in a row are an empty field unless blanks separate everywhere else.
@@ -233,7 +233,7 @@ def _widths(separator: str | None, rows: list[_Row]) -> list[int]:
 
 
 def _without_attributes(text: str) -> str:
-    """Cut out what stands between the first bracket and the last that closes one, and the blanks before."""
+    """Remove the text from the first opening bracket to the last closing one, with the blanks before it."""
     for opening, closing in ("{}", "[]"):
         first, last = text.find(opening), text.rfind(closing)
         if 0 <= first < last:
@@ -281,7 +281,10 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
 
 
 def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> int | None:
-    """Last field of a first row that may be `vertices [vertices] edges`: no more ids may follow than that."""
+    """Return the edge count of a first row that may be a header `vertices [vertices] edges`, else None.
+
+    A header has at least as many vertices as the sample has ids.
+    """
     if options.skip is not None or options.columns is not None or reading.header or reading.kinds[0] != "int":
         return None
     table = [split(row.text, reading.separator) for row in rows]

@@ -1,8 +1,8 @@
-"""Text and CSV files of edges: SNAP, KONECT, Graph Challenge, NetworkX, spreadsheets.
+"""Read text and CSV files of edges: SNAP, KONECT, Graph Challenge, NetworkX, spreadsheets.
 
-Module `sniff` finds out how the lines are read, module `rows` reads them. A file that is not
-compressed is cut into byte ranges that workers read by themselves; a compressed one is a single
-part, parsed block by block as it is decompressed. Either way a worker holds its frame and a block.
+Module `sniff` detects the dialect of the lines, module `rows` parses them. An uncompressed file is cut
+into byte ranges that workers read independently; a compressed one is a single part, parsed block by
+block as it is decompressed. Either way a worker's memory is that of its frame and of one block.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from dasktc.backends import Backend
     from dasktc.io.source import Ids, Part, ReadOptions
 
-__all__ = ["OPTIONS", "parts"]
+__all__ = ["parts"]
 
-OPTIONS = dict.fromkeys(("text", "csv"), frozenset({"columns", "ids", "skip"}))
 Array = Any
 _BLOCK = 4 << 20
 ROW_BYTES = 8
-"""Bytes of a short line: a block of a piece of so many rows has no more of them."""
+"""Bytes of a short line: so many bytes a row keep a block within a chunk's rows."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +50,26 @@ class _Lines:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        return next(self.pieces(backend, sys.maxsize))
+        return next(self.chunks(backend, sys.maxsize))
 
-    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of about `most` rows or fewer, at least one."""
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target = column(), column()
-        rows = held = 0
+        rows = pending = 0
         for offset, block in self.blocks(min(_BLOCK, most * ROW_BYTES)):
             sources, targets, count = self._parsed(offset, block)
             source.append(sources)
             target.append(targets)
-            rows, held = rows + count, held + count
-            if held >= most:
-                yield _frame(backend, source.whole(), target.whole())
-                source, target, held = column(), column(), 0
+            rows, pending = rows + count, pending + count
+            if pending >= most:
+                yield _frame(backend, source.array(), target.array())
+                source, target, pending = column(), column(), 0
         self._refuse_counts(rows)
-        yield _frame(backend, source.whole(), target.whole())
+        yield _frame(backend, source.array(), target.array())
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """The same as a frame on the device, where blocks of plain rows are parsed; None of text ids."""
+        """Read into a frame on the device, which parses blocks of plain rows; None where ids are text."""
         if self.dialect.ids == "text":
             return None
         xp, rows = backend.array, 0
@@ -98,19 +97,10 @@ class _Lines:
     def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
         with files.open_decompressed(self.url) as stream:
-            offset = self._seek(stream)
-            while self.stop is None or offset < self.stop:
-                block = stream.read(size if self.stop is None else min(size, self.stop - offset))
-                if not block.endswith(b"\n"):
-                    block += stream.readline(lines.LONGEST + 1)
-                if not block:
-                    return
-                lines.check_lengths(self.url, offset, block)
-                yield offset, block
-                offset += len(block)
+            yield from lines.blocks(stream, size, self.url, self._seek(stream), self.stop)
 
     def _seek(self, stream: BinaryIO) -> int:
-        """Go to the first line that begins at `start` or later."""
+        """Seek to the first line that begins at `start` or later; return its offset."""
         if self.aligned:
             files.skip(stream, self.start)
             return self.start
@@ -155,8 +145,8 @@ def _check_counts(url: str, stop: int, layout: Layout) -> None:
     rows = (stop - layout.start) / layout.bytes_per_row
     if not rows / 8 < layout.edges < rows * 8:
         return
-    whole = _Lines(url, layout.start, stop, layout.dialect)
-    if sum(count_rows(block) for _, block in whole.blocks()) == layout.edges + 1:
+    data = _Lines(url, layout.start, stop, layout.dialect)
+    if sum(count_rows(block) for _, block in data.blocks()) == layout.edges + 1:
         raise _header_of_counts(url, layout.line, layout.edges)
 
 
@@ -168,7 +158,7 @@ def _header_of_counts(url: str, line: int, edges: int) -> InputError:
 
 
 class _Integers:
-    """A column of ids that grows in place: 32 bits wide until an id needs more."""
+    """A growing column of integer ids: int32 until an id needs int64. It grows in place, for no second copy."""
 
     def __init__(self) -> None:
         self._ids = np.empty(0, np.int32)
@@ -186,7 +176,7 @@ class _Integers:
         self._ids[self._length : stop] = ids
         self._length = stop
 
-    def whole(self) -> Array:
+    def array(self) -> Array:
         self._ids.resize(self._length, refcheck=False)
         return self._ids
 
@@ -200,7 +190,7 @@ class _Names:
     def append(self, ids: Array) -> None:
         self._chunks.append(ids)
 
-    def whole(self) -> Array:
+    def array(self) -> Array:
         import pyarrow
 
         return pyarrow.chunked_array(self._chunks, pyarrow.large_string())

@@ -1,1 +1,1 @@
-"""Graphs that are generated, with known answers."""
+"""Generated graphs as sources; of some the number of triangles is known by arithmetic."""

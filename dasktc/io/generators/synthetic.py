@@ -1,4 +1,4 @@
-"""Generated graphs as sources: every part is a range of edge indices, made where it is read.
+"""Generate graphs: a part is a range of edge indices, whose edges the worker that reads it computes.
 
 `kronecker` is the Graph 500 kind; `random_graph`, `rmat` and `grid3d` are the TRUST paper's three
 synthetic graphs (Pandey et al., TPDS 2021, Table 2: RA, RM, 3D), exactly those at their defaults;
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dasktc.backends.edge_functions import Grid3D, Kronecker, RandomGraph, Recipe, RMat
 from dasktc.errors import InputError, shown
-from dasktc.io.generators.theory import Kind, StarProduct, theory_edges, theory_triangles, theory_vertices
+from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, theory_triangles, theory_vertices
 from dasktc.io.source import Source
 from dasktc.options import whole_number
 
@@ -33,7 +33,7 @@ _MOST_STARS = 26  # 3^26 < 2^42
 
 @dataclass(frozen=True)
 class GeneratedPart:
-    """Edges first <= i < last of a recipe; a part of a Source.
+    """A part of a generated graph: edges first <= i < last of a recipe.
 
     Attributes
     ----------
@@ -72,16 +72,16 @@ class GeneratedPart:
 
     @property
     def rows(self) -> int:
-        """How many edges."""
+        """Number of edges."""
         return self.last - self.first
 
     def joined(self, other: Any) -> GeneratedPart | None:
-        """Make one part of two, the other behind this one; None of a part of something else."""
+        """Return one part for this and the next one; None if the other does not continue this."""
         follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
         return replace(self, last=other.last) if follows else None
 
-    def pieces(self, backend: Backend, most: int) -> Iterator[Any]:
-        """Make the edges, `most` at a time."""
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Yield frames of at most `most` edges each."""
         for first in range(self.first, self.last, most):
             yield self._frame(backend, first, min(first + most, self.last))
 
@@ -97,7 +97,7 @@ class GeneratedPart:
             src[place], dst[place] = self.recipe.ends(xp, first, last)
         return backend.frame.DataFrame({"src": src, "dst": dst})
 
-    read_on_device, pieces_on_device = read, pieces
+    read_on_device, chunks_on_device = read, chunks
 
 
 def kronecker(scale: int = 20, edge_factor: int = 16, seed: int = 1, parts: int | None = None) -> Source:
@@ -228,7 +228,7 @@ def grid3d(side: int = 464, parts: int | None = None) -> Source:
     return _source(f"grid3d side {side}", Grid3D(side**3, 3 * side**3, side), parts, triangles=27 if side == 3 else 0)
 
 
-def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: int | None = None) -> Source:
+def theory(stars: tuple[int, ...] = (25, 81, 256), kind: StarKind = "B1k", parts: int | None = None) -> Source:
     """Return a Kronecker product of star graphs, every undirected edge once.
 
     Parameters
@@ -236,7 +236,7 @@ def theory(stars: tuple[int, ...] = (25, 81, 256), kind: Kind = "B1k", parts: in
     stars : sequence of int
         Leaves of every star.
     kind : {"B1k", "B2k"}
-        Where each star has its loop: on the hub or on one leaf. The product's loop is left out.
+        Where every star has its loop: on the hub or on one leaf. The product's loop is left out.
     parts : int, optional
         Number of parts; by default about 2**22 edges a part.
 

@@ -19,9 +19,9 @@ from typing import Literal
 
 from dasktc.backends.edge_functions import Ends, Recipe
 
-__all__ = ["Kind", "StarProduct", "theory_edges", "theory_triangles", "theory_vertices"]
+__all__ = ["StarKind", "StarProduct", "theory_edges", "theory_triangles", "theory_vertices"]
 
-Kind = Literal["B1k", "B2k"]
+StarKind = Literal["B1k", "B2k"]
 
 
 def theory_vertices(stars: tuple[int, ...]) -> int:
@@ -35,7 +35,7 @@ def theory_edges(stars: tuple[int, ...]) -> int:
     return (entries - 1) // 2
 
 
-def theory_triangles(stars: tuple[int, ...], kind: Kind) -> int:
+def theory_triangles(stars: tuple[int, ...], kind: StarKind) -> int:
     """Return the number of triangles of a product of stars, its one loop left out."""
     if kind == "B1k":
         closed_walks, ends = prod(3 * leaves + 1 for leaves in stars), theory_vertices(stars)
@@ -55,7 +55,7 @@ class StarProduct(Recipe):
     """
 
     stars: tuple[int, ...]
-    kind: Kind
+    kind: StarKind
 
     def ends(self, xp: ModuleType, first: int, last: int) -> Ends:
         """Take the digits of the edge's number apart and put those of both ids together."""

@@ -1,4 +1,4 @@
-"""In-memory sources: data frames, arrays, sparse matrices and graph objects, cut into parts.
+"""Make sources of objects in memory: data frames, arrays, sparse matrices and graph objects.
 
 What an object means:
 
@@ -72,14 +72,21 @@ def _opened(obj: Any, options: ReadOptions) -> Source:
 def node_labels(graph: Any) -> list[Any] | None:
     """Return the nodes of a NetworkX graph whose ids are their positions 0 to V - 1.
 
-    None where the nodes are the ids themselves, all integers or all strings.
+    Parameters
+    ----------
+    graph : networkx.Graph
+
+    Returns
+    -------
+    list of length V, or None
+        None where the nodes are the ids themselves, all integers or all strings.
     """
     nodes = list(graph)
     return None if common_ids(nodes) else nodes
 
 
 def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
-    """Choose by where the type is defined: no library is imported to ask whether `obj` is its own."""
+    """Choose the reader by the module that defines the object's type, so that no library is imported to ask."""
     pair = isinstance(obj, tuple | list)
     for item in obj[:2] if pair else [obj]:
         if not set(roots(item)).isdisjoint(ON_GPU):

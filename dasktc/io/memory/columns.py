@@ -1,8 +1,8 @@
-"""Columns of ids: settled once in the client, checked and converted when a part is read.
+"""Normalise id columns: in the client to a NumPy or Arrow array, in a worker to checked ids.
 
-To settle a column is to make it a NumPy array of numbers or an Arrow array of text, without a copy
-where the object allows it. What depends on single values (fractions, ids beyond 64 bits, all of a
-Dask partition) is checked when a part is read.
+`settle` turns a column into a NumPy array of numbers or an Arrow array of text, without a copy where the
+object allows it. Checks of single values (fractions, ids beyond 64 bits, and all of a Dask partition) run
+in `to_ids`, when a part is read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ INT64 = np.iinfo(np.int64)
 
 @dataclass(frozen=True)
 class Place:
-    """Where the first row of a run stands in what the caller handed over."""
+    """The position of a run of rows in the caller's object, for errors: the column `of`, and its row `first`."""
 
     of: str
     first: int = 0
@@ -49,8 +49,8 @@ class Place:
     def refuse(self, row: int, value: Any, reason: str) -> InputError:
         """Build the error about one row and the value that it holds."""
         where = f"row {self.first + row} of {self.of}"
-        held = shown(value.item() if isinstance(value, np.generic) else value)
-        return InputError(f"{where} holds {held} where an id is expected: {reason}")
+        text = shown(value.item() if isinstance(value, np.generic) else value)
+        return InputError(f"{where} holds {text} where an id is expected: {reason}")
 
     def missing(self, row: int, value: Any) -> InputError:
         """Build the error about a missing value."""
@@ -62,38 +62,58 @@ class Place:
 
 
 def places_of(labels: Sequence[Any], of: str, first: int = 0) -> tuple[Place, Place]:
-    """Places of two columns' rows from `first` on, for errors."""
+    """Return the positions of two columns' rows from `first` on, for errors."""
     src, dst = (Place(f"column {label!r} of the {of}", first) for label in labels)
     return src, dst
 
 
-def agree(found: Sequence[Ids], places: Sequence[Place]) -> Ids:
-    """Return the type of ids that both columns have."""
-    if found[0] != found[1]:
+def agree(types: Sequence[Ids], places: Sequence[Place]) -> Ids:
+    """Return the type of ids that both columns have; InputError where they differ."""
+    if types[0] != types[1]:
         raise InputError(
-            f"{places[0].of} holds ids of type {found[0]}, {places[1].of} of type {found[1]}: "
+            f"{places[0].of} holds ids of type {types[0]}, {places[1].of} of type {types[1]}: "
             "one of them is perhaps no id column; name two others, or pass ids='text'"
         )
-    return found[0]
+    return types[0]
 
 
 def ids_of(column: Column) -> Ids:
-    """Type of the ids in a settled column."""
+    """Return the type of the ids in a settled column."""
     return "int" if isinstance(column, np.ndarray) else "text"
 
 
 def ids_of_meta(column: Any, at: Place) -> Ids:
-    """Tell ids by an empty column. Object dtype passes for text until a partition is read."""
+    """Return the type of ids of a Dask collection's empty column; object dtype counts as text until a part is read."""
     return "text" if column.dtype == object else ids_of(settle(column, None, at))
 
 
 def common_ids(values: Collection[Any]) -> Ids | None:
-    """Type of ids that every value is of; None if there is no such type."""
+    """Return "int" or "text" if every value is of that type, else None."""
     return "int" if _only(values, INTEGER) else "text" if _only(values, str) else None
 
 
 def settle(values: Any, ids: Ids | None, at: Place) -> Column:
-    """Make one column a NumPy array of numbers or an Arrow array of text; refuse what can be no ids."""
+    """Convert a column to a NumPy array of numbers or an Arrow array of text, without a copy where possible.
+
+    Parameters
+    ----------
+    values : sequence, array, pandas or Arrow column
+        One-dimensional.
+    ids : {"int", "text"} or None
+        What the caller wants; None: what the column has.
+    at : Place
+        For errors.
+
+    Returns
+    -------
+    numpy.ndarray or Arrow array
+        Of the column's length.
+
+    Raises
+    ------
+    InputError
+        Its type is neither numbers nor text, or a row (named by its number) holds something else.
+    """
     import pandas as pd
     import pyarrow as pa
 
@@ -120,12 +140,12 @@ def _series(values: Any) -> Any:
 
     try:
         return pd.Series(values)
-    except UnicodeError:  # the row is found as one of any objects
+    except UnicodeError:  # the row is named by the check of objects
         return pd.Series(values, dtype=object)
 
 
 def text_of(values: Any, at: Place) -> Any:
-    """An Arrow array of strings, or of what is written as such."""
+    """Convert values to an Arrow array of strings, by `str` where they are none; InputError names a row that fails."""
     import pyarrow as pa
 
     try:
@@ -183,7 +203,7 @@ def _refuse_null(values: Any, at: Place) -> None:
 
 
 def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
-    """Python objects: all integers, or all strings, or (as text) both."""
+    """Convert an array of Python objects: all integers, or all strings, or (as text) both."""
     import pandas as pd
 
     absent = pd.isna(values)
@@ -207,12 +227,12 @@ def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
-    """Whether every value is of one of the kinds; True and False are no integers."""
+    """Tell whether every value is of one of these types; True and False are no integers."""
     return all(issubclass(kind, kinds) and kind is not bool for kind in set(map(type, values)))
 
 
 def decode(column: Column) -> Column:
-    """Text as one plain Arrow type, without a dictionary."""
+    """Convert text to large_string, without a dictionary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -220,7 +240,26 @@ def decode(column: Column) -> Column:
 
 
 def to_ids(column: Column, ids: Ids, at: Place) -> Any:
-    """Make of a settled column what a frame holds: checked integers of 32 or 64 bits, or pandas text."""
+    """Convert a settled column to checked ids.
+
+    Parameters
+    ----------
+    column : Column
+        As `settle` returns it.
+    ids : {"int", "text"}
+    at : Place
+        For errors.
+
+    Returns
+    -------
+    numpy.ndarray of int32 or int64, or pandas array of str
+        Of the column's length.
+
+    Raises
+    ------
+    InputError
+        A row, named by its number, holds a fraction, a missing value, or an integer beyond 64 bits.
+    """
     import pandas as pd
     import pyarrow as pa
 
@@ -254,7 +293,7 @@ def _integers(numbers: Any, at: Place) -> Any:
 
 
 def _narrow(integers: Any, at: Place) -> Any:
-    """Integers of any type as int32 or int64."""
+    """Convert integers of any type to int32 or int64."""
     if np.can_cast(integers.dtype, np.int32):
         return integers.astype(np.int32, copy=False)
     if integers.dtype == np.uint64 and len(integers) and integers.max() > INT64.max:

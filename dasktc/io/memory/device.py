@@ -1,6 +1,6 @@
-"""Sources in GPU memory: CuPy arrays and sparse matrices, cuDF and dask-cudf frames, cuGraph graphs. They stay there.
+"""Make sources of objects in GPU memory: CuPy arrays and matrices, cuDF and dask-cudf frames, cuGraph graphs.
 
-No GPU library is imported here: what such an object offers is asked of the object itself.
+The data stays on the device. No GPU library is imported here: objects are told by their attributes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DevicePart:
     borrowed: ClassVar[bool] = True
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Refuse: it would be a copy that nobody asked for."""
+        """Raise InputError: a copy to the host has to be asked for."""
         raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -69,7 +69,7 @@ class DevicePartition:
     borrowed: ClassVar[bool] = True
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Refuse: it would be a copy that nobody asked for."""
+        """Raise InputError: a copy to the host has to be asked for."""
         raise _elsewhere(self.of, self.how)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -123,7 +123,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
-    """Make every partition a part; the meta alone tells columns and type of ids."""
+    """Make every partition a part; columns and the type of ids come from the meta, so nothing is computed."""
     meta, named = obj._meta, hasattr(obj._meta, "columns")
     if not named and obj.shape[1:] != (2,):
         raise _elsewhere(kind(obj), how)
@@ -139,7 +139,7 @@ def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:
-    """The two columns, and what they are called."""
+    """Return the two columns and their names."""
     if isinstance(obj, tuple | list):
         if len(obj) == 2 and all(getattr(column, "ndim", 0) == 1 for column in obj):
             return list(obj), [0, 1]

@@ -1,4 +1,4 @@
-"""Graph objects as sources: SciPy sparse matrices, NetworkX and python-igraph graphs."""
+"""Make sources of graph objects: SciPy sparse matrices, NetworkX and python-igraph graphs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def from_networkx(graph: Any, options: ReadOptions) -> Source:
     if graph.is_multigraph():
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, len(dst))
         src, dst = np.repeat(src, times), np.repeat(dst, times)
-    if not graph.is_directed():  # both ends of an edge have it
+    if not graph.is_directed():  # the adjacency lists each edge at both ends
         once = src <= dst
         src, dst = src[once], dst[once]
     if ids == "text":

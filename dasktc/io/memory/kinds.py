@@ -1,4 +1,4 @@
-"""What an object is, told by the modules that its types are defined in: nothing is imported to ask."""
+"""Tell the library and type of an object from the modules that define its types, without importing any."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["kind", "readable", "roots", "unknown"]
 
 
 def roots(obj: Any) -> list[str]:
-    """Top-level modules that the object's type and its bases are defined in."""
+    """Return the top-level modules that the object's type and its bases are defined in."""
     return [base.__module__.partition(".")[0] for base in type(obj).__mro__]
 
 
 def kind(obj: Any) -> str:
-    """Full name of the object's type, for errors."""
+    """Return the full name of the object's type, for errors."""
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Say in one line what goes wrong in the code of an object's own library."""
+    """Convert any exception of the object's library into an InputError of one line."""
     try:
         yield
     except (DasktcError, MemoryError):

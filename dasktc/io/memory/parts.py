@@ -1,4 +1,4 @@
-"""Parts of what lies in memory: runs of rows of two settled columns, partitions of a Dask DataFrame."""
+"""Parts of objects in memory: runs of rows of two columns, and partitions of Dask collections."""
 
 from __future__ import annotations
 
@@ -77,15 +77,21 @@ class PartitionPart:
 
 
 def partitions(obj: Any) -> list[Any]:
-    """Delayeds of the partitions of a Dask DataFrame, or of the blocks of rows of a Dask Array with two columns."""
+    """Return the Delayeds of a Dask DataFrame's partitions, or of the blocks of rows of a two-column Dask Array."""
     if hasattr(obj, "columns"):
         return list(obj.to_delayed())
-    whole = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
-    return whole.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
+    rows = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
+    return rows.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
 
 
 def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequence[Any] = (0, 1)) -> Source:
-    """Settle two columns and cut them into parts of at most `PART_BYTES`."""
+    """Convert two columns and cut them into parts of at most `PART_BYTES` pickled bytes.
+
+    Raises
+    ------
+    InputError
+        The columns differ in length or in the type of their ids, or one holds no ids.
+    """
     places = places_of(labels, name)
     src, dst = (settle(column, options.ids, at) for column, at in zip(columns, places, strict=True))
     if len(src) != len(dst):
@@ -102,7 +108,7 @@ def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequ
 
 
 def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
-    """Halve a run of rows until each piece is small enough."""
+    """Halve a run of rows until every run has at most `PART_BYTES`."""
     if stop - start > 1 and nbytes(start, stop) > PART_BYTES:
         middle = (start + stop) // 2
         yield from _cuts(start, middle, nbytes)
@@ -112,7 +118,7 @@ def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[
 
 
 def _sizer(column: Column) -> Callable[[int, int], int]:
-    """Return what tells the pickled bytes of rows start..stop, at most (dictionary-encoded text)."""
+    """Return a function of start and stop: the pickled bytes of these rows, or a bound where text has a dictionary."""
     if isinstance(column, np.ndarray):
         return lambda start, stop: (stop - start) * column.itemsize
     if not hasattr(column.type, "value_type"):

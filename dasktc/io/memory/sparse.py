@@ -1,6 +1,7 @@
-"""The stored entries of sparse matrices, of SciPy or CuPy: checked, since their compiled code trusts what they hold.
+"""Read the stored entries of SciPy and CuPy sparse matrices, whose index arrays are checked before.
 
-A pointer beyond the indices makes SciPy read, and write, outside of its arrays.
+The libraries' compiled code does not check them: a pointer beyond the indices makes
+SciPy read, and write, outside of its arrays.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ Array = Any
 
 
 def entries(matrix: Any) -> tuple[Array, Array]:
-    """Rows and columns of the stored entries of a square matrix, where its arrays are.
+    """Return rows and columns of the stored entries of a square matrix, on the host or device that holds it.
 
     Parameters
     ----------
     matrix : SciPy sparse array or matrix, or a CuPy sparse matrix
+
+    Returns
+    -------
+    rows, columns : arrays of integers of shape (entries,)
 
     Raises
     ------
@@ -34,10 +39,10 @@ def entries(matrix: Any) -> tuple[Array, Array]:
             f"the sparse matrix has shape {matrix.shape}: an adjacency matrix is square; pass a square one"
         )
     rows, columns = _positions(matrix)
-    for what, found in ("rows", rows), ("columns", columns):
-        if found.ndim != 1 or found.dtype.kind not in "iu" or len(found) != len(rows):
-            raise _damaged(matrix, f"stores {what} as {found.dtype} of shape {found.shape}")
-        low, high = (int(found.min()), int(found.max())) if len(found) else (0, -1)
+    for what, ids in ("rows", rows), ("columns", columns):
+        if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) != len(rows):
+            raise _damaged(matrix, f"stores {what} as {ids.dtype} of shape {ids.shape}")
+        low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
         if low < 0 or high >= matrix.shape[0]:
             raise _damaged(matrix, f"indexes {what} {low:,} to {high:,}")
     return rows, columns
@@ -77,7 +82,7 @@ def _integers(values: list[Any]) -> Any:
 
 
 def _checked_pointers(matrix: Any) -> int:
-    """Check where the rows (of CSC the columns) begin among the indices; the number of indices."""
+    """Check the offsets of rows (of CSC: columns) among the indices; return the number of indices that are used."""
     lines = matrix.shape[matrix.format == "csc"]
     if matrix.format == "bsr":
         lines //= matrix.blocksize[0]

@@ -1,4 +1,4 @@
-"""Tables and arrays as sources: pandas, Arrow and Dask data frames, NumPy arrays, pairs of columns."""
+"""Make sources of tables and arrays: pandas, Arrow and Dask data frames, NumPy arrays, pairs of columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
-    """Make every partition, or block of rows, a part; the meta alone tells columns and type of ids."""
+    """Make every partition, or block of rows, a part.
+
+    Columns and the type of ids come from the meta, so nothing is computed.
+    """
     if any(base.__name__ == "Delayed" for base in type(obj).__mro__):
         raise InputError(
             f"{kind(obj)} says only when it is computed what it holds: nothing is computed to ask; pass what "
@@ -65,7 +68,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
-    """The same of an array of shape (m, 2); m need not be known."""
+    """Make every block of rows of an array of shape (m, 2) a part; m need not be known."""
     if obj.shape[1] != 2:
         raise _shape("Dask Array", obj.shape)
     if options.columns is not None:
@@ -114,14 +117,14 @@ def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
         )
-    found = []
+    chosen = []
     for name in options.columns or ():
         if name not in labels and not (name.isdecimal() and int(name) < len(labels)):
             raise InputError(
                 f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
             )
-        found.append(labels.index(name) if name in labels else int(name))
-    src, dst = found or (0, 1)
+        chosen.append(labels.index(name) if name in labels else int(name))
+    src, dst = chosen or (0, 1)
     if src == dst:
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"

@@ -1,0 +1,260 @@
+"""Base of text formats whose header states sizes: parse the header, read parts block by block, check the totals.
+
+METIS, SMAT, LightGraphs and Matrix Market files open with counts, which are parsed strictly and compared with
+the file, so that a file cut short is refused instead of counted. The memory of a part is that of its edges and
+of one block of text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+
+from dasktc.errors import InputError
+from dasktc.io.formats import files, lines
+from dasktc.io.formats.rows import even_columns
+
+if TYPE_CHECKING:
+    from dasktc.backends import Backend
+
+__all__ = ["BlockPart", "EntryPart", "HeaderLine", "IntegerRows", "bad_header", "check_square", "header_line"]
+
+Array = Any
+SCRATCH = 1 << 22
+"""Bytes of text that are parsed at a time: each takes a few more in arrays."""
+LEAST = 1 << 16
+"""Bytes of text below which a block is not worth a call of a library."""
+SEPARATORS = {None: r"\s+", ",": ","}
+"""How pandas spells a separator of `str.split`."""
+
+
+class HeaderLine(NamedTuple):
+    """The line of a file that states its sizes.
+
+    Attributes
+    ----------
+    head : bytes
+        All that stands up to the line's end; the data begins at byte `len(head)`.
+    text : bytes
+        The line.
+    number : int
+        Its number, from 1; 0 of an empty file.
+    """
+
+    head: bytes
+    text: bytes
+    number: int
+
+
+def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
+    """Read line 1 of a file, or its first line that is neither blank nor a comment.
+
+    Parameters
+    ----------
+    url : str
+    comment : bytes, optional
+        What comments begin with. None: the header is line 1.
+
+    Returns
+    -------
+    HeaderLine
+        The last line of a file that has no other.
+
+    Raises
+    ------
+    InputError
+        A line is too long, or so are the comments.
+    """
+    above: list[bytes] = []
+    with files.open_decompressed(url) as stream:
+        for text in lines.header_lines(stream, url):
+            above.append(text)
+            if comment is None or (text.strip() and not text.lstrip().startswith(comment)):
+                break
+    return HeaderLine(b"".join(above), above[-1] if above else b"", len(above))
+
+
+def bad_header(url: str, header: HeaderLine, expected: str) -> InputError:
+    """Make the error of a header that is not the format's."""
+    text = b" ".join(header.text.split())[:40].decode("utf-8", "replace")
+    return InputError(
+        f"line {header.number or 1} of {url} holds {text!r} where {expected} is expected: another format, or damaged; "
+        "check --format"
+    )
+
+
+def check_square(url: str, shape: Sequence[int]) -> None:
+    """Refuse a matrix that is not square: it is not the adjacency matrix of a graph.
+
+    Parameters
+    ----------
+    url : str
+    shape : sequence of int
+
+    Raises
+    ------
+    InputError
+    """
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(
+            f"{url} is a matrix of {' x '.join(f'{n:,}' for n in shape)}: only a square one is the adjacency of a "
+            "graph; for a bipartite graph give its vertices distinct ids in one edge list"
+        )
+
+
+class BlockPart:
+    """A part that is read block by block: whole, or in frames of a block each where memory is short."""
+
+    row_bytes: ClassVar[int] = 4
+    """Bytes of the shortest row: a block of so many rows times this has no more of them."""
+    upstream: ClassVar[None] = None
+
+    def arrays(self, nbytes: int) -> Iterator[Array]:
+        """Yield edges as arrays of shape (2, rows), at least one, read from `nbytes` of text at a time."""
+        raise NotImplementedError
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Read the part: a frame of its edges."""
+        arrays = list(self.arrays(SCRATCH))
+        src, dst = np.concatenate(arrays, axis=1) if len(arrays) > 1 else arrays[0]
+        return backend.frame.DataFrame({"src": src, "dst": dst})
+
+    def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
+        """Yield frames of about `most` rows or fewer, at least one."""
+        for src, dst in self.arrays(min(SCRATCH, max(LEAST, most * self.row_bytes))):
+            yield backend.frame.DataFrame({"src": src, "dst": dst})
+
+
+@dataclass(frozen=True)
+class EntryPart(BlockPart):
+    """The entries in bytes `start` to `stop` of a file, one a line; blank lines are passed over.
+
+    Attributes
+    ----------
+    url : str
+    ids : range
+        The ids that the header allows.
+    entries : int
+        How many entries these bytes hold: for a whole file the header's count.
+    start, stop : int
+        Offsets in the decompressed file, both at the start of a line. `stop` None: the end of the file.
+    """
+
+    url: str
+    ids: range
+    entries: int
+    start: int
+    stop: int | None = None
+
+    def pairs(self, block: bytes, start: int) -> Array:
+        """Parse whole lines that begin at byte `start`: the ids of their entries, of shape (2, entries).
+
+        Raises
+        ------
+        InputError
+            A line is not of the format, with its number.
+        """
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the ids: int32 where the header allows it, else int64."""
+        return np.dtype(np.int32 if self.ids.stop <= 1 << 31 else np.int64)
+
+    def arrays(self, nbytes: int) -> Iterator[Array]:
+        """Yield the edges of the part; raise InputError if it does not hold as many entries as it should."""
+        yield np.empty((2, 0), self.dtype)
+        total = 0
+        with files.open_decompressed(self.url) as stream:
+            files.skip(stream, self.start)
+            for start, block in lines.blocks(stream, nbytes, self.url, self.start, self.stop):
+                pairs = self.pairs(block, start)
+                total += pairs.shape[1]
+                if total <= self.entries:  # more are counted, and not kept
+                    yield pairs
+        check_total(self.url, total, self.entries)
+
+
+def check_total(url: str, total: int, expected: int) -> None:
+    """Refuse a file that holds more or fewer entries than its header says."""
+    if total != expected:
+        raise InputError(
+            f"{url} holds {total:,} edges where its header says {expected:,}: the file was cut short or joined with "
+            "another, or its header is wrong; fetch or export it again"
+        )
+
+
+class IntegerRows(EntryPart):
+    """Lines that open with two integer ids, of `width` fields each; a third field is a number and is not kept."""
+
+    separator: ClassVar[str | None]
+    """A comma, or None for any white space."""
+    width: ClassVar[int]
+
+    def pairs(self, block: bytes, start: int) -> Array:
+        """Parse whole lines that begin at byte `start`."""
+        columns = self._columns(block)
+        fit = columns is not None and all(
+            len(ids) == 0 or self.ids.start <= ids.min() <= ids.max() < self.ids.stop for ids in columns[:2]
+        )
+        if columns is None or not fit:
+            self._refuse(block, start)
+        pairs = np.empty((2, len(columns[0])), self.dtype)
+        pairs[0], pairs[1] = columns[:2]
+        return pairs
+
+    def _columns(self, block: bytes) -> list[Array] | None:
+        """Parse a block; None if a line is not of the form.
+
+        Single blanks between fields take Arrow little more than half of pandas' time (47 MB: 0.26 against 0.45 CPU
+        seconds); pandas reads runs of blanks too, and commas as fast.
+        """
+        import pandas as pd
+
+        if b"\0" in block:  # pandas reads a number up to it
+            return None
+        types = dict(enumerate(["int64", "int64", "float64"][: self.width]))
+        if self.separator is None and (columns := even_columns(block, None, types, self.width)):
+            return columns
+        try:
+            with np.errstate(invalid="ignore"):  # a "nan" among integers is refused without a warning
+                frame = pd.read_csv(
+                    io.BytesIO(block),
+                    sep=SEPARATORS[self.separator],
+                    header=None,
+                    dtype=types,
+                    na_filter=False,
+                    quoting=csv.QUOTE_NONE,
+                    low_memory=False,
+                )
+        except pd.errors.EmptyDataError:
+            return [np.empty(0, np.int64)] * self.width
+        except (ValueError, OverflowError):
+            return None
+        return [frame[place].to_numpy() for place in frame] if len(frame.columns) == self.width else None
+
+    def _refuse(self, block: bytes, start: int) -> NoReturn:
+        """Name the first line of a block that is wrong; slow, and only run when one is."""
+        for number, raw in enumerate(block.split(b"\n"), lines.line_number(self.url, start)):
+            fields = raw.decode("utf-8", "replace").strip().split(self.separator)
+            if fields not in ([], [""]) and not self._is_row(fields):
+                raise InputError(
+                    f"line {number} of {self.url} holds {' '.join(fields)[:40]!r} where two integers from "
+                    f"{self.ids.start} to {self.ids.stop - 1}{' and a value' * (self.width == 3)} are expected: "
+                    "damaged, or another format; check the line, or --format"
+                )
+        raise InputError(
+            f"{self.url} cannot be read as lines of two integers: damaged, or another format; check --format"
+        )
+
+    def _is_row(self, fields: list[str]) -> bool:
+        try:
+            numbers = [int(fields[0]), int(fields[1]), *map(float, fields[2:])]
+        except (ValueError, IndexError):
+            return False
+        return len(numbers) == self.width and all(number in self.ids for number in numbers[:2])

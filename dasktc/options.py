@@ -1,4 +1,7 @@
-"""The options of a count, checked in one place: names that exist, numbers that make sense, values of the right type."""
+"""The options of a count as frozen dataclasses, and the checks of single values: types, ranges, paths and sizes.
+
+Names of kernels, schemes, orders and assignments are asked of the registries, which import no compiler for it.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 from dasktc.errors import InputError, shown
-from dasktc.io.source import Ids
 from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel, kernel_of
 
 __all__ = [
     "BACKENDS",
+    "RETRIES",
+    "WORKER_SECONDS",
+    "CountOptions",
+    "Ids",
     "Options",
+    "RunOptions",
     "bytes_of",
+    "check_choice",
     "check_keywords",
+    "format_size",
+    "path_text",
     "read_ids",
     "real_number",
     "whole_number",
 ]
 
+Ids = Literal["int", "text"]
+"""The type of the vertex ids that a source has."""
 BACKENDS = ("auto", "cpu", "cuda")
+RETRIES = 10
+"""Times that a task is submitted again whose worker died more often than Dask forgives."""
+WORKER_SECONDS = 60
+"""Seconds without any worker after which a run gives up."""
 MOST_BYTES = 2**63 - 1
 """What 64-bit sizes and addresses reach."""
 MOST_NAME, MOST_PATH = 255, 4096
@@ -33,7 +49,7 @@ MOST_NAME, MOST_PATH = 255, 4096
 
 @dataclass(frozen=True)
 class Options:
-    """How to count. Attributes are the command line's options; None means: choose.
+    """How a graph is partitioned, ordered and counted: what a plan depends on. None, and "auto", mean: choose.
 
     Attributes
     ----------
@@ -62,7 +78,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
-        _one_of("backend", self.backend, BACKENDS)
+        check_choice("backend", self.backend, BACKENDS)
         check_kernel(self.kernel)
         SCHEMES.check(self.partition, "auto")
         ORDERS.check(self.reorder, "auto")
@@ -91,14 +107,113 @@ class Options:
         return kernel_of(self.chosen_kernel).order if self.reorder == "auto" else self.reorder
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a count runs, and where what exceeds its memory is kept.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+        Used as it is, and left open. Without it, and without the next three, an active client is used; where there is
+        none, everything runs in this process.
+    workers : int, "all" or None
+        Start this many local worker processes of one thread each: one a GPU with cuda, else one a core.
+    scheduler : str or None
+        Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
+    scheduler_file : str or None
+        File that a running scheduler wrote.
+    retries : int
+        Times that a task is submitted again whose worker died more often than Dask forgives.
+    worker_timeout : float
+        Seconds without any worker, at the start or later, after which the run gives up.
+    security : distributed.Security or None
+        Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of Dask's configuration.
+    work_dir : path or None
+        Folder for files of what does not fit the memory budget.
+    host_memory : int, str or None
+        Bytes of pinned host memory, of each process, for what does not fit the budget of a GPU.
+
+    Raises
+    ------
+    InputError
+        More than one place to run, or a value that is none.
+    """
+
+    client: Any = None
+    workers: int | str | None = None
+    scheduler: str | None = None
+    scheduler_file: str | None = None
+    retries: int = RETRIES
+    worker_timeout: float = WORKER_SECONDS
+    security: Any = None
+    work_dir: str | os.PathLike[str] | None = None
+    host_memory: int | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse two places to run, and values of a wrong type or range."""
+        retries = whole_number("retries", self.retries, 0, few="so often a task is submitted again")
+        seconds = real_number("worker-timeout", self.worker_timeout, 0, above=True, what="number of seconds")
+        object.__setattr__(self, "retries", retries)
+        object.__setattr__(self, "worker_timeout", seconds)
+        if len(places := self.places) > 1:
+            raise InputError(f"{' and '.join(places)} were both given: each names a place to run; keep one")
+        if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
+            raise InputError(
+                f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
+            )
+        if self.scheduler_file is not None:
+            object.__setattr__(self, "scheduler_file", path_text("--scheduler-file", self.scheduler_file))
+        check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
+
+    @property
+    def places(self) -> list[str]:
+        """The options that name a place to run and are given; one at most."""
+        named = {
+            "client": self.client,
+            "workers": self.workers,
+            "scheduler": self.scheduler,
+            "scheduler-file": self.scheduler_file,
+        }
+        return [name for name, value in named.items() if value is not None]
+
+
+@dataclass(frozen=True)
+class CountOptions:
+    """How a prepared graph is counted: what is verified, kept and reported on the way.
+
+    Attributes
+    ----------
+    verify : float
+        Share of the tasks, 0 to 1, that are counted again by another kernel.
+    seed : int
+        Of the choice of those tasks.
+    checkpoint : path or None
+        Folder that keeps the results of finished tasks.
+    progress : callable (stage, done, total) or None
+
+    Raises
+    ------
+    InputError
+    """
+
+    verify: float = 0.0
+    seed: int = 0
+    checkpoint: str | os.PathLike[str] | None = None
+    progress: Callable[[str, int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values of a wrong type or range."""
+        check_keywords(verify=self.verify, seed=self.seed, checkpoint=self.checkpoint, progress=self.progress)
+
+
 def read_ids(value: str) -> Ids | None:
     """The `--ids` option as readers take it."""
-    _one_of("ids", value, ("auto", "int", "text"))
+    check_choice("ids", value, ("auto", "int", "text"))
     return None if value == "auto" else value  # type: ignore[return-value]
 
 
 def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
-    """Bytes of a number or of a text such as "4GB".
+    """Convert a number, or a text such as "4GB", to bytes.
 
     Raises
     ------
@@ -126,6 +241,15 @@ def bytes_of(value: int | str | None, name: str = "memory") -> int | None:
             f"--{name} {shown(value)} is more than 2^63 bytes: no machine has as many; give what one worker may use"
         )
     return size
+
+
+def format_size(count: float) -> str:
+    """Write bytes for people, in three digits and a decimal unit: 1.5 GB."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if float(f"{count:.3g}") < 1000 or unit == "TB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if count >= 100 else f"{count:.3g} {unit}"
 
 
 def whole_number(
@@ -189,7 +313,7 @@ def check_keywords(**given: Any) -> None:
     Parameters
     ----------
     **given
-        Values by keyword of `triangle_count`; those of `Options` and of `connect` are checked there.
+        Values by keyword of `triangle_count`; `Options` and `RunOptions` check theirs.
 
     Raises
     ------
@@ -200,23 +324,48 @@ def check_keywords(**given: Any) -> None:
             _KEYWORDS[name](name.replace("_", "-"), value)
 
 
-def _text(name: str, value: Any) -> None:
-    if not isinstance(value, str) or not value:
-        raise InputError(f"--{name} {shown(value)} is no name: give a text, or leave it out")
+def path_text(option: str, path: Any) -> str:
+    """A caller's path as text.
+
+    Parameters
+    ----------
+    option : str
+        Its name, for errors.
+    path : str or os.PathLike of str
+
+    Raises
+    ------
+    InputError
+        It is of another type or empty, has a null character, or is longer than a file system takes.
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise InputError(
+            f"{option} {shown(path)} is of type {type(path).__name__}: a path is needed; give a str or a Path"
+        )
+    if not text:
+        raise InputError(f"{option} '' is no path: an empty name stands for nothing; give the name of a file or folder")
+    if "\0" in text:
+        raise InputError(f"{option} {shown(text)} is no path: it has a null character, which no name has; leave it out")
+    try:
+        encoded = os.fsencode(text)
+    except ValueError:
+        raise InputError(f"{option} {shown(text)} is no path: this system has no bytes for it; give another") from None
+    if len(encoded) >= MOST_PATH or max(map(len, encoded.split(b"/"))) > MOST_NAME:
+        raise InputError(
+            f"{option} {shown(text)} is no path: a name has {MOST_NAME} bytes at most, and a path {MOST_PATH - 1}; "
+            "give a shorter one"
+        )
+    return text
 
 
 def _path(name: str, value: Any) -> None:
-    try:
-        if not isinstance(value, str | os.PathLike) or not isinstance(text := os.fspath(value), str):
-            raise ValueError
-        encoded = os.fsencode(text)
-    except ValueError:  # of encoding too
-        raise InputError(f"--{name} {shown(value)} is no path: give the name of a file or a folder") from None
-    if b"\0" in encoded or len(encoded) >= MOST_PATH or max(map(len, encoded.split(b"/"))) > MOST_NAME:
-        raise InputError(
-            f"--{name} {shown(value)} is no path: a name has {MOST_NAME} bytes at most, a path {MOST_PATH - 1}, and "
-            "none is 0; give another"
-        )
+    path_text(f"--{name}", value)
+
+
+def _text(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"--{name} {shown(value)} is no name: give a text, or leave it out")
 
 
 def _columns(name: str, value: Any) -> None:
@@ -243,8 +392,6 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "per_vertex": _path,
     "progress": _callable,
     "report": _path,
-    "scheduler": _text,
-    "scheduler_file": _path,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),
     "verify": lambda name, value: real_number(name, value, 0, 1),
@@ -252,6 +399,12 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
 }
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value of an option that is none of its choices.
+
+    Raises
+    ------
+    InputError
+    """
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"--{name} {shown(value)} does not exist: choose one of {', '.join(choices)}")

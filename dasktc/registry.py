@@ -19,15 +19,9 @@ from collections.abc import Iterator, MutableMapping
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dasktc.errors import InputError, shown
-
-if TYPE_CHECKING:
-    from dasktc.backends.kernel import Kernel
-    from dasktc.pipeline.orders import Order
-    from dasktc.pipeline.vertex_assignment import Assignment
-    from dasktc.planning.schemes import Scheme
 
 __all__ = [
     "ASSIGNMENTS",
@@ -158,23 +152,23 @@ def _check(option: str, name: str, names: tuple[str, ...]) -> None:
     raise InputError(f"--{option} {shown(name)} does not exist: choose one of {', '.join(names)}")
 
 
-SCHEMES: Registry[Scheme] = Registry(
+SCHEMES: Registry[Any] = Registry(
     "partition", "dasktc.planning.schemes:OWN", "dasktc.planning.schemes:Scheme", "dasktc.schemes"
 )
-KERNELS: dict[str, Registry[Kernel]] = {
+KERNELS: dict[str, Registry[Any]] = {
     backend: Registry(
         "kernel", f"dasktc.backends.{backend}.kernels:OWN", "dasktc.backends.kernel:Kernel", "dasktc.kernels",
         backend=backend,
     )
     for backend in ("cpu", "cuda")
 }  # fmt: skip
-ORDERS: Registry[Order] = Registry("reorder", "dasktc.pipeline.orders:OWN", "dasktc.pipeline.orders:Order")
-ASSIGNMENTS: Registry[Assignment] = Registry(
+ORDERS: Registry[Any] = Registry("reorder", "dasktc.pipeline.orders:OWN", "dasktc.pipeline.orders:Order")
+ASSIGNMENTS: Registry[Any] = Registry(
     "assign", "dasktc.pipeline.vertex_assignment:OWN", "dasktc.pipeline.vertex_assignment:Assignment"
 )
 
 
-def kernel_of(name: str) -> Kernel:
+def kernel_of(name: str) -> Any:
     """The kernel of a name that any backend has."""
     return next(registry[name] for registry in KERNELS.values() if name in registry)
 

@@ -13,8 +13,8 @@ from dasktc.backends import get_backend, kernels
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
-from dasktc.io.source import Ids, ReadOptions, Source
-from dasktc.options import Options
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import Ids, Options
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.pipeline.prepare import Prepared, prepare_edges
 from dasktc.registry import ORDERS

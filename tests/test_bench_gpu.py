@@ -81,10 +81,10 @@ def test_small_graphs(tmp_path, monkeypatch):
 
 def test_several_gpus(monkeypatch):
     @contextmanager
-    def connect(workers, backend):
+    def connect(run, backend):
         assert backend == "cuda"
         tasks = LocalExecutor()
-        tasks.workers = workers
+        tasks.workers = run.workers
         yield tasks
 
     monkeypatch.setattr(gpu_scaling, "connect", connect)

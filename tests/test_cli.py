@@ -103,7 +103,7 @@ def test_several_files_are_one_graph(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_worker_processes_give_the_same(run: Any, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dasktc.api.cluster._free_port", lambda wanted: 0)  # other test processes may want it too
+    monkeypatch.setattr("dasktc.executors.connect._free_port", lambda wanted: 0)  # other test processes may want it too
     code, out, err = run("count", data / "email-Eu-core.csv.gz", "--workers", 2, "--json")
     assert (code, err) == (0, "")
     assert (json.loads(out)["triangles"], json.loads(out)["workers"]) == (105_461, 2)
@@ -189,7 +189,7 @@ def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
 
 
 def test_scheduler_that_does_not_answer(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dasktc.api.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("dasktc.executors.connect.CONNECT_SECONDS", 1)
     refused(*run("count", triangle, "--scheduler", "tcp://127.0.0.1:1"), 1, "tcp://127.0.0.1:1")
     refused(*run("count", triangle, "--scheduler-file", triangle.parent / "none.json"), 1, "none.json")
 

@@ -30,17 +30,17 @@ from tiers import some
 
 import dasktc
 from dasktc import generate
-from dasktc.api import cluster as places
-from dasktc.api.cluster import active_client, connect
 from dasktc.api.count import as_source, build
 from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors import connect as places
+from dasktc.executors.connect import active_client, connect
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Options
+from dasktc.options import Options, RunOptions
 
 KRONECKER_14 = 2_843_668
 """Triangles of `generate.kronecker(14)`: 262,144 rows, enough for several partitions."""
@@ -357,8 +357,8 @@ def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
 
 
 FROM_FILES = """
-import sys, dasktc, dasktc.api.cluster
-dasktc.api.cluster.CONNECT_SECONDS = 1
+import sys, dasktc, dasktc.executors.connect
+dasktc.executors.connect.CONNECT_SECONDS = 1
 for file in sys.argv[1:]:
     try:
         dasktc.triangle_count(([0], [1]), scheduler_file=file)
@@ -752,10 +752,10 @@ def test_the_plan_is_for_the_cluster(client):
 
 
 def test_connect_closes_what_it_opened_and_nothing_else(cluster, client):
-    with connect(client) as tasks:
+    with connect(RunOptions(client)) as tasks:
         assert tasks.client is client
     assert client.status == "running"
-    with connect(scheduler=cluster.scheduler_address) as tasks:
+    with connect(RunOptions(scheduler=cluster.scheduler_address)) as tasks:
         opened = tasks.client
     assert opened.status == "closed"
     with connect() as tasks:

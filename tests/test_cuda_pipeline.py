@@ -555,7 +555,7 @@ def test_local_cuda_cluster(protocol, monkeypatch):
     pytest.importorskip("dask_cuda")
     if protocol == "ucx":
         pytest.importorskip("distributed_ucxx")
-    from dasktc.api import cluster
+    from dasktc.executors import connect as cluster
 
     monkeypatch.setattr(cluster, "_protocol", lambda: protocol)
     for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):

@@ -9,10 +9,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dasktc.api import cluster
-from dasktc.api.cluster import connect
 from dasktc.errors import InputError
+from dasktc.executors import connect as cluster
 from dasktc.executors import gpu_discovery as gpus
+from dasktc.executors.connect import connect
+from dasktc.options import RunOptions
 
 SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"
 
@@ -106,7 +107,7 @@ def dask_cuda(monkeypatch):
 def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     monkeypatch.setattr(cluster, "find_spec", lambda name: object() if protocol == "ucx" else None)
     monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
-    with connect(workers=workers, backend="cuda") as tasks:
+    with connect(RunOptions(workers=workers), "cuda") as tasks:
         assert tasks.workers == 1
     options = dask_cuda.options
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
@@ -146,7 +147,7 @@ def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, vi
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    with connect(workers=workers, backend="cuda"):
+    with connect(RunOptions(workers=workers), "cuda"):
         pass
     assert dask_cuda.options["rmm_pool_size"] == pool
     assert "rmm_maximum_pool_size" not in dask_cuda.options
@@ -155,7 +156,7 @@ def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, vi
 def test_too_many_gpus(dask_cuda):
     dask_cuda.fails = ValueError("Can not scale beyond\nvisible devices")
     expected = r"no cluster of 9 GPUs could be started \(Can not scale beyond visible devices\)"
-    with pytest.raises(InputError, match=expected), connect(workers=9, backend="cuda"):
+    with pytest.raises(InputError, match=expected), connect(RunOptions(workers=9), "cuda"):
         pass
 
 
@@ -163,7 +164,7 @@ def test_no_dask_cuda(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with (
         pytest.raises(InputError, match=r"dask-cuda cannot be imported .* install dasktc\[cuda13\]"),
-        connect(workers=1, backend="cuda"),
+        connect(RunOptions(workers=1), "cuda"),
     ):
         pass
 
@@ -171,7 +172,7 @@ def test_no_dask_cuda(monkeypatch):
 @pytest.mark.parametrize("workers", [0, -1, True, "many", 1.5])
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_numbers_of_workers(workers, backend):
-    with pytest.raises(InputError, match=f"--workers {workers!r}"), connect(workers=workers, backend=backend):
+    with pytest.raises(InputError, match=f"--workers {workers!r}"), connect(RunOptions(workers=workers), backend):
         pass
 
 

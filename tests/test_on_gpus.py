@@ -36,7 +36,7 @@ from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import Options
+from dasktc.options import Options, RunOptions
 from dasktc.pipeline.canonicalize import EDGE_BYTES
 
 EDGES, GRAPH = skewed_edges(30, 150, 7), kronecker(8, 20, parts=2)
@@ -230,11 +230,11 @@ def test_a_worker_that_leaves_hands_over_what_it_had(workers, client, tmp_path):
 def test_workers_with_gpus_keep_their_budget():
     """All of it at once takes 0.4 GB."""
     pytest.importorskip("dask_cuda")
-    from dasktc.api.cluster import connect
+    from dasktc.executors.connect import connect
 
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (
-        connect(workers="all", backend="cuda") as started,
+        connect(RunOptions(workers="all"), "cuda") as started,
         budgets.within_memory(started, "128MB", None, backend="cuda") as tasks,
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()

@@ -10,13 +10,13 @@ import pytest
 
 import dasktc
 from dasktc import generate
-from dasktc.api import cluster
-from dasktc.api.cluster import connect
 from dasktc.api.plan import CostModelOptions, plan_size, plan_source, predict_size
 from dasktc.backends import get_backend
 from dasktc.cli.main import cli, main
 from dasktc.errors import DasktcError, InputError
-from dasktc.options import Options, bytes_of
+from dasktc.executors import connect as cluster
+from dasktc.executors.connect import connect
+from dasktc.options import Options, RunOptions, bytes_of
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [2, 3]])
 
@@ -204,7 +204,7 @@ def test_more_workers_than_a_host_has_memory_for(workers, backend):
     expected = (
         r"--workers .* is more than [\d,]+: each is a process of at least 134 MB, and this host has .*; give 1 to"
     )
-    with pytest.raises(InputError, match=expected), connect(workers=workers, backend=backend):
+    with pytest.raises(InputError, match=expected), connect(RunOptions(workers=workers), backend):
         pass
 
 

@@ -245,8 +245,8 @@ from dasktc.api.count import as_source
 
 @contextmanager
 def started(number):
-    from dasktc.api.cluster import connect
-    with connect(workers=number) as tasks:
+    from dasktc.executors.connect import connect
+    with connect(RunOptions(workers=number)) as tasks:
         yield tasks.client
 
 @contextmanager

@@ -35,14 +35,14 @@ from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import Options, bytes_of
+from dasktc.options import Options, bytes_of, format_size
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks
 from dasktc.pipeline.prepare import lay_out, prepare_edges
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
-from dasktc.planning.plan import Limits, make_plan, size
+from dasktc.planning.plan import Limits, make_plan
 from dasktc.planning.schemes import Sizes, _on_hilbert_curve
 
 AMPLE = 1 << 60
@@ -391,8 +391,8 @@ def test_a_budget_that_is_too_small_is_refused_with_figures():
         dasktc.triangle_count(source, partition="whole", memory=need - 1)
     text = str(error.value)
     assert "\n" not in text
-    assert size(need) in text
-    assert size(need - 1) in text
+    assert format_size(need) in text
+    assert format_size(need - 1) in text
     assert "n = 1" in text
     assert "P[0][0]" in text
     assert "--memory" in text
@@ -468,7 +468,7 @@ def test_memory_in_words():
      (10**9, "1 GB"), (4.2e12, "4.2 TB"), (1234e12, "1234 TB")],
 )  # fmt: skip
 def test_sizes_for_people(count, text):
-    assert size(count) == text
+    assert format_size(count) == text
 
 
 def test_plan_size_assumes_equal_blocks():

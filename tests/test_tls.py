@@ -16,9 +16,10 @@ from processes import Authority, cluster_of, dasktc
 from tiers import some
 
 from dasktc import triangle_count
-from dasktc.api.cluster import connect
 from dasktc.errors import ClusterError, InputError
+from dasktc.executors.connect import connect
 from dasktc.executors.tls import security_of
+from dasktc.options import RunOptions
 
 TRIANGLE = ([0, 1, 2], [1, 2, 0])
 GRAPH = str(Path(__file__).parent / "data" / "email-Eu-core.csv.gz")
@@ -71,7 +72,7 @@ def check_count(authority, file, within=()):
 def test_two_hosts_count_with_tls(encrypted, ours):
     """The command line, a scheduler's file, and workers on two addresses."""
     check_count(ours, encrypted.file)
-    with connect(scheduler_file=str(encrypted.file), security=security(ours)) as tasks:
+    with connect(RunOptions(scheduler_file=str(encrypted.file), security=security(ours))) as tasks:
         workers = list(tasks.client.ncores())
     assert sorted(worker.rpartition(":")[0] for worker in workers) == ["tls://127.0.0.2", "tls://127.0.0.3"]
 
@@ -128,7 +129,7 @@ def test_dask_s_own_configuration_is_used(ours, address):
 @pytest.mark.slow
 def test_local_workers_use_the_certificates_too(ours):
     """A scheduler that is started here listens to nobody without one."""
-    with connect(workers=1, security=security(ours)) as tasks:
+    with connect(RunOptions(workers=1, security=security(ours))) as tasks:
         assert tasks.client.scheduler.address.startswith("tls://")
         assert tasks.gather([tasks.submit("add", sum, [1, 2])]) == [3]
 

@@ -1,4 +1,4 @@
-"""The two doors: count a source's triangles, or prepare a graph to ask it several things."""
+"""`triangle_count` counts the triangles of a source; `prepare` makes a graph that can be asked several things."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
-from dasktc.api.cluster import connect
-from dasktc.api.graph import Graph
+from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
+from dasktc.counting.count import count
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor
-from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
+from dasktc.executors.connect import connect
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import Options, check_keywords, read_ids
+from dasktc.options import RETRIES, WORKER_SECONDS, CountOptions, Options, RunOptions, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
-__all__ = ["as_source", "build", "prepare", "triangle_count"]
+__all__ = ["as_source", "build", "prepare", "read_options", "triangle_count"]
 
 
 @said_in_one_line
@@ -160,32 +160,24 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    check_keywords(verify=verify, work_dir=work_dir, host_memory=host_memory, progress=progress, checkpoint=checkpoint)
-    check_keywords(per_vertex=per_vertex, per_edge=per_edge, report=report)
+    run = RunOptions(
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+    )
+    counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
-    found = as_source(source, format, columns, ids, skip, memory)
-    connected = connect(
-        client,
-        workers=workers,
-        scheduler=scheduler,
-        scheduler_file=scheduler_file,
-        backend=options.backend,
-        retries=retries,
-        worker_timeout=worker_timeout,
-        security=security,
-    )
-    with connected as anywhere, ExitStack() as held:
+    opened = as_source(source, read_options(format, columns, ids, skip, memory))
+    with connect(run, options.backend) as anywhere, ExitStack() as held:
         options = options if memory is None else choose_backend(anywhere, options)
         limits = (memory, work_dir, options.chosen_backend, host_memory)
         executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, found, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent)
         outputs.check_memory(graph)
-        result = graph.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
+        result = count(graph, counting)
         outputs.write(graph, result)
         return result
 
@@ -207,8 +199,12 @@ def prepare(
     columns: Sequence[str] | None = None,
     ids: str = "auto",
     skip: int | None = None,
+    workers: int | str | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
     seed: int = 0,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
@@ -216,13 +212,15 @@ def prepare(
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
 
-    Parameters are those of `triangle_count`.
+    Parameters and errors are those of `triangle_count`.
 
     Returns
     -------
     Graph
-        Its blocks stay on the client's workers (without a client, in this process); what does not fit `memory`, in
-        files that go when it goes.
+        Its blocks stay on the workers (without any, in this process); what does not fit `memory`, in files that go
+        when it goes. It owns the workers that `workers` started, and the connection of `scheduler` or
+        `scheduler_file`: they are closed by `Graph.close` (or at the end of a `with` block), else when the graph is
+        garbage collected or the process ends.
 
     Examples
     --------
@@ -232,12 +230,18 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
-    found = as_source(source, format, columns, ids, skip, memory)
-    with connect(client, retries=retries, worker_timeout=worker_timeout) as anywhere:
+    check_keywords(progress=progress)
+    run = RunOptions(
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+    )
+    opened = as_source(source, read_options(format, columns, ids, skip, memory))
+    with ExitStack() as stack:
+        anywhere = stack.enter_context(connect(run, options.backend))
         options = options if memory is None else choose_backend(anywhere, options)
         executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        return build(executor, found, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent)
+        starts = run.client is None and bool(run.places)
+        return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
@@ -248,32 +252,35 @@ def build(executor: Executor, source: Source, options: Options, progress: Progre
     return Graph(executor, prepared, blocks, prepared.options)
 
 
-def as_source(
-    source: Any,
+def read_options(
     format: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | str | None = None,
     ids: str = "auto",
     skip: int | None = None,
     memory: int | str | None = None,
-) -> Source:
-    """Open whatever a caller may hand over; parameters as for `triangle_count`."""
-    if isinstance(source, Source):
-        return source
+) -> ReadOptions:
+    """Options of reading, from keywords of `triangle_count`; parts of files are cut so that they fit `memory`."""
     check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
         columns = columns.split(",")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     options = ReadOptions(format, pair, read_ids(ids), skip)
-    if memory is not None:
-        options = replace(options, blocksize=blocksize_within(memory, options.blocksize))
+    return options if memory is None else replace(options, blocksize=blocksize_within(memory, options.blocksize))
+
+
+def as_source(source: Any, options: ReadOptions | None = None) -> Source:
+    """Open whatever a caller may hand over; a `Source` is returned as it is."""
+    if isinstance(source, Source):
+        return source
+    options = ReadOptions() if options is None else options
     if _is_path(source):
         from dasktc.io.files import open_source
 
         return open_source(source, options)
     from dasktc.io.memory import from_object
 
-    found: Source = from_object(source, options)
-    return found
+    opened: Source = from_object(source, options)
+    return opened
 
 
 def _is_path(source: Any) -> bool:

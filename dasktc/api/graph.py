@@ -1,10 +1,14 @@
-"""A prepared graph, in blocks on the workers, and what can be asked of it."""
+"""`Graph`: a prepared graph, in blocks on the workers, and the measures that it answers."""
 
 from __future__ import annotations
 
+import atexit
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import threading
+import weakref
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
@@ -12,20 +16,103 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.triangle_list import triangle_list
-from dasktc.options import check_keywords
+from dasktc.errors import InputError
+from dasktc.options import CountOptions
 from dasktc.pipeline.prepare import Progress, plan_again
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "OwnedCluster"]
 
 
+class OwnedCluster:
+    """The workers, or the connection, that were opened for a graph alone; closed once.
+
+    They are closed by `close`, else when nobody holds this object any more, or when the process ends.
+
+    Parameters
+    ----------
+    opened : contextlib.ExitStack
+        Closes them.
+    """
+
+    def __init__(self, opened: ExitStack) -> None:
+        self._opened = opened
+        self._abandoned = weakref.finalize(self, _close_apart, opened)
+        self._abandoned.atexit = False
+        atexit.register(self._abandoned)  # before what Dask does at the end of the process: it was imported earlier
+
+    def close(self) -> None:
+        """Close them; the second time there is nothing to do."""
+        if self._abandoned.detach() is not None:
+            atexit.unregister(self._abandoned)
+            self._opened.close()
+
+
+def _close_apart(opened: ExitStack) -> None:
+    """Close from a thread that holds no lock and runs no event loop: garbage may be collected in any."""
+    if threading.main_thread().is_alive():
+        threading.Thread(target=opened.close, name="dasktc-close").start()
+    else:  # the process ends, and would wait for no thread
+        opened.close()
+
+
+class _Closed:
+    """In place of a closed graph's executor: whatever is asked of it, the graph was closed."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise InputError(
+            "this graph was closed: its blocks, and the workers started for it, are gone; prepare it again"
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Graph(CountingContext):
     """A graph that is ready to be counted, again and again; made by `dasktc.prepare`.
 
-    Its blocks stay on the workers (without a client, in this process) for as long as it lives.
+    Its blocks stay on the workers (without any, in this process) for as long as it lives. Workers that `prepare`
+    started are its own: they end with `close`, at the end of a `with` block, when the graph is garbage collected, or
+    when the process ends.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> with dasktc.prepare(([0, 1, 2], [1, 2, 0])) as graph:
+    ...     int(graph.triangle_count())
+    1
     """
+
+    owned: OwnedCluster | None = field(default=None, repr=False)
+
+    @property
+    def client(self) -> Any:
+        """The distributed.Client whose workers hold the blocks; None where this process does."""
+        return getattr(self.executor, "client", None)
+
+    def close(self) -> None:
+        """Give up the blocks and their files, and end the workers that were started for this graph alone.
+
+        A client that was passed to `prepare` stays open. Whatever is asked of the graph afterwards, it refuses with
+        InputError; closing it again does nothing.
+        """
+        executor = self.executor
+        if isinstance(executor, _Closed):
+            return
+        object.__setattr__(self, "executor", _Closed())
+        object.__setattr__(self, "blocks", {})
+        try:
+            if hasattr(executor, "close"):
+                executor.close()
+        finally:
+            if self.owned is not None:
+                self.owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @said_in_one_line
     def triangle_count(
@@ -65,13 +152,12 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        check_keywords(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
-        if kernel is not None:
-            options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
-            prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
-            other = replace(self, prepared=prepared, options=options)
-            return other.triangle_count(verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
-        return count(self, verify=verify, seed=seed, checkpoint=checkpoint, progress=progress)
+        counting = CountOptions(verify, seed, checkpoint, progress)
+        if kernel is None:
+            return count(self, counting)
+        options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
+        prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
+        return count(replace(self, prepared=prepared, options=options), counting)
 
     @said_in_one_line
     def triangles(self) -> pd.Series[int]:
@@ -109,7 +195,8 @@ class Graph(CountingContext):
         pandas.DataFrame, or with a client dask.dataframe.DataFrame
             One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows
             ascend; those of a Dask DataFrame do so in each of its partitions, which stay on the
-            workers for as long as it lives.
+            workers for as long as it lives, and as the workers do: those that `prepare` started end with
+            the graph. `graph.client.compute` brings it to the caller.
 
         Raises
         ------

@@ -17,11 +17,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from dasktc.api.cluster import active_client
 from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
 from dasktc.counting import measures
+from dasktc.executors.connect import active_client
 
 __all__ = [
     "ConvertedGraph",

@@ -1,4 +1,4 @@
-"""What a count would run, without counting."""
+"""`dasktc plan`: the partition, tasks, bytes and predicted time of a count, without counting."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.api.cluster import connect
-from dasktc.api.count import as_source
+from dasktc.api.count import as_source, read_options
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
+from dasktc.executors.connect import connect
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
-from dasktc.options import Options, bytes_of, check_keywords, whole_number
+from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
@@ -99,23 +98,16 @@ def predict_source(
         Its `wedges` have no effect: those of the source are known.
     """
     chosen, wanted = Options(**options), _checked(means)
-    check_keywords(work_dir=work_dir, host_memory=host_memory, progress=progress)
-    found = as_source(source, format, columns, ids, skip, chosen.memory)
-    connected = connect(
-        client,
-        scheduler=scheduler,
-        scheduler_file=scheduler_file,
-        retries=retries,
-        worker_timeout=worker_timeout,
-        security=security,
-    )
-    with connected as anywhere, ExitStack() as stack:
+    check_keywords(progress=progress)
+    run = RunOptions(client, None, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory)
+    opened = as_source(source, read_options(format, columns, ids, skip, chosen.memory))
+    with connect(run) as anywhere, ExitStack() as stack:
         chosen = choose_backend(anywhere, chosen)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         executor = stack.enter_context(budget)
         limits = _limits(executor, chosen, _workers(workers, wanted.gpus), wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
-        prepared = prepare_edges(executor, found, chosen, progress or silent, limits=limits, planned_for=planned_for)
+        prepared = prepare_edges(executor, opened, chosen, progress or silent, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
@@ -195,16 +187,7 @@ def predict_size(
 
 
 def _without_reading(options: dict[str, Any]) -> Options:
-    running = {
-        "scheduler",
-        "scheduler_file",
-        "work_dir",
-        "host_memory",
-        "retries",
-        "worker_timeout",
-        "security",
-        "progress",
-    }
+    running = {*RunOptions.__dataclass_fields__, "progress"} - {"workers"}
     reading = {"format", "columns", "ids", "skip"} | running
     return Options(**{name: value for name, value in options.items() if name not in reading})
 
@@ -243,7 +226,9 @@ def _checked(means: CostModelOptions | None) -> CostModelOptions:
     if means is None:
         return CostModelOptions()
     if not isinstance(means, CostModelOptions):
-        raise InputError(f"means is {shown(means)}: it says what a prediction is for; pass dasktc.api.plan.Means")
+        raise InputError(
+            f"means is {shown(means)}: it says what a prediction is for; pass dasktc.api.plan.CostModelOptions"
+        )
     if means.wedges is not None:
         whole_number("wedges", means.wedges, 0, MAX_EDGES**2, many="no graph that can be planned has as many")
     return means

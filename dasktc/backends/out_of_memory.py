@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from dasktc.errors import DasktcError
-from dasktc.planning.plan import size
+from dasktc.options import format_size
 
 __all__ = ["run", "said_in_one_line"]
 
@@ -98,11 +98,11 @@ def _device_memory() -> str:
         free, total = cuda_memory.free_and_total()
     except Exception:  # no context could be made
         return "nor for a context"
-    return f"{size(free)} of its {size(total)} are free"
+    return f"{format_size(free)} of its {format_size(total)} are free"
 
 
 def _host_memory() -> str:
     import psutil
 
     found = psutil.virtual_memory()
-    return f"{size(found.available)} of {size(found.total)} are free"
+    return f"{format_size(found.available)} of {format_size(found.total)} are free"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
-from dasktc.api.cluster import connect
 from dasktc.api.count import build
 from dasktc.api.graph import Graph
 from dasktc.backends.cuda import block_cache as kept
@@ -17,7 +16,8 @@ from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
-from dasktc.options import Options
+from dasktc.executors.connect import connect
+from dasktc.options import Options, RunOptions
 
 __all__ = ["Counted", "measure", "several"]
 
@@ -57,7 +57,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: S
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
     found: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in _numbers(workers):
-        with connect(workers=number, backend="cuda") as executor:
+        with connect(RunOptions(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
                 say(f"{case.name} on {executor.workers} GPUs")

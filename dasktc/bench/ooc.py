@@ -24,8 +24,7 @@ from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.io.generators.synthetic import kronecker
-from dasktc.options import Options
-from dasktc.planning.plan import size
+from dasktc.options import Options, format_size
 
 __all__ = ["KNOWN", "Run", "run"]
 
@@ -171,7 +170,10 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     seconds = [median(found.seconds for found in chosen) for chosen in (runs, whole)]
     moved = [median(found.moves[field] for found in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
-    peak, copied = size(max(found.peak for found in runs)), f"{last.moves.blocks:,} blocks, {size(last.moves.nbytes)}"
+    peak, copied = (
+        format_size(max(found.peak for found in runs)),
+        f"{last.moves.blocks:,} blocks, {format_size(last.moves.nbytes)}",
+    )
     row = [memory, f"{plan.partition}, n = {plan.parts}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
     return [*row, copied, *moved, hidden, int(last.result)]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dasktc.bench.report import Section
 from dasktc.bench.scaled import Recipe
 from dasktc.errors import CountError
-from dasktc.options import Options
+from dasktc.options import Options, RunOptions
 
 __all__ = ["Overhead", "measure", "section"]
 
@@ -70,11 +70,11 @@ def measure(workers: int, quick: bool) -> list[Overhead]:
     quick : bool
         A small graph: whether it works.
     """
-    from dasktc.api.cluster import connect
     from dasktc.api.count import build
+    from dasktc.executors.connect import connect
 
     recipe = Recipe("kronecker", (_scale(workers, quick),))
-    with connect(workers=workers) as tasks:
+    with connect(RunOptions(workers=workers)) as tasks:
         options = Options(backend="cpu", kernel=KERNEL, partition="hash2d", splits=1)
         build(tasks, Recipe("kronecker", (8,)).source(), options).triangle_count()  # compiles
         return [_measured(tasks, recipe, Options(**{**vars(options), "parts": parts})) for parts in PARTS]

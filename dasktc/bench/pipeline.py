@@ -83,11 +83,11 @@ def in_process(source: int | str) -> ProcessRun:
 
 def in_cluster(source: int | str, workers: int) -> ClusterRun:
     """Count on new worker processes a Kronecker graph of a scale, or a file."""
-    from dasktc.api.cluster import connect
     from dasktc.api.count import build
-    from dasktc.options import Options
+    from dasktc.executors.connect import connect
+    from dasktc.options import Options, RunOptions
 
-    with connect(workers=workers) as tasks, TemporaryDirectory() as folder:
+    with connect(RunOptions(workers=workers)) as tasks, TemporaryDirectory() as folder:
         run = tasks.client.run  # type: ignore[attr-defined]
         run(_warm, _small(source, folder))
         baselines, began = run(resident_bytes), run(time.process_time)

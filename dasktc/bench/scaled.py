@@ -196,10 +196,11 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
     workers, runs : int
         Of which the least times are taken.
     """
-    from dasktc.api.cluster import connect
     from dasktc.api.count import build
+    from dasktc.executors.connect import connect
+    from dasktc.options import RunOptions
 
-    with connect(workers=workers, backend=options.chosen_backend) as tasks:
+    with connect(RunOptions(workers=workers), options.chosen_backend) as tasks:
         graph = build(tasks, recipe.source(), options)
         graph.triangle_count()  # compiles, and brings the blocks to the workers
         results = [graph.triangle_count() for _ in range(runs)]

@@ -40,12 +40,12 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
     scale : int
     turns : int
     """
-    from dasktc.api.cluster import connect
     from dasktc.api.count import build
+    from dasktc.executors.connect import connect
     from dasktc.io.generators.synthetic import kronecker
-    from dasktc.options import Options
+    from dasktc.options import Options, RunOptions
 
-    with connect(workers=1) as one, connect(workers=2) as two:
+    with connect(RunOptions(workers=1)) as one, connect(RunOptions(workers=2)) as two:
         first, second = (build(executor, kronecker(scale), Options(backend="cpu")) for executor in (one, two))
         return take_turns(first, second, turns)
 

@@ -34,12 +34,13 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             debug: bool,
             **options: Any,
         ) -> None:
-            from dasktc.api.cluster import connect
+            from dasktc.executors.connect import connect
             from dasktc.io.write import write_edges
+            from dasktc.options import RunOptions
 
             options = secured(options)
             source = make(**{name: value for name, value in options.items() if name not in RUNNING})
-            with connect(**{name: options[name] for name in RUNNING}) as executor:
+            with connect(RunOptions(**{name: options[name] for name in RUNNING})) as executor:
                 edges = write_edges(source, out, executor, force)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
             known = "" if source.triangles is None else f", {source.triangles:,} triangles"

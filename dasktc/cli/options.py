@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
-from dasktc.options import BACKENDS
+from dasktc.options import BACKENDS, RETRIES, WORKER_SECONDS
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
 
 __all__ = [
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security")
-"""Keywords of `connect` that the options of running become."""
+"""Fields of `RunOptions` that the options of running become."""
 
 
 def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -29,8 +29,8 @@ from dasktc.backends.csr import OrientedCSR, TaskCount, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import as_text, check_regular, check_writable_folder
-from dasktc.options import Options
+from dasktc.executors.paths import check_regular, check_writable_folder
+from dasktc.options import Options, path_text
 
 __all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 
@@ -199,7 +199,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     ------
     InputError
     """
-    path = Path(as_text("--checkpoint", folder)).absolute()
+    path = Path(path_text("--checkpoint", folder)).absolute()
     if os.path.lexists(path) and not os.path.isdir(path):
         raise InputError(f"--checkpoint {os.fspath(folder)!r} is no folder: one is needed, or a name for a new one")
     if not os.path.isdir(path.parent):

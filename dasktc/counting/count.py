@@ -16,34 +16,29 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, verify_records
 from dasktc.errors import CountError
+from dasktc.options import CountOptions
 from dasktc.pipeline.prepare import Progress, silent
 
 __all__ = ["count"]
 
 
-def count(
-    graph: CountingContext,
-    *,
-    verify: float = 0.0,
-    seed: int = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> TriangleCount:
-    """Count the triangles of a prepared graph; parameters and errors as of `Graph.triangle_count`."""
-    began, report, plan = time.perf_counter(), progress or silent, graph.plan
+def count(graph: CountingContext, options: CountOptions | None = None) -> TriangleCount:
+    """Count the triangles of a prepared graph; errors are those of `Graph.triangle_count`."""
+    options = CountOptions() if options is None else options
+    began, report, plan = time.perf_counter(), options.progress or silent, graph.plan
     graph.executor.set_task_memory(plan.bytes_per_task)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     # 7. Count, a task a block triple and split.
-    records, resumed = _run(graph, work, checkpoint, report)
+    records, resumed = _run(graph, work, options.checkpoint, report)
     ended = time.perf_counter()
     # 8. Check, and add up.
     check(records, plan, graph.prepared.wedges)
     report("sum", 0, 1)
     total = add_up(graph.executor, records)
     verified = 0
-    if verify:
+    if options.verify:
         report("verify", 0, 1)
-        verified = verify_records(graph.executor, graph.blocks, records, verify, seed)
+        verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
     result = _result(graph, sorted(records), total, ended - began, began)
     return replace(result, verified=verified, resumed=resumed)
 

@@ -20,8 +20,8 @@ from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
+from dasktc.options import format_size
 from dasktc.pipeline.orient import total
-from dasktc.planning.plan import size
 from dasktc.planning.schemes import Block, Triple
 
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
@@ -127,8 +127,9 @@ def refuse_beyond_memory(graph: CountingContext) -> int:
     need = 4 * edges + 2 * 8 * blocks * rows + max(support_bytes(graph.options.chosen_backend, edges, rows), sample)
     if need > plan.memory:
         raise InputError(
-            f"a task that visits triangles needs {size(need)} at n = {plan.parts}, more than the {size(plan.memory)} "
-            f"of one worker: it keeps a number for every edge; prepare with parts={2 * plan.parts}, or raise memory"
+            f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
+            f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
+            f"parts={2 * plan.parts}, or raise memory"
         )
     return need
 

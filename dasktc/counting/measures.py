@@ -31,10 +31,10 @@ from dasktc.counting.vertex_counts import (
 )
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
+from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.shuffle import splitters
-from dasktc.planning.plan import size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,8 +179,8 @@ def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list
 def _refuse_unless_room(room: int, edges: int) -> None:
     if FRAME_BYTES * edges > room:
         raise InputError(
-            f"a frame of {edges:,} edges takes {size(FRAME_BYTES * edges)} while it is made, more than the "
-            f"{size(room)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
+            f"a frame of {edges:,} edges takes {format_size(FRAME_BYTES * edges)} while it is made, more than the "
+            f"{format_size(room)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
         )
 
 

@@ -12,8 +12,8 @@ from dasktc.counting.edge_support import refuse_beyond_memory
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.paths import as_text
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
+from dasktc.options import path_text
 
 if TYPE_CHECKING:
     from dasktc.counting.result import TriangleCount
@@ -45,7 +45,7 @@ class Outputs:
         InputError
         """
         given = {"--per-vertex": self.per_vertex, "--per-edge": self.per_edge, "--report": self.report}
-        wanted = [Path(as_text(option, out)).absolute() for option, out in given.items() if out is not None]
+        wanted = [Path(path_text(option, out)).absolute() for option, out in given.items() if out is not None]
         twice = next((out for out in wanted if wanted.count(out) > 1), None)
         if twice is not None:
             raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")

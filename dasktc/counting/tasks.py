@@ -22,8 +22,9 @@ from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor
+from dasktc.options import format_size
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.planning.plan import Plan, size
+from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
 
 __all__ = ["Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
@@ -168,9 +169,9 @@ def _rows(task: BlockTask) -> str:
 def _too_large(task: BlockTask, job: Job, why: str) -> str:
     held = sum(block.nbytes for block in {id(b): b for b in (task.index, task.table, task.stream)}.values())
     return (
-        f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {size(held)}, does not fit the memory "
-        f"that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or take more "
-        "--parts"
+        f"{job}: {_rows(task)}, of {task.index.edges:,} edges, beside blocks of {format_size(held)}, does not fit the "
+        f"memory that is free ({why}): something else holds it, or blocks are too large; free it, give --memory, or "
+        "take more --parts"
     )
 
 

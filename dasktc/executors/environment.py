@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dasktc.executors import gpu_discovery as gpus
+from dasktc.options import format_size
 
 __all__ = ["collect", "describe"]
 
@@ -41,11 +42,11 @@ def collect() -> dict[str, Any]:
 
 def describe(found: dict[str, Any]) -> str:
     """The same for people."""
-    from dasktc.planning.plan import size
-
     machine = found["machine"]
     lines = [f"{name:<20}{number or 'missing'}" for name, number in (found["versions"] | found["optional"]).items()]
-    lines.append(f"{'machine':<20}{machine['system']}, {machine['cores']} cores, {size(machine['memory_bytes'])}")
+    lines.append(
+        f"{'machine':<20}{machine['system']}, {machine['cores']} cores, {format_size(machine['memory_bytes'])}"
+    )
     lines.append(f"{'backend cpu':<20}{found['backends']['cpu']}")
     lines += gpus.describe(found["gpu"])
     lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]

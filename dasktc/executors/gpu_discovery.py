@@ -8,6 +8,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dasktc.options import format_size
+
 __all__ = ["collect", "describe", "devices", "install", "least_free"]
 
 PACKAGES = {
@@ -121,11 +123,9 @@ def _state(found: list[dict[str, Any]], lacking: list[str]) -> str:
 
 def describe(found: dict[str, Any]) -> list[str]:
     """Lines of the same for people."""
-    from dasktc.planning.plan import size
-
     lines = []
     for number, device in enumerate(found["devices"]):
-        memory = size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"
+        memory = format_size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"
         lines.append(f"{f'GPU {number}':<20}{device['name']}, {memory}, driver {device['driver']}")
     lines += [f"{name:<20}{number or 'missing'}" for name, number in found["packages"].items()]
     lines.append(f"{'backend cuda':<20}{found['state']}")

@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from dasktc.errors import ClusterError, InputError
-from dasktc.executors.paths import as_text, check_regular
+from dasktc.executors.paths import check_regular
+from dasktc.options import path_text
 
 __all__ = ["checked", "greet", "security_of", "with_scheme"]
 
@@ -40,7 +41,7 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
         None without any of the three. What is not given comes from Dask's configuration.
     """
     given = {"ca-file": ca_file, "cert": cert, "key": key}
-    files = {name: as_text(f"--tls-{name}", file) for name, file in given.items() if file is not None}
+    files = {name: path_text(f"--tls-{name}", file) for name, file in given.items() if file is not None}
     if not files:
         return None
     for name, file in files.items():

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.formats import files, listing
 from dasktc.io.formats.columns import listed
-from dasktc.io.source import Ids, Part, ReadOptions, Source
+from dasktc.io.source import Part, ReadOptions, Source
+from dasktc.options import Ids
 
 __all__ = ["FORMATS", "detect", "open_source"]
 

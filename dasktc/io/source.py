@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dasktc.options import Ids
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["Ids", "Part", "ReadOptions", "Source"]
-
-Ids = Literal["int", "text"]
+__all__ = ["Part", "ReadOptions", "Source"]
 
 
 class Part(Protocol):

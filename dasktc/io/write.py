@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import as_text, check_writable_folder
+from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
+from dasktc.options import path_text
 
 if TYPE_CHECKING:
     from dasktc.executors.base import Executor
@@ -132,7 +133,7 @@ def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: 
     InputError
         The ending is another, the folder is none or cannot be written, or something stands there already.
     """
-    target = Path(as_text("OUT", out)).absolute()
+    target = Path(path_text("OUT", out)).absolute()
     if target.suffix not in suffixes:
         endings = ", ".join(suffixes)
         raise InputError(f"{target.name!r} ends in none of {endings}, the formats that are written; choose one")

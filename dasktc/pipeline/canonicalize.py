@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor
-from dasktc.io.source import Ids, Part, Source
+from dasktc.io.source import Part, Source
+from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import zipped

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
-from dasktc.io.source import Ids
+from dasktc.options import Ids
 
 __all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
+from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.planning.grid import Shape
-from dasktc.planning.plan import size
 from dasktc.registry import ASSIGNMENTS
 
 __all__ = ["OWN", "Assignment", "assigned"]
@@ -109,8 +109,8 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
     need = METIS_BYTES * sum(len(part) for part in partitions)
     if memory_per_call is not None and need > memory_per_call:
         raise InputError(
-            f"--assign metis takes {size(need)}, more than the {size(memory_per_call)} that one stage may take: "
-            "it has the whole graph in memory, both directions; raise --memory, or take --assign random"
+            f"--assign metis takes {format_size(need)}, more than the {format_size(memory_per_call)} that one stage "
+            "may take: it has the whole graph in memory, both directions; raise --memory, or take --assign random"
         )
     keys: Any = np.concatenate([np.asarray(part.get() if hasattr(part, "get") else part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:

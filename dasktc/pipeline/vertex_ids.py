@@ -18,7 +18,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, tree
-from dasktc.io.source import Ids
+from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import ranked
 from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
 from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite

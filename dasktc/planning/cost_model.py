@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.options import real_number
+from dasktc.options import format_size, real_number
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, homes, needed, numbered
-from dasktc.planning.plan import Plan, size
+from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Block
 
 __all__ = ["RATES", "Network", "Prediction", "Rates", "network", "predict"]
@@ -170,7 +170,8 @@ class Prediction:
             *self.plan.rows(),
             (
                 "network",
-                f"{received.total:,} bytes ({size(received.total)}), {size(received.largest)} a worker at most",
+                f"{received.total:,} bytes ({format_size(received.total)}), {format_size(received.largest)} a worker "
+                "at most",
             ),
             ("probes", f"{self.probes:,}: {self.estimate}"),
             (
@@ -181,7 +182,7 @@ class Prediction:
             (
                 "rates",
                 f"a worker visits {rates.edges:.3g} edges, tests {rates.probes:.3g} elements, receives "
-                f"{size(rates.network)} a second; {1000 * rates.overhead:.3g} ms a task",
+                f"{format_size(rates.network)} a second; {1000 * rates.overhead:.3g} ms a task",
             ),
             ("from", rates.source),
             *(("note", note) for note in self.notes),

@@ -11,11 +11,12 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError, shown
+from dasktc.options import format_size
 from dasktc.planning.memory_model import Scratch, task_bytes
 from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered
 from dasktc.registry import SCHEMES
 
-__all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "size", "splits_for"]
+__all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
 
 MAX_PARTS = 64
 MAX_TASKS = 10**6
@@ -147,9 +148,9 @@ class Plan:
             ("n (parts)", f"{self.parts:,}"),
             ("m (splits)", f"{self.splits:,}"),
             ("tasks", f"{self.tasks:,}"),
-            ("bytes a task", f"{self.bytes_per_task:,} ({size(self.bytes_per_task)})"),
-            ("bytes in all", f"{self.bytes_total:,} ({size(self.bytes_total)})"),
-            ("for", f"{self.workers:,} at a time, {size(self.memory)} each"),
+            ("bytes a task", f"{self.bytes_per_task:,} ({format_size(self.bytes_per_task)})"),
+            ("bytes in all", f"{self.bytes_total:,} ({format_size(self.bytes_total)})"),
+            ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
             *((name, text) for name, text in (("choice", self.choice), ("prepared", self.numbering)) if text),
@@ -300,23 +301,14 @@ def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
 
 
 def _why(scheme: Scheme, parts: int, vertices: int, largest: int, blocks: list[Block], limits: Limits) -> str:
-    need = f"{scheme.name} at n = {parts} needs {size(largest)} for its largest task"
-    budget = f"the {size(limits.memory)} of one worker"
+    need = f"{scheme.name} at n = {parts} needs {format_size(largest)} for its largest task"
+    budget = f"the {format_size(limits.memory)} of one worker"
     if largest <= limits.memory:
         return f"{need}, within {budget}"
     named = ", ".join(f"P[{i}][{j}]" for i, j in blocks)
-    rows = f", {size(BYTES_PER_ROW * vertices)} of it offsets" if scheme.replicated else ""
+    rows = f", {format_size(BYTES_PER_ROW * vertices)} of it offsets" if scheme.replicated else ""
     return f"{need} (blocks {named}{rows}), more than {budget}"
 
 
 def _kept(of: Proxies) -> str:
     return f"V_ind {of.vertices_induced:,}, V_res {of.vertices:,}, E_ind {of.edges_induced:,}, E_res {of.edges:,}"
-
-
-def size(count: float) -> str:
-    """Bytes for people: 1.5 GB."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if float(f"{count:.3g}") < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.0f} {unit}" if count >= 100 else f"{count:.3g} {unit}"

@@ -28,7 +28,7 @@ from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, Transfer
 from dasktc.executors.spill.file_store import resolve_once, small_for, usable
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.planning.plan import size
+from dasktc.options import format_size
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import Copied
@@ -132,8 +132,8 @@ class DeviceStore(LocalStore):
             moved, tried, again = self._move_all_out(), again, True
             if tried and not moved:
                 raise InputError(
-                    f"a stage takes more than the {size(self._budget)} that --memory leaves it on the device ({why}): "
-                    "the graph, or one part of its source, is too large for it; raise --memory"
+                    f"a stage takes more than the {format_size(self._budget)} that --memory leaves it on the device "
+                    f"({why}): the graph, or one part of its source, is too large for it; raise --memory"
                 )
 
     def _move_all_out(self) -> bool:

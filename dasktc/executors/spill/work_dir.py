@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.paths import as_text, check_writable_folder
+from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import Claim, remove_abandoned
+from dasktc.options import path_text
 
 __all__ = ["WorkDir", "check_place", "hidden_here", "one_line"]
 
@@ -25,7 +26,7 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
     """
     if place is None:
         return
-    folder = as_text("--work-dir", place)
+    folder = path_text("--work-dir", place)
     if not os.path.isdir(folder):
         raise InputError(f"--work-dir {folder!r} is no folder: files would stand in it; create it first")
     check_writable_folder("--work-dir", folder)

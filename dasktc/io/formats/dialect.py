@@ -6,7 +6,7 @@ import csv
 import re
 from dataclasses import dataclass
 
-from dasktc.io.source import Ids
+from dasktc.options import Ids
 
 __all__ = ["BLANKS", "Dialect", "is_integer", "split"]
 

@@ -24,7 +24,8 @@ from dasktc.errors import InputError
 from dasktc.io.formats import entries, files, lines
 
 if TYPE_CHECKING:
-    from dasktc.io.source import Ids, Part, ReadOptions
+    from dasktc.io.source import Part, ReadOptions
+    from dasktc.options import Ids
 
 __all__ = ["parts"]
 

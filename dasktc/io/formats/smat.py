@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from dasktc.io.formats import entries, lines
 
 if TYPE_CHECKING:
-    from dasktc.io.source import Ids, Part, ReadOptions
+    from dasktc.io.source import Part, ReadOptions
+    from dasktc.options import Ids
 
 __all__ = ["parts"]
 

@@ -16,7 +16,8 @@ from dasktc.errors import InputError
 from dasktc.io.formats import files, lines
 from dasktc.io.formats.columns import PAIRS, check_two, listed, place_of
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
-from dasktc.io.source import Ids, ReadOptions
+from dasktc.io.source import ReadOptions
+from dasktc.options import Ids
 
 __all__ = ["Layout", "sniff"]
 

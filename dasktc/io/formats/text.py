@@ -23,7 +23,8 @@ from dasktc.io.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
-    from dasktc.io.source import Ids, Part, ReadOptions
+    from dasktc.io.source import Part, ReadOptions
+    from dasktc.options import Ids
 
 __all__ = ["parts"]
 

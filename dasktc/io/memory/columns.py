@@ -15,7 +15,7 @@ import numpy as np
 
 from dasktc.errors import InputError, shown
 from dasktc.io.memory.kinds import readable
-from dasktc.io.source import Ids
+from dasktc.options import Ids
 
 __all__ = [
     "Column",

@@ -13,7 +13,8 @@ from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
-from dasktc.io.source import Ids, ReadOptions, Source
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import Ids
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend

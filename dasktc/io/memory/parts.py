@@ -11,7 +11,8 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
 from dasktc.io.memory.kinds import readable
-from dasktc.io.source import Ids, ReadOptions, Source
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import Ids
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend

@@ -11,9 +11,7 @@ from typing import NamedTuple
 from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
-from dasktc.io.source import Ids
-from dasktc.options import Options, bytes_of
-from dasktc.planning.plan import size
+from dasktc.options import Ids, Options, bytes_of, format_size
 from dasktc.registry import ORDERS, SCHEMES
 
 __all__ = ["VertexBudget", "vertex_budget_of"]
@@ -73,7 +71,7 @@ class VertexBudget(NamedTuple):
 
     def _asked(self, need: float) -> str:
         """The option that makes so much room."""
-        return f"--memory {size(ROUNDED * self.memory * need)}"
+        return f"--memory {format_size(ROUNDED * self.memory * need)}"
 
     def fits(self, vertices: int) -> bool:
         """Whether whole vectors do."""
@@ -125,13 +123,14 @@ class VertexBudget(NamedTuple):
             return f"vertices in {_pieces(count)}"
         if not self.fits(vertices):
             return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
-        need = size(self.need(vertices))
-        return f"vertices in one piece: {need} while they are numbered and ranked, within {size(self.memory_per_call)}"
+        need = format_size(self.need(vertices))
+        within = format_size(self.memory_per_call)
+        return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
 
     def _fact(self, vertices: int) -> str:
         return (
-            f"{vertices:,} vertices take {size(self.need(vertices))} while they are numbered and ranked, more than the "
-            f"{size(self.memory_per_call or 0)} that one stage may take"
+            f"{vertices:,} vertices take {format_size(self.need(vertices))} while they are numbered and ranked, more "
+            f"than the {format_size(self.memory_per_call or 0)} that one stage may take"
         )
 
 

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, on local worker processes, or on a Dask cluster that is there.
+"""Start or join what tasks run on: this process, local worker processes (of CPUs or GPUs), or a running Dask cluster.
 
 Starting clusters of other kinds (Slurm, Kubernetes, SSH) is left to the Dask projects for that; a
 client of any of them can be passed in.
@@ -23,15 +23,13 @@ from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.paths import as_text, check_regular
+from dasktc.executors.paths import check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.tls import checked, greet, with_scheme
-from dasktc.options import check_keywords, real_number, whole_number
-from dasktc.planning.plan import size
+from dasktc.options import RunOptions, format_size, whole_number
 
 __all__ = ["CONNECT_SECONDS", "active_client", "connect"]
 
@@ -46,73 +44,42 @@ WORKER_BYTES = 1 << 27
 
 
 @contextmanager
-def connect(
-    client: Any = None,
-    *,
-    workers: int | str | None = None,
-    scheduler: str | None = None,
-    scheduler_file: str | None = None,
-    backend: str = "cpu",
-    retries: int = RETRIES,
-    worker_timeout: float = WORKER_SECONDS,
-    security: Any = None,
-) -> Iterator[Executor]:
+def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Executor]:
     """Yield the executor that the options name, and close what was started for it.
 
     Parameters
     ----------
-    client : distributed.Client, optional
-        Used as it is, and left open. Without it, and without any other option, an active client is
-        used; where there is none, everything runs in this process.
-    workers : int or "all", optional
-        Start this many local worker processes of one thread each: one a GPU with cuda, else one a core.
-    scheduler : str, optional
-        Address of a running scheduler, e.g. "tcp://10.0.0.1:8786".
-    scheduler_file : str, optional
-        File that a running scheduler wrote.
+    run : RunOptions, optional
+        Default: the active client, or this process.
     backend : str
         Which kind of local workers to start. That of the CPU is loaded (and compiled) here before, so that
         they find compiled code; that of CUDA by the workers alone.
-    retries : int
-        Times that a task is submitted again whose worker died more often than Dask forgives.
-    worker_timeout : float
-        Seconds without any worker, at the start or later, after which it gives up.
-    security : distributed.Security, optional
-        Certificates for `scheduler`, `scheduler_file` and `workers`. Default: those of Dask's configuration.
 
     Raises
     ------
     InputError
-        More than one of the options, fewer than one worker, or fewer than no retries; no usable certificates.
+        Fewer than one worker, or more than the host has memory for; no usable certificates; no client.
     ClusterError
         The scheduler does not answer, or no worker came.
     """
-    retries = whole_number("retries", retries, 0, few="so often a task is submitted again")
-    worker_timeout = real_number("worker-timeout", worker_timeout, 0, above=True, what="number of seconds")
-    check_keywords(scheduler=scheduler, scheduler_file=scheduler_file)
-    named = {"client": client, "workers": workers, "scheduler": scheduler, "scheduler-file": scheduler_file}
-    given = [name for name, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} were both given: each names a place to run; keep one")
-    if scheduler is not None and not isinstance(scheduler, str):
-        raise InputError(f"--scheduler {scheduler!r} is no address, as tcp://10.0.0.1:8786 is: give it as a str")
-    if scheduler_file is not None:
-        scheduler_file = as_text("--scheduler-file", scheduler_file)
-        check_regular("--scheduler-file", scheduler_file)
-    if scheduler is not None or scheduler_file is not None:
-        with _remote(scheduler, scheduler_file, checked(security)) as found:
-            yield _on(found, retries, worker_timeout)
-    elif workers is not None:
+    run = RunOptions() if run is None else run
+    if run.scheduler is not None or run.scheduler_file is not None:
+        if run.scheduler_file is not None:
+            check_regular("--scheduler-file", run.scheduler_file)
+        with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
+            yield _on(client, run)
+    elif run.workers is not None:
         _end_if_imported_again()
-        there = checked(security)
-        with _on_gpus(workers, there) if _wants_gpus(backend) else _local(workers, there) as found:
-            yield _on(found, retries, worker_timeout)
+        security = checked(run.security)
+        start = _on_gpus if _wants_gpus(backend) else _local
+        with start(run.workers, security) as client:
+            yield _on(client, run)
     else:
-        if security is not None:
-            checked(security)
+        if run.security is not None:
+            checked(run.security)
         _step_aside()
-        found = client if client is not None else active_client()
-        yield LocalExecutor() if found is None else _on(found, retries, worker_timeout)
+        client = run.client if run.client is not None else active_client()
+        yield LocalExecutor() if client is None else _on(client, run)
 
 
 def active_client() -> Any:
@@ -127,13 +94,13 @@ def active_client() -> Any:
         return None
 
 
-def _on(client: Any, retries: int, worker_timeout: float) -> DaskExecutor:
+def _on(client: Any, run: RunOptions) -> DaskExecutor:
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
             "Client(address)"
         )
-    executor = DaskExecutor(client, worker_timeout, retries)
+    executor = DaskExecutor(client, run.worker_timeout, run.retries)
     executor.faults.threads()
     return executor
 
@@ -198,7 +165,10 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
     from distributed.system import MEMORY_LIMIT
 
     most = max(os.cpu_count() or 1, MEMORY_LIMIT // WORKER_BYTES)
-    many = f"each is a process of at least {size(WORKER_BYTES)}, and this host has {size(MEMORY_LIMIT)} of memory"
+    many = (
+        f"each is a process of at least {format_size(WORKER_BYTES)}, and this host has {format_size(MEMORY_LIMIT)} of "
+        "memory"
+    )
     return whole_number("workers", workers, 1, most, few="nobody would count", many=many)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -19,7 +20,8 @@ import dasktc
 from dasktc import generate
 from dasktc.counting import checkpoint
 from dasktc.counting import count as counting
-from dasktc.counting.checkpoint import FILE
+from dasktc.counting.checkpoint import FILE, LOCK
+from dasktc.counting.tasks import jobs
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.write import write_edges
@@ -64,7 +66,7 @@ def test_a_count_goes_on_where_it_was_cut_short(tmp_path, after):
     assert [r.count[:3] for r in result.records] == [r.count[:3] for r in plain.records]
     again, ran = count(tmp_path, verify=1.0)
     assert (int(again), ran, again.verified) == (EXPECTED, 0, TASKS)
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE, LOCK]
 
 
 def test_on_a_cluster_and_then_here(tmp_path, client):
@@ -259,6 +261,39 @@ def test_a_checkpoint_in_use_is_refused(tmp_path):
     assert int(graph.triangle_count(checkpoint=tmp_path)) == EXPECTED
 
 
+@pytest.mark.timeout(30)
+def test_the_lock_is_no_file_of_somebody_else(tmp_path):
+    """Taking the lock would empty it; a pipe would be waited for."""
+    (tmp_path / LOCK).write_text("mine")
+    with pytest.raises(InputError, match=r"lock is no lock of dasktc, it holds 4 bytes: move it"):
+        count(tmp_path)
+    assert (tmp_path / LOCK).read_text() == "mine"
+    (tmp_path / LOCK).unlink()
+    os.mkfifo(tmp_path / LOCK)
+    with pytest.raises(InputError, match=r"lock of a checkpoint .* is no regular file"):
+        count(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("refused", "exact"), [(errno.ENOLCK, True), (errno.EOPNOTSUPP, True), (errno.EROFS, False)], ids=str
+)
+def test_a_disk_without_locks(tmp_path, refused, exact):
+    """Two counts may then write: what both did is there twice, and accepted. Another refusal is told."""
+    with mock.patch("locket._LockFile.acquire", side_effect=OSError(refused, os.strerror(refused))):
+        if not exact:
+            with pytest.raises(DasktcError, match=r"checkpoint .* cannot be written: .*Read-only"):
+                count(tmp_path)
+            return
+        graph = dasktc.prepare(source_of(EDGES), **OPTIONS)
+        work = jobs(graph.plan, graph.options.chosen_kernel, "cpu")
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work):
+            assert int(count(tmp_path)[0]) == EXPECTED
+        (record,) = list(dasktc.triangle_count(source_of(EDGES), **OPTIONS).records)[:1]
+        with checkpoint.opened(tmp_path, checkpoint.fingerprint(graph), work) as other:
+            other.add(record)
+        assert count(tmp_path)[1] == 0
+
+
 @pytest.mark.parametrize("begun", ["", "{", '{"graph": "', '{"graph": "01'])
 def test_a_first_line_that_was_torn_is_written_anew(tmp_path, begun):
     (tmp_path / FILE).write_text(begun)
@@ -300,7 +335,7 @@ def test_what_is_not_ours_is_refused_before_anything_is_read(tmp_path, finished,
     assert not reading.called
 
 
-@pytest.mark.parametrize("call", ["write", "truncate", "fsync"])
+@pytest.mark.parametrize("call", ["write", "ftruncate", "fsync"])
 def test_a_disk_that_refuses_is_one_line(tmp_path, call):
     with (
         mock.patch.object(checkpoint.os, call, side_effect=OSError(28, "No space left on device")),

@@ -1,26 +1,34 @@
-"""A checkpoint: what counting tasks reported, kept on disk so that a count that was cut short goes on.
+"""Checkpoint of a count: finished tasks' records in a file, from which an interrupted count goes on.
 
-One file of lines. The first says what is counted: a fingerprint of the blocks, the plan, the kernel and
+The first line says what is counted: a fingerprint of the blocks, the plan, the kernel and
 the version. Each of the others is the record of a task. A line ends with a checksum of the rest, so one
 that a crash tore is known and its task counted again. A line whose checksum is right and that says what no
 task can have reported is refused. Only the client writes, whatever becomes of workers.
+
+One run at a time writes: it holds a lock on a second file beside this one, which stays, empty, so that nobody locks
+a file that another removes. Where the disk has no locks, and beside a program that locks the first file itself (as
+this one once did), two runs may write: each appends whole lines, a task that both counted stands there twice with the
+same count, which is accepted, and what one tears of the other is counted again. That costs time, never exactness.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import re
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import locket
 import numpy as np
 
 from dasktc.backends import ON_DEVICE
@@ -32,9 +40,13 @@ from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_regular, check_writable_folder
 from dasktc.options import Options, path_text
 
-__all__ = ["FILE", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
+__all__ = ["FILE", "LOCK", "Checkpoint", "as_begun", "check_folder", "fingerprint", "opened"]
 
 FILE = "dasktc-checkpoint.jsonl"
+LOCK = f"{FILE}.lock"
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""What file systems say that lock no files."""
+_log = logging.getLogger("dasktc")
 BEGINNING = b'{"graph": "'
 SYNC_SECONDS = 1.0
 """How much counting a crash of the machine may lose."""
@@ -178,18 +190,18 @@ def opened(folder: str | os.PathLike[str], what: What, jobs: list[Job]) -> Itera
     """
     check_folder(folder)
     path = Path(folder).absolute() / FILE
-    with _said_in_one_line(path):
-        path.parent.mkdir(exist_ok=True)
-        # A pipe or a device that took the file's place since it was looked at is opened without waiting for it.
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o644)
-    try:
+    # A pipe or a device that took the file's place since it was looked at is opened without waiting for it.
+    only_here = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with ExitStack() as stack:
         with _said_in_one_line(path):
+            path.parent.mkdir(exist_ok=True)
+            stack.enter_context(_locked(path))
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | only_here, 0o644)
+            stack.callback(os.close, file)
             lines = _restored(file, path, what)
         yield Checkpoint(file, path, jobs, lines)
         with _said_in_one_line(path):
             os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -205,6 +217,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     if not os.path.isdir(path.parent):
         raise InputError(f"{path.parent} is no folder: checkpoint {path.name} would stand in it; create it first")
     check_regular("checkpoint", str(path / FILE))
+    check_regular("lock of a checkpoint", str(path / LOCK))
     if not os.path.exists(path / FILE):
         check_writable_folder("--checkpoint", str(path if path.is_dir() else path.parent))
     elif not os.access(path / FILE, os.R_OK | os.W_OK):
@@ -241,11 +254,10 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
     """The records of an open file, which is begun if nothing is there."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise _damaged(path, "it is no regular file")
-    _lock(file, path)
     text = path.read_bytes()
     lines = _lines(text, path)
     if not lines:
-        os.truncate(file, 0)
+        os.ftruncate(file, 0)
         _write(file, _line(what))
         return []
     (first, begun), *others = lines
@@ -260,16 +272,30 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
     return [line for _, line in records]
 
 
-def _lock(file: int, path: Path) -> None:
-    """Hold the file until it is closed, or this process dies."""
-    import fcntl
-
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a checkpoint; it ends with this process, too."""
+    beside = path.with_name(LOCK)
+    if beside.exists() and beside.stat().st_size:  # taking the lock would empty it
+        raise InputError(f"{beside} is no lock of dasktc, it holds {beside.stat().st_size:,} bytes: move it, or choose "
+                         "another --checkpoint folder")  # fmt: skip
+    lock = locket.lock_file(str(beside), timeout=0)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        lock.acquire()
+    except locket.LockError:
         raise InputError(
             f"checkpoint {path} is in use: another count writes to it; wait for it, or choose another folder"
         ) from None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        _log.info("%s: the disk has no locks (%s); no other count may use this folder", path, error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _write(file: int, text: bytes) -> None:

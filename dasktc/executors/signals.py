@@ -7,6 +7,7 @@ command, so to local workers too. Only the client takes them: it closes what it 
 
 from __future__ import annotations
 
+import _thread
 import logging
 import os
 import signal
@@ -95,9 +96,17 @@ def _again_if_lost(unraisable: Any) -> None:
     number = _ended[1]
     if number and isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
         _ended = float("-inf"), 0
-        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+        threading.Timer(0.05, _tell_main_thread, (number,)).start()
     elif ended_by() is None:
         sys.__unraisablehook__(unraisable)
+
+
+def _tell_main_thread(number: int) -> None:
+    """Send this process a signal, from any thread; `os.kill` would end it on Windows."""
+    if os.name == "posix":
+        os.kill(os.getpid(), number)
+    else:
+        _thread.interrupt_main(signal.Signals(number))
 
 
 @contextmanager

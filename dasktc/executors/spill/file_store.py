@@ -227,7 +227,7 @@ def trim_allocators() -> None:
     """Have Arrow and malloc give back what they hold free; malloc where it can be asked to: glibc."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):
+    with suppress(OSError, AttributeError, TypeError):  # Windows takes no None
         ctypes.CDLL(None).malloc_trim(0)
 
 

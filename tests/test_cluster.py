@@ -322,6 +322,102 @@ def test_what_is_no_client_is_refused():
         dasktc.triangle_count(TRIANGLE, "tcp://127.0.0.1:8786")
 
 
+# Whose cluster
+
+
+ASKED = {
+    "triangle_count": lambda graph: graph.triangle_count(),
+    "with a kernel": lambda graph: graph.triangle_count(kernel="merge"),
+    "triangles": lambda graph: graph.triangles(),
+    "edge_support": lambda graph: graph.edge_support(),
+    "clustering": lambda graph: graph.clustering(),
+    "transitivity": lambda graph: graph.transitivity(),
+    "average_clustering": lambda graph: graph.average_clustering(),
+    "triangle_list": lambda graph: graph.triangle_list(),
+}
+
+
+@pytest.mark.parametrize("place", ["here", "in files", "a client", "a scheduler"])
+def test_a_closed_graph_refuses_and_ends_what_was_opened_for_it(threads, inner, tmp_path, place):
+    """A client that was passed stays open."""
+    where = {
+        "here": {},
+        "in files": {"memory": "1GB", "work_dir": tmp_path},
+        "a client": {"client": inner},
+        "a scheduler": {"scheduler": threads.scheduler_address},
+    }
+    with dasktc.prepare(TRIANGLE, **where[place]) as graph:
+        client = graph.client
+        assert (int(graph.triangle_count()), client is inner) == (1, place == "a client")
+        assert (client is None) == (place in ("here", "in files"))
+    if client is not None:
+        assert client.status == ("running" if place == "a client" else "closed")
+    assert list(tmp_path.iterdir()) == []
+    until(lambda: not threads.scheduler.tasks)
+    graph.close()
+    for ask in ASKED.values():
+        with pytest.raises(InputError, match="^this graph was closed: .*; prepare it again$"):
+            ask(graph)
+
+
+def test_a_graph_that_nobody_holds_ends_what_was_opened_for_it(threads):
+    graph = dasktc.prepare(TRIANGLE, scheduler=threads.scheduler_address)
+    client, other = graph.client, dasktc.prepare(TRIANGLE, scheduler=threads.scheduler_address)
+    assert int(graph.triangle_count(kernel="merge")) == 1
+    assert client.status == "running"
+    del graph
+    until(lambda: client.status == "closed")
+    assert int(other.triangle_count()) == 1
+    other.close()
+
+
+def test_what_was_opened_for_a_graph_that_could_not_be_prepared_is_closed(threads):
+    with pytest.raises(InputError, match="fraction"):
+        dasktc.prepare(pd.DataFrame({"a": [0.5], "b": [1.0]}), scheduler=threads.scheduler_address)
+    until(lambda: len(threads.scheduler.clients) == 0)
+
+
+OWNED = """
+import os
+import dasktc
+
+if __name__ == "__main__":
+    with dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1) as graph:
+        print(int(graph.triangle_count()), *graph.client.run(os.getpid).values())
+    left = dasktc.prepare(([0, 1, 2], [1, 2, 0]), workers=1)
+    print(int(left.triangle_count()), *left.client.run(os.getpid).values())
+"""
+
+
+@pytest.mark.timeout(10 * PATIENCE)
+def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
+    """Also the graph that nobody closed: without a word, and no process is left."""
+    script = tmp_path / "script.py"
+    script.write_text(OWNED)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-W", "error", script]
+    running = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    out, err = running.communicate(timeout=9 * PATIENCE)
+    assert (running.returncode, err, [line.split()[0] for line in out.splitlines()]) == (0, "", ["1", "1"])
+    until(lambda: not any(alive(int(line.split()[1])) for line in out.splitlines()))
+    until(lambda: not subprocess.run(["pgrep", "-s", str(running.pid)], capture_output=True).stdout)
+
+
+def test_the_settings_of_dask_go_with_the_last_cluster():
+    """Whichever of them ends first."""
+    setting, before = (
+        "distributed.deploy.lost-worker-timeout",
+        dask.config.get("distributed.deploy.lost-worker-timeout"),
+    )
+    settings = places._Settings()
+    with settings:
+        settings.__enter__()
+        assert dask.config.get(setting) == "1h"
+    assert dask.config.get(setting) == "1h"
+    settings.__exit__()
+    assert dask.config.get(setting) == before
+
+
 # Clusters that do not answer
 
 

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import socket
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
         _end_if_imported_again()
         security = checked(run.security)
         start = _on_gpus if _wants_gpus(backend) else _local
-        with start(run.workers, security) as client:
+        with _settings, start(run.workers, security) as client:
             yield _on(client, run)
     else:
         if run.security is not None:
@@ -223,13 +224,10 @@ def _protocol() -> str:
 @contextmanager
 def _local(workers: int | str, security: Any) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
-    import dask
     from distributed import Client, LocalCluster
 
     get_backend("cpu")
-    # A worker that is down for longer than this after a death would not be started again.
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
-    with patient, loop_without_interrupts() as loop, ExitStack() as opened:
+    with loop_without_interrupts() as loop, ExitStack() as opened:
         try:
             with held(), _main_guarded(), _starting(number), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
@@ -247,6 +245,36 @@ def _local(workers: int | str, security: Any) -> Iterator[Any]:
         finally:
             with held():
                 opened.close()
+
+
+class _Settings:
+    """What Dask is told for as long as any cluster stands that was started here; entered once for each, in any order.
+
+    It reads both from this process: how late a dead worker may come back (it would not after 15 s), and what it logs
+    (a cluster that ends would have the others' logs shown).
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._clusters, self._entered = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        import dask
+        from distributed.utils import silence_logging_cmgr
+
+        with self._lock:
+            if not self._clusters:
+                self._entered.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
+                self._entered.enter_context(silence_logging_cmgr(logging.CRITICAL))
+            self._clusters += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._clusters -= 1
+            if not self._clusters:
+                self._entered.close()
+
+
+_settings = _Settings()
 
 
 IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"

@@ -59,7 +59,7 @@ def _close_apart(opened: ExitStack) -> None:
 
 
 class _Closed:
-    """In place of a closed graph's executor: whatever is asked of it, the graph was closed."""
+    """Stands for what a closed graph gave up: any use of it is refused."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InputError(
@@ -99,8 +99,10 @@ class Graph(CountingContext):
         executor = self.executor
         if isinstance(executor, _Closed):
             return
-        object.__setattr__(self, "executor", _Closed())
+        closed: Any = _Closed()
+        object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, vertices=closed))
         try:
             if hasattr(executor, "close"):
                 executor.close()

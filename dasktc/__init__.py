@@ -40,8 +40,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
-    return found
+    value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

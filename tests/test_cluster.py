@@ -389,7 +389,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.timeout(10 * PATIENCE)
 def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
     """Also the graph that nobody closed: without a word, and no process is left."""
     script = tmp_path / "script.py"
@@ -397,7 +396,7 @@ def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, "-W", "error", script]
     running = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
-    out, err = running.communicate(timeout=9 * PATIENCE)
+    out, err = running.communicate(timeout=patience(200))
     assert (running.returncode, err, [line.split()[0] for line in out.splitlines()]) == (0, "", ["1", "1"])
     until(lambda: not any(alive(int(line.split()[1])) for line in out.splitlines()))
     until(lambda: not subprocess.run(["pgrep", "-s", str(running.pid)], capture_output=True).stdout)

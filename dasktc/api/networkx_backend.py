@@ -91,9 +91,9 @@ class ConvertedGraph:
 
     def spread(self, values: Any) -> list[Any]:
         """Values of all nodes in node order; 0 for those without an edge."""
-        found = np.zeros(len(self), values.dtype)
-        found[values.index.to_numpy()] = values.to_numpy()
-        return [value or 0 for value in found.tolist()]
+        spread = np.zeros(len(self), values.dtype)
+        spread[values.index.to_numpy()] = values.to_numpy()
+        return [value or 0 for value in spread.tolist()]
 
     def select(self, nodes: Nodes, values: list[Any]) -> Any:
         """Answer for the nodes that were asked for, as NetworkX does."""
@@ -236,8 +236,8 @@ def average_clustering(G: ConvertedGraph, nodes: Nodes = None, weight: None = No
     float
         As `networkx.average_clustering`, rounding included.
     """
-    found = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
-    return float(sum(found) / len(found))
+    coefficients = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
+    return float(sum(coefficients) / len(coefficients))
 
 
 def transitivity(G: ConvertedGraph) -> float:
@@ -268,10 +268,10 @@ def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
     dict of Counter, or Counter
         As `networkx.generalized_degree`.
     """
-    found: list[Counter[int]] = [Counter() for _ in G]
+    counters: list[Counter[int]] = [Counter() for _ in G]
     for position, support, edges in _support_counts(measures.edge_support(_ready("generalized_degree", G, nodes))):
-        found[position][support] = edges
-    return G.select(nodes, found)
+        counters[position][support] = edges
+    return G.select(nodes, counters)
 
 
 def _support_counts(edges: Any) -> Iterable[tuple[int, int, int]]:

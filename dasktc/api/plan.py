@@ -156,8 +156,8 @@ def plan_size(
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
     )
     plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
-    room, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
-    kept = VertexBudget(room, how=order, on_device=backend in ON_DEVICE)
+    per_call, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
+    kept = VertexBudget(per_call, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
@@ -208,8 +208,8 @@ def _least_parts(vertices: int, options: Options) -> int:
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
     memory = executor.memory(given, backend) if gpus is None else given or GPU_MEMORY
-    each = tasks_a_worker(backend)
-    return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, each)
+    at_least = tasks_a_worker(backend)
+    return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, at_least)
 
 
 def _rates(means: CostModelOptions) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from dasktc.backends.kernel import Kernel
 from dasktc.backends.protocol import (
     BACKENDS,
     ON_DEVICE,
@@ -103,7 +104,8 @@ def lean_kernel(name: str) -> str | None:
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
-    return KERNELS[name][kernel].scratch_bytes(of, graph)
+    entry: Kernel = KERNELS[name][kernel]
+    return entry.scratch_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

@@ -199,10 +199,10 @@ def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **opt
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
     with _progress(quiet) as progress:
         if source:
-            found = predict_source(list(source), means=means, progress=progress, **options)
+            prediction = predict_source(list(source), means=means, progress=progress, **options)
         else:
-            found = predict_size(vertices, edges, means=means, **options)
-    click.echo(json.dumps(found.to_dict()) if as_json else str(found))
+            prediction = predict_size(vertices, edges, means=means, **options)
+    click.echo(json.dumps(prediction.to_dict()) if as_json else str(prediction))
 
 
 @cli.command()
@@ -212,8 +212,8 @@ def info(as_json: bool, debug: bool) -> None:
     """Show versions and devices, what is missing, and how to get it."""
     from dasktc.executors.environment import collect, describe
 
-    found = collect()
-    click.echo(json.dumps(found) if as_json else describe(found))
+    facts = collect()
+    click.echo(json.dumps(facts) if as_json else describe(facts))
 
 
 @cli.command()

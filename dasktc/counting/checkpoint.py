@@ -120,11 +120,11 @@ def fingerprint(graph: CountingContext) -> What:
 
 def _digest(block: OrientedCSR) -> str:
     """Hash a block's arrays. Runs on a worker."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for array in (block.offsets, block.columns):
         held: Any = np.ascontiguousarray(on_host(array)).view("u1")
-        found.update(held)
-    return found.hexdigest()
+        digest.update(held)
+    return digest.hexdigest()
 
 
 class Checkpoint:
@@ -315,13 +315,13 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
 
 def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
     """The lines whose checksum is right, with their numbers from 1; none where even the first was torn."""
-    found = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
-    if found[0][1] is None and (len(found) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
+    lines = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
+    if lines[0][1] is None and (len(lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
             f"checkpoint {path} begins with a line of another kind: it is damaged, or not of dasktc; "
             "choose another --checkpoint folder, or remove the file"
         )
-    return [(number, line) for number, line in found if line is not None]
+    return [(number, line) for number, line in lines if line is not None]
 
 
 def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Path, number: int) -> None:
@@ -358,10 +358,10 @@ def _checked(line: bytes, path: Path, number: int) -> Any:
     if not text or checksum != _checksum(text):
         return None
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"line {number} is no JSON ({_short(str(error))})") from None
-    return () if found is None else found  # `null` is no line of ours, and none that a crash tore
+    return () if content is None else content  # `null` is no line of ours, and none that a crash tore
 
 
 def _checksum(text: bytes) -> bytes:
@@ -378,7 +378,7 @@ def _record(job: Job, line: What) -> Record:
 
 def _differences(path: Path, kept: What, what: What) -> str:
     differs = [name for name in what if kept.get(name) != what[name]]
-    theirs, ours = (", ".join(f"{name} {found.get(name)}" for name in differs) for found in (kept, what))
+    theirs, ours = (", ".join(f"{name} {header.get(name)}" for name in differs) for header in (kept, what))
     return (
         f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
         "give the options that it was begun with, or another folder"

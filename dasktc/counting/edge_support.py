@@ -100,10 +100,10 @@ def _sums(
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
     ]
-    found = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
-    records: list[Record] = found[0]
+    folded = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
+    records: list[Record] = folded[0]
     check(records, graph.plan, graph.prepared.wedges)
-    return found[1], sum(record.count.triangles for record in records)
+    return folded[1], sum(record.count.triangles for record in records)
 
 
 def refuse_beyond_memory(graph: CountingContext) -> int:
@@ -147,20 +147,20 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
         for mine, other in {id(mine): (mine, other) for mine, other in zip(supports, more, strict=True)}.values():
             mine += other
         triangles, wedges = triangles + triangles_more, wedges + wedges_more
-    found = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
-    return found, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+    visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
+    return visited, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
 
 def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
-    found, record = _visited(job, blocks)
-    return [*(found[place][1] for place in sorted(found)), record]
+    visited, record = _visited(job, blocks)
+    return [*(visited[place][1] for place in sorted(visited)), record]
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     backend = get_backend(job.backend)
-    found, record = _visited(job, blocks)
+    visited, record = _visited(job, blocks)
     sums: dict[int, Array] = {}
-    for place, (block, supports) in found.items():
+    for place, (block, supports) in visited.items():
         for side, vertices in ends[place]:
             sums.setdefault(side, backend.array.zeros(vertices, dtype="int64"))
         (row, _), (column, _) = ends[place]

@@ -57,13 +57,13 @@ def shares_of(
     list of (list of handles, list of (int, int))
         For each shard the parts of the vectors, and the first place and stride of each there.
     """
-    found = []
+    shares = []
     for first, end in pairwise(starts):
         cuts = [(max(0, -((id - first) // stride)), max(0, -((id - end) // stride))) for id, stride in numberings]
         parts = [executor.submit("triangles", _share, side, *cut) for side, cut in zip(sides, cuts, strict=True)]
         there = [(id + a * stride - first, stride) for (id, stride), (a, _) in zip(numberings, cuts, strict=True)]
-        found.append((parts, there))
-    return found
+        shares.append((parts, there))
+    return shares
 
 
 def _share(vector: Array, start: int, stop: int) -> Array:
@@ -92,8 +92,8 @@ def frames_of_vertices(
     list of handles of DataFrame
         Columns "vertex" and `name`.
     """
-    found = [moved(executor, name, vector, order, "cpu", ids.starts) for vector in vectors]
-    parts = zip(ids.parts, *(vector.parts for vector in found), strict=True)
+    shards = [moved(executor, name, vector, order, "cpu", ids.starts) for vector in vectors]
+    parts = zip(ids.parts, *(vector.parts for vector in shards), strict=True)
     return [executor.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
 
 
@@ -126,26 +126,26 @@ def _with_own(part: Array) -> list[Array]:
 
 
 def _renamed(given: list[Any]) -> Array:
-    (local, support), found = given
-    u, v = (np.concatenate(found).take(end) for end in unpack(local, SHIFT))
+    (local, support), ids = given
+    u, v = (np.concatenate(ids).take(end) for end in unpack(local, SHIFT))
     return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support])
 
 
 def _edges(given: list[Any]) -> pd.DataFrame:
     import pandas as pd
 
-    (local, support), found = given
-    names = _together(found)
+    (local, support), ids = given
+    names = _together(ids)
     src, dst = (column(names.take(end)) for end in unpack(local, SHIFT))
     return pd.DataFrame({"src": src, "dst": dst, "support": support})
 
 
-def _together(found: list[Any]) -> Any:
-    if isinstance(found[0], np.ndarray):
-        return np.concatenate(found)
+def _together(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
     import pyarrow as pa
 
-    return pa.concat_arrays(found)
+    return pa.concat_arrays(parts)
 
 
 # lists
@@ -153,17 +153,17 @@ def _together(found: list[Any]) -> Any:
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
-    found = executor.submit("list", _corners, parts)
-    own, corners = (executor.submit("list", _entry, found, number) for number in (0, 1))
+    listed = executor.submit("list", _corners, parts)
+    own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
     (dense,) = taken(executor, "list", order, [own])
-    found = executor.submit("list", _by_dense_id, corners, dense)
-    own, corners = (executor.submit("list", _entry, found, number) for number in (0, 1))
+    listed = executor.submit("list", _by_dense_id, corners, dense)
+    own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
     (names,) = taken(executor, "list", ids, [own])
     return executor.submit("list", _triangles, corners, names)
 
 
-def _entry(found: list[Array], number: int) -> Array:
-    return found[number]
+def _entry(entries: list[Array], number: int) -> Array:
+    return entries[number]
 
 
 def _corners(parts: list[Array]) -> list[Array]:
@@ -181,8 +181,8 @@ def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
     return _places_of(ids[np.lexsort((ids[:, 2], ids[:, 1], ids[:, 0]))])
 
 
-def _triangles(corners: Array, found: list[Any]) -> pd.DataFrame:
+def _triangles(corners: Array, ids: list[Any]) -> pd.DataFrame:
     import pandas as pd
 
-    names = _together(found)
+    names = _together(ids)
     return pd.DataFrame({name: column(names.take(corners[:, end])) for end, name in enumerate("uvw")})

@@ -69,8 +69,8 @@ def triangles(graph: CountingContext) -> pd.Series[int]:
 def clustering(graph: CountingContext) -> pd.Series[float]:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
     refuse_series(graph)
-    found, (counts, _) = graph.prepared.graph, triangles_by_id(graph)
-    return series_by_id(graph, "clustering", counts, [found.out_degree, found.in_degree], coefficients)
+    oriented, (counts, _) = graph.prepared.graph, triangles_by_id(graph)
+    return series_by_id(graph, "clustering", counts, [oriented.out_degree, oriented.in_degree], coefficients)
 
 
 def average_clustering(graph: CountingContext) -> float:
@@ -80,8 +80,8 @@ def average_clustering(graph: CountingContext) -> float:
 
 def transitivity(graph: CountingContext) -> float:
     """Compute the share of pairs of neighbours that are joined; see `Graph.transitivity`."""
-    found, executor = graph.prepared.graph, graph.executor
-    degrees = zip(found.out_degree.parts, found.in_degree.parts, strict=True)
+    oriented, executor = graph.prepared.graph, graph.executor
+    degrees = zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True)
     pairs = sum(executor.gather([executor.submit("transitivity", pairs_of, *both) for both in degrees]))
     return 3 * int(count_triangles(graph)) / pairs if pairs else 0.0
 
@@ -90,12 +90,12 @@ def edge_support(graph: CountingContext) -> Any:
     """Count the triangles of every edge; see `Graph.edge_support`."""
     alone = not graph.executor.distributed
     if alone and graph.executor.memory_per_call is not None:
-        _refuse_unless_room(graph.executor.memory_per_call, graph.edges)
+        _refuse_frame_beyond(graph.executor.memory_per_call, graph.edges)
     frames, _ = edge_frames(graph, together=alone)
-    found = graph.executor.values(frames)
+    parts = graph.executor.values(frames)
     if alone:
-        return found[0]
-    return _distributed(found, "int64" if graph.prepared.source.ids == "int" else "str")
+        return parts[0]
+    return _distributed(parts, "int64" if graph.prepared.source.ids == "int" else "str")
 
 
 def vertex_frames(graph: CountingContext) -> tuple[list[Any], int]:
@@ -144,11 +144,11 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     """
     executor, vertices = graph.executor, graph.prepared.vertices
     supports, count = edge_supports(graph)
-    each = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
+    row_bytes = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
     step = (
         PARTITION_EDGES
         if executor.memory_per_call is None
-        else min(PARTITION_EDGES, max(1, executor.memory_per_call // each))
+        else min(PARTITION_EDGES, max(1, executor.memory_per_call // row_bytes))
     )
     slices = _slices(graph, supports, step)
     if graph.plan.shards > 1:
@@ -157,7 +157,7 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     parts = executor.map("edges", _summed, groups)
     added = executor.gather(executor.map("support", _added, list(parts)))
     refuse_unless(sum(edges for edges, _ in added) == graph.edges, "supports and edges differ in number")
-    refuse_unless(sum(found for _, found in added) == 3 * count, "supports do not add up to 3 a triangle")
+    refuse_unless(sum(supports for _, supports in added) == 3 * count, "supports do not add up to 3 a triangle")
     apart = executor.distributed or (executor.memory_per_call is not None and not together)
     groups = [[part] for part in parts] if parts and apart else [parts]
     if graph.plan.shards > 1:
@@ -176,11 +176,11 @@ def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list
     ]
 
 
-def _refuse_unless_room(room: int, edges: int) -> None:
-    if FRAME_BYTES * edges > room:
+def _refuse_frame_beyond(memory: int, edges: int) -> None:
+    if FRAME_BYTES * edges > memory:
         raise InputError(
             f"a frame of {edges:,} edges takes {format_size(FRAME_BYTES * edges)} while it is made, more than the "
-            f"{format_size(room)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
+            f"{format_size(memory)} of memory for it: the caller gets it whole; write it with per_edge, or raise memory"
         )
 
 

@@ -78,18 +78,18 @@ class Record:
 
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
     """The plan's counting tasks, those that one worker should do next to each other."""
-    splits = sorted(range(plan.splits), key=lambda split: (_seat(split, plan.workers), split))
+    splits = sorted(range(plan.splits), key=lambda split: (_worker_of(split, plan.workers), split))
     return [Job(t, split, plan.splits, kernel, backend, plan.cut) for t in plan.triples() for split in splits]
 
 
-def _seat(split: int, workers: int) -> int:
+def _worker_of(split: int, workers: int) -> int:
     """Deal splits out forwards, backwards, backwards, forwards.
 
     Errors of their estimated work that rise, fall or bend from the first to the last then add up to the
     same for each worker.
     """
-    turn, seat = divmod(split, workers)
-    return workers - 1 - seat if turn % 4 in (1, 2) else seat
+    turn, worker = divmod(split, workers)
+    return workers - 1 - worker if turn % 4 in (1, 2) else worker
 
 
 def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Iterator[Record]:
@@ -107,8 +107,8 @@ def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Iterator[
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
-    found = _counted(task_of(job, index, table, stream), job, job.kernel)
-    return Record(job, found, worker=f"{platform.node()}:{os.getpid()}")
+    count = _counted(task_of(job, index, table, stream), job, job.kernel)
+    return Record(job, count, worker=f"{platform.node()}:{os.getpid()}")
 
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
@@ -136,11 +136,11 @@ def in_halves(function: Callable[[BlockTask], T], task: BlockTask, job: Job) -> 
         Memory does not suffice for a single row.
     """
     try:
-        found = function(task)
+        result = function(task)
     except MemoryError as error:
         why = " ".join(str(error).split()) or type(error).__name__
     else:
-        yield found
+        yield result
         return
     # Only here are the calls gone that the error came out of, and with them what they had allocated.
     parts = _halves(task, get_backend(job.backend).array)
@@ -270,11 +270,11 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
     for record, again, probes in executor.map_unordered("verify", _verify, calls):
-        found, job = record.count, record.job
-        if (again.triangles, again.wedges, probes) != (found.triangles, found.wedges, found.probes):
+        count, job = record.count, record.job
+        if (again.triangles, again.wedges, probes) != (count.triangles, count.wedges, count.probes):
             raise CountError(
-                f"{job}, reported {found.triangles:,} triangles, "
-                f"{found.wedges:,} wedges and {found.probes:,} probes, verification found {again.triangles:,}, "
+                f"{job}, reported {count.triangles:,} triangles, "
+                f"{count.wedges:,} wedges and {count.probes:,} probes, verification found {again.triangles:,}, "
                 f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
                 f"--kernel {_other(job.kernel)}, and report this"
             )

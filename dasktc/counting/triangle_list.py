@@ -28,7 +28,7 @@ LIST_LIMIT = 1_000_000
 """Triangles that a list without a limit has at most."""
 GROUP = 16
 """Tasks whose lists become one before all do."""
-TOGETHER = Fold(list, lambda found, more: np.concatenate([found, more]), np.concatenate)
+TOGETHER = Fold(list, lambda rows, more: np.concatenate([rows, more]), np.concatenate)
 """Of lists."""
 
 
@@ -47,8 +47,8 @@ def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFr
             f"give limit={count} for all of them, or less for some"
         )
     wanted, shares = count if limit is None else limit, dict[Job, int]()
-    for job, found in ((record.job, record.count.triangles) for record in records):
-        if share := min(wanted, found):
+    for job, triangles in ((record.job, record.count.triangles) for record in records):
+        if share := min(wanted, triangles):
             shares[job] = share
         wanted -= share
     dense = None if split else order.whole
@@ -70,19 +70,19 @@ def _listed(
     def some(task: BlockTask) -> Array:
         return backend.listing(task, left)
 
-    for found in in_halves(some, task_of(job, index, table, stream), job):
-        rows.append(found)
-        left -= len(found)
-    found = np.concatenate(rows)
-    refuse_unless(not left, f"{job.triple} has {len(found):,} triangles to list, {count:,} were counted")
-    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in found.T)
+    for listed in in_halves(some, task_of(job, index, table, stream), job):
+        rows.append(listed)
+        left -= len(listed)
+    triangles = np.concatenate(rows)
+    refuse_unless(not left, f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted")
+    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in triangles.T)
     ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
     return [on_host(ids) if order is None else np.sort(on_host(order.take(ids)), axis=1), count]
 
 
-def _list_frame(found: list[Array], vertices: VertexMap) -> pd.DataFrame:
+def _list_frame(parts: list[Array], vertices: VertexMap) -> pd.DataFrame:
     import pandas as pd
 
-    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *found]).T
+    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *parts]).T
     place = np.lexsort((w, v, u))
     return pd.DataFrame({name: column(vertices.external(ids[place])) for name, ids in (("u", u), ("v", v), ("w", w))})

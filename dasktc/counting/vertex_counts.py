@@ -52,8 +52,8 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
     parts = [executor.submit("triangles", halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
-    found = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
-    refuse_unless(found == 3 * count, UNEQUAL)
+    counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
+    refuse_unless(counted == 3 * count, UNEQUAL)
     return Sharded(starts, parts), count
 
 
@@ -71,10 +71,10 @@ def halves(sums: list[Array], numberings: list[Any], vertices: int, count: int |
             there += of_side[: len(there)]
         else:
             twice[on_host(numbering)] += of_side
-    found = twice >> 1
+    counts = twice >> 1
     refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
-    refuse_unless(count is None or int(found.sum()) == 3 * count, UNEQUAL)
-    return found
+    refuse_unless(count is None or int(counts.sum()) == 3 * count, UNEQUAL)
+    return counts
 
 
 def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:

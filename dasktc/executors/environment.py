@@ -24,7 +24,7 @@ def collect() -> dict[str, Any]:
     """Versions, the machine, the backends and the missing optional packages, ready for JSON."""
     import psutil
 
-    found = gpus.collect()
+    gpu = gpus.collect()
     return {
         "versions": {"python": platform.python_version()} | {name: _version(name) for name in REQUIRED},
         "optional": {name: _version(name) for name in OPTIONAL},
@@ -34,22 +34,22 @@ def collect() -> dict[str, Any]:
             "memory_bytes": psutil.virtual_memory().total,
             "memory_available_bytes": psutil.virtual_memory().available,
         },
-        "gpu": found,
-        "backends": {"cpu": "ready", "cuda": found["state"]},
+        "gpu": gpu,
+        "backends": {"cpu": "ready", "cuda": gpu["state"]},
         "missing": {name: list(use) for name, use in OPTIONAL.items() if _version(name) is None},
     }
 
 
-def describe(found: dict[str, Any]) -> str:
+def describe(facts: dict[str, Any]) -> str:
     """The same for people."""
-    machine = found["machine"]
-    lines = [f"{name:<20}{number or 'missing'}" for name, number in (found["versions"] | found["optional"]).items()]
+    machine = facts["machine"]
+    lines = [f"{name:<20}{number or 'missing'}" for name, number in (facts["versions"] | facts["optional"]).items()]
     lines.append(
         f"{'machine':<20}{machine['system']}, {machine['cores']} cores, {format_size(machine['memory_bytes'])}"
     )
-    lines.append(f"{'backend cpu':<20}{found['backends']['cpu']}")
-    lines += gpus.describe(found["gpu"])
-    lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]
+    lines.append(f"{'backend cpu':<20}{facts['backends']['cpu']}")
+    lines += gpus.describe(facts["gpu"])
+    lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
     return "\n".join(lines)
 
 

@@ -74,20 +74,20 @@ def least_free(number: int | None) -> int | None:
         None where the driver does not tell.
     """
     shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    found = devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
-    free = [device["free_bytes"] for device in found]
+    visible = devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
+    free = [device["free_bytes"] for device in visible]
     return min(free) if free and None not in free else None
 
 
-def install(found: list[dict[str, Any]]) -> str:
+def install(gpus: list[dict[str, Any]]) -> str:
     """The command that installs what the CUDA backend needs, for the driver that is there.
 
     Parameters
     ----------
-    found : list of dict
+    gpus : list of dict
         As `devices` has them.
     """
-    drivers = [device["driver"].partition(".")[0] for device in found]
+    drivers = [device["driver"].partition(".")[0] for device in gpus]
     old = any(driver.isdigit() and int(driver) < NEWEST_DRIVER for driver in drivers)
     return f"pip install 'dasktc[{'cuda12' if old else 'cuda13'}]'"
 
@@ -101,35 +101,35 @@ def collect() -> dict[str, Any]:
         `devices`; `packages`, version or None by name; `missing`, by name what it is for and how to
         get it; `state`, a sentence.
     """
-    found = devices()
+    gpus = devices()
     packages = {name: _version(candidates) for name, candidates in PACKAGES.items()}
     lacking = [name for name, number in packages.items() if number is None]
-    missing = {name: [OPTIONAL.get(name, "--backend cuda"), install(found)] for name in lacking}
+    missing = {name: [OPTIONAL.get(name, "--backend cuda"), install(gpus)] for name in lacking}
     return {
-        "devices": found,
+        "devices": gpus,
         "packages": packages,
-        "missing": missing if found else {},
-        "state": _state(found, [name for name in lacking if name not in OPTIONAL]),
+        "missing": missing if gpus else {},
+        "state": _state(gpus, [name for name in lacking if name not in OPTIONAL]),
     }
 
 
-def _state(found: list[dict[str, Any]], lacking: list[str]) -> str:
-    if not found:
+def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
+    if not gpus:
         return "no GPU: nvidia-smi shows none; where there is one, install NVIDIA's driver"
     if lacking:
-        return f"not installed, {', '.join(lacking)} missing: {install(found)}"
-    return f"ready for {len(found)} GPU{'s' if len(found) > 1 else ''}: --backend auto takes it"
+        return f"not installed, {', '.join(lacking)} missing: {install(gpus)}"
+    return f"ready for {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}: --backend auto takes it"
 
 
-def describe(found: dict[str, Any]) -> list[str]:
+def describe(facts: dict[str, Any]) -> list[str]:
     """Lines of the same for people."""
     lines = []
-    for number, device in enumerate(found["devices"]):
+    for number, device in enumerate(facts["devices"]):
         memory = format_size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"
         lines.append(f"{f'GPU {number}':<20}{device['name']}, {memory}, driver {device['driver']}")
-    lines += [f"{name:<20}{number or 'missing'}" for name, number in found["packages"].items()]
-    lines.append(f"{'backend cuda':<20}{found['state']}")
-    return lines + [f"{name} is missing, for {use}: {how}" for name, (use, how) in found["missing"].items()]
+    lines += [f"{name:<20}{number or 'missing'}" for name, number in facts["packages"].items()]
+    lines.append(f"{'backend cuda':<20}{facts['state']}")
+    return lines + [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
 
 
 def _version(candidates: tuple[str, ...]) -> str | None:

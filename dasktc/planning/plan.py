@@ -128,7 +128,8 @@ class Plan:
     @property
     def scheme(self) -> Scheme:
         """The scheme itself."""
-        return SCHEMES[self.partition]
+        scheme: Scheme = SCHEMES[self.partition]
+        return scheme
 
     def triples(self) -> Iterator[Triple]:
         """Emit the block triples, before splitting."""

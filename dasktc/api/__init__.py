@@ -1,1 +1,1 @@
-"""What a user calls."""
+"""The public functions: count, prepare, plan, and the NetworkX backend."""

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Command-line options that several commands share."""
 
 from __future__ import annotations
 

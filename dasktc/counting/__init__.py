@@ -1,1 +1,1 @@
-"""From blocks to answers."""
+"""Count, measure and list the triangles of a prepared graph's blocks, and write the results."""

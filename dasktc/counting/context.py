@@ -1,4 +1,4 @@
-"""What counting and measuring need of a prepared graph: its blocks, plan, options, and the executor that holds them."""
+"""`CountingContext`: a prepared graph's blocks, plan and options, and the executor that holds the blocks."""
 
 from __future__ import annotations
 

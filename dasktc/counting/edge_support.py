@@ -1,8 +1,8 @@
-"""Support: for every edge, and so for every vertex, the triangles that it is in.
+"""Count the triangles of every edge (its support), and the supports' sums at every vertex.
 
 These are the counting tasks with another output, run the same way: few in flight, where their blocks are. A task
-visits its triangles and adds one to each of their three edges; what different tasks find for a block is added up on
-the workers as it comes. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole block.
+visits its triangles and adds one to each of their three edges; workers add up the arrays that different tasks have
+for a block as they come. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole block.
 The work is that of `trust`. A vertex's edges have twice its triangles together. The wedges of all tasks are checked as
 those of a count are.
 """
@@ -28,7 +28,7 @@ __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
 Array = Any
 SUM = Fold(lambda: 0, operator.iadd, total)
-"""Of arrays."""
+"""Adds up arrays."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
 

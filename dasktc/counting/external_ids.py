@@ -1,7 +1,7 @@
-"""Results under the caller's ids where vertices are in shards: what a partition names, it asks of the shards.
+"""Put results under the caller's ids where vertices are in shards: each partition fetches the ids that it needs.
 
-Triangles of vertices go to the shards of the caller's ids, and each is a frame. Edges and lists keep their own
-vertices beside them, ascending, and hear these vertices' dense ids, and then the caller's.
+Triangles of vertices go to the shards of the caller's ids, and each shard becomes a frame. A partition of edges, or a
+list, keeps the distinct vertices that it has, ascending; it fetches their dense ids, and then the caller's.
 """
 
 from __future__ import annotations

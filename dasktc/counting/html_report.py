@@ -1,4 +1,4 @@
-"""A page about a count, in one file that needs no other."""
+"""An HTML page about a count, its plan, stages and tasks, in one file that needs no other."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a prepared graph answers besides its count: triangles by vertex and by edge, clustering.
+"""Triangles by vertex and by edge, clustering coefficients and transitivity of a prepared graph.
 
 With T(v) triangles and d(v) neighbours of vertex v, its local clustering coefficient is
 2·T(v) / (d(v)·(d(v) - 1)) (Watts and Strogatz, Nature 393, 1998, doi:10.1038/30918), and the graph's
-transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. What is as large as the
-vertices comes to the caller; what is as large as the edges stays on the cluster, where there is one.
+transitivity ΣT(v) / Σd(v)·(d(v) - 1)/2. Results carry the caller's ids. Series of
+vertices come to the caller; frames of edges stay on the cluster, where there is one.
 """
 
 from __future__ import annotations

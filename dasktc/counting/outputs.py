@@ -1,4 +1,4 @@
-"""What a count leaves behind besides its number: files of triangles by vertex and by edge, and a report."""
+"""Write what a count is asked for besides its number: files of triangles by vertex and by edge, and a report."""
 
 from __future__ import annotations
 

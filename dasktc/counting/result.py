@@ -1,4 +1,4 @@
-"""What a count hands back."""
+"""`TriangleCount`: the number of triangles, the plan, times and checks of a count."""
 
 from __future__ import annotations
 

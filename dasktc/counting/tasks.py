@@ -1,4 +1,4 @@
-"""Counting: one task a block triple and split, its integers added up and checked.
+"""The counting tasks: one a block triple and split; their integers are added up and checked.
 
 Each task reports the wedges that it handled, Σ |stream.row(v)| over its index edges. Their sum
 has to be Σ in(v)·out(v) of the oriented graph, which the orientation computed from degrees alone: lost

@@ -1,4 +1,4 @@
-"""Lists of triangles: counted first, so that what is listed is known to be all, or as many as were wanted."""
+"""List triangles: they are counted first, so that the list is known to have all of them, or as many as asked for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIST_LIMIT = 1_000_000
 GROUP = 16
 """Tasks whose lists become one before all do."""
 TOGETHER = Fold(list, lambda rows, more: np.concatenate([rows, more]), np.concatenate)
-"""Of lists."""
+"""Joins lists."""
 
 
 def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFrame:

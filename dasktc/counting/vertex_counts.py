@@ -1,4 +1,4 @@
-"""Triangles by vertex: sums of the blocks' sides brought together, and put under the caller's ids."""
+"""Triangles by vertex: the sums of all blocks' rows and columns, added up and put under the caller's ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed here, what is missing, and how to get it."""
+"""`dasktc info`: versions, devices and missing packages of this machine, and how to install these."""
 
 from __future__ import annotations
 

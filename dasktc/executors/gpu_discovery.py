@@ -1,4 +1,4 @@
-"""The GPUs of this machine and the packages that the CUDA backend needs, found out without touching a GPU."""
+"""List this machine's GPUs and the packages that the CUDA backend needs, without touching a GPU."""
 
 from __future__ import annotations
 

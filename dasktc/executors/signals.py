@@ -1,4 +1,4 @@
-"""Signals that end a command: no traceback of any process, and everything that was begun is cleared away.
+"""Handle the signals that end a command: no process prints a traceback, and workers and files are removed.
 
 These are Ctrl-C, which is reported in one line, SIGTERM, as a batch system ends a job, and SIGHUP, as a terminal
 that is closed does; under `nohup` SIGHUP stays ignored. A terminal sends SIGINT and SIGHUP to every process of the

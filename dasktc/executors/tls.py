@@ -58,7 +58,7 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
 
 
 def checked(security: Any) -> Any:
-    """The given Security, or the one of Dask's configuration.
+    """Return the given Security, or the one of Dask's configuration, if its certificates can be used.
 
     Raises
     ------

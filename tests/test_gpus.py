@@ -8,8 +8,9 @@ from importlib.metadata import PackageNotFoundError
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from distributed import Status
 
-from dasktc.errors import InputError
+from dasktc.errors import ClusterError, InputError
 from dasktc.executors import connect as cluster
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.connect import connect
@@ -85,15 +86,17 @@ def test_what_is_missing_and_how_to_get_it(machine, driver, extra):
 
 @pytest.fixture
 def dask_cuda(monkeypatch):
-    """A dask-cuda that starts nothing and remembers how it was asked; `fails` says what it raises."""
+    """A dask-cuda that starts nothing and remembers how it was asked; `fails` is raised, `workers` it has."""
     made = ModuleType("dask_cuda")
-    made.fails = None
+    made.fails, made.workers = None, {}
 
     def start(**options):
         made.options = options
         if made.fails:
             raise made.fails
-        return nullcontext()
+        there = nullcontext()
+        there.workers = made.workers
+        return there
 
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
@@ -122,18 +125,18 @@ SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
 @pytest.mark.parametrize(
     ("visible", "workers", "pool"),
     [
-        (None, "all", 1024 << 20),
-        (None, 1, (143155 << 20) // 2),
-        ("1,0", "all", 1024 << 20),
-        ("1,0", 1, 1024 << 20),
-        ("0,1", 1, (143155 << 20) // 2),
-        ("7", 1, 1 << 20),
+        (None, "all", (2048 - 1536 << 20) // 2),
+        (None, 1, (143155 - 1536 << 20) // 2),
+        ("1,0", "all", (2048 - 1536 << 20) // 2),
+        ("1,0", 1, (2048 - 1536 << 20) // 2),
+        ("0,1", 1, (143155 - 1536 << 20) // 2),
+        ("7", 1, None),
         ("GPU-5ab1", 1, 0.5),
         ("MIG-1", "all", 0.5),
     ],
 )
 def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, visible, workers, pool):
-    """On the fullest of the GPUs that are taken. Where nobody tells, with half of the device."""
+    """On the fullest of the GPUs that are taken, less what a worker takes. Where nobody tells, half of the device."""
 
     def smi(command, **kwargs):
         asked = [word.removeprefix("--id=") for word in command if word.startswith("--id=")]
@@ -147,10 +150,21 @@ def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, vi
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if pool is None:
+        with pytest.raises(ClusterError, match=r"a GPU has 0 B free, a worker takes 1.61 GB"):
+            connect(RunOptions(workers=workers), "cuda").__enter__()
+        return
     with connect(RunOptions(workers=workers), "cuda"):
         pass
     assert dask_cuda.options["rmm_pool_size"] == pool
     assert "rmm_maximum_pool_size" not in dask_cuda.options
+
+
+def test_workers_that_do_not_start_are_told_at_once(dask_cuda):
+    """dask-cuda starts a cluster whose workers have failed as if nothing were wrong."""
+    dask_cuda.workers = {0: SimpleNamespace(status=Status.running), 1: SimpleNamespace(status=Status.failed)}
+    with pytest.raises(ClusterError, match=r"^1 of 2 workers could not be started on a GPU: other programs hold"):
+        connect(RunOptions(workers=2), "cuda").__enter__()
 
 
 def test_too_many_gpus(dask_cuda):

@@ -40,6 +40,9 @@ POOL = 0.5
 """Share of a device's memory, and of what is free of it, that a worker's pool begins with; it grows."""
 LEAST_POOL = 1 << 20
 """Bytes; dask-cuda takes 0 for no number."""
+GPU_WORKER_BYTES = 3 << 29
+"""Device memory of a worker that holds no data: CUDA contexts and libraries, of its nanny too. None starts on an H200
+whose other programs leave 1.3 GB."""
 WORKER_BYTES = 1 << 27
 """Resident memory of a worker's interpreter and libraries, at least."""
 
@@ -184,15 +187,16 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
             f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
             "dasktc[cuda12] to match the driver, or leave --workers out to count on one GPU"
         ) from missing
-    from distributed import Client
+    from distributed import Client, Status
 
+    pool = _pool(number)
     try:
         with held(), _main_guarded():
             cluster = LocalCUDACluster(
                 n_workers=number,
                 threads_per_worker=1,
                 protocol=_protocol(),
-                rmm_pool_size=_pool(number),
+                rmm_pool_size=pool,
                 rmm_allocator_external_lib_list=["cupy"],
                 dashboard_address=f"127.0.0.1:{_free_port(8787)}",
                 silence_logs=logging.CRITICAL,
@@ -205,15 +209,33 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
             f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, or "
             "the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
         ) from error
-    with cluster, Client(cluster, set_as_default=False) as client:
-        log.info("dashboard: %s", client.dashboard_link)
-        yield client
+    with cluster:
+        failed = sum(worker.status is Status.failed for worker in cluster.workers.values())  # dask-cuda does not say
+        if failed:
+            raise ClusterError(
+                f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
+                "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
+            )
+        with Client(cluster, set_as_default=False) as client:
+            log.info("dashboard: %s", client.dashboard_link)
+            yield client
 
 
 def _pool(number: int | None) -> int | float:
-    """What pools begin with, in bytes, or as a share of the device: others may hold memory of it already."""
+    """What pools begin with, in bytes, or as a share of the device: others may hold memory of it already.
+
+    Raises
+    ------
+    ClusterError
+        They hold so much that no worker starts.
+    """
     free = least_free(number)
-    return POOL if free is None else max(LEAST_POOL, int(POOL * free))
+    if free is not None and free < GPU_WORKER_BYTES + LEAST_POOL:
+        raise ClusterError(
+            f"a GPU has {format_size(free)} free, a worker takes {format_size(GPU_WORKER_BYTES)} before it holds any "
+            "data: other programs hold the rest; end them (nvidia-smi lists them), or leave --workers out"
+        )
+    return POOL if free is None else max(LEAST_POOL, int(POOL * (free - GPU_WORKER_BYTES)))
 
 
 def _protocol() -> str:

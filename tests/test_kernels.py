@@ -160,9 +160,7 @@ def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     check(edges, 1400, parts, splits, kernels=("hub",))
 
 
-@pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("kernel", cpu.KERNELS)
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(("name", "kernel", "ordered"), each_once(product(GRAPHS, cpu.KERNELS, [True, False])))
 def test_splits_are_ranges_that_follow_each_other(name, kernel, ordered):
     vertices, edges = GRAPHS[name]
     for splits in (1, 2, 3, 9, 200):

@@ -29,7 +29,8 @@ from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.worker_state import worker_state
+from dasktc.executors.dask.worker_state import WorkerState, worker_state
+from dasktc.executors.device import cluster_store
 from dasktc.executors.device.cluster_store import DeviceClusterStore
 from dasktc.executors.device.handles import DeviceHandle
 from dasktc.executors.device.store import DeviceStore
@@ -178,6 +179,24 @@ def test_results_are_the_same_bytes_wherever_they_were(emulated, tmp_path):
                 with store._budgeted:
                     assert same(value, store._resolve(found))
         store.close()
+
+
+def test_a_late_call_of_a_run_that_is_over_leaves_nothing(emulated, tmp_path, monkeypatch):
+    """Of two runs that share a worker: the other one's results stay."""
+    state = WorkerState()
+    monkeypatch.setattr(cluster_store, "worker_state", lambda worker=None: state)
+    monkeypatch.setattr("distributed.get_worker", lambda: None)
+    one, other = (cluster_store.WorkerDeviceStore(run, str(tmp_path), 1 << 20, TO_FILES, 1) for run in "ab")
+    held = [one.call(zeros, 4_000), other.call(zeros, 4_000)]
+    assert state.devices.keys() == {"a", "b"}
+    cluster_store._close("a", None)
+    assert state.devices.keys() == {"b"}
+    assert isinstance(one.call(zeros, 4_000), DeviceHandle)
+    assert state.devices.keys() == {"b"}
+    assert other.load(held[1]).nbytes == 4_000
+    cluster_store._close("b", None)
+    assert not state.devices
+    assert os.listdir(tmp_path) == []
 
 
 def test_who_keeps_the_budget(client, tmp_path):

@@ -23,7 +23,8 @@ from hypothesis.extra import numpy as arrays
 import dasktc
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
-from dasktc.executors.spill import claims
+from dasktc.executors.dask.worker_state import WorkerState
+from dasktc.executors.spill import claims, shared_file_store
 from dasktc.executors.spill import prefetch as ahead
 from dasktc.executors.spill import value_files as spill
 from dasktc.executors.spill.claims import Claim
@@ -314,6 +315,23 @@ def test_what_was_used_last_stays(tmp_path):
         for k in (0, 1, 2, 0, 3, 0, 2):
             blocks.use([places[k]])
         assert blocks.reads == 4  # 0, 1, 2 and 3; the later 0 and 2 were held
+
+
+def test_runs_that_share_a_worker_leave_each_other_s_blocks(monkeypatch):
+    """The end of one closes its own prefetcher alone; one that a dead client's run left goes with the next run."""
+    state, of, drop = WorkerState(), shared_file_store._prefetcher, shared_file_store._drop_prefetchers
+    monkeypatch.setattr(shared_file_store, "worker_state", lambda worker=None: state)
+    first = of("a", 100)
+    drop("b", None)
+    assert of("a", 100) is first
+    second = of("b", 100)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        first._reader.submit(len, "")
+    drop("a", None)
+    assert of("b", 100) is second
+    assert of("b", 200) is not second, "another count of the same run"
+    drop("b", None)
+    assert not state.prefetchers
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])

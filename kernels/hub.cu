@@ -104,8 +104,8 @@
 #ifndef WORDS8
 #define WORDS8 22  // likewise 8 words; else 16
 #endif
-#ifndef ROOM
-#define ROOM 12  // bytes an edge that records of 8 or 16 words may take with offsets, else they have 4: the launch's
+#ifndef CAPACITY
+#define CAPACITY 12  // bytes an edge that records of 8 or 16 words may take with offsets, else they have 4: the launch's
 #endif
 #ifndef EDGES
 #define EDGES 2  // records that a thread has under way; of 4 words twice as many

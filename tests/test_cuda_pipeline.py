@@ -375,6 +375,24 @@ def test_memory_is_what_the_device_has_left(emulated):
     rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 0
 
 
+def test_a_pool_begins_with_less_where_others_were_faster(emulated, monkeypatch):
+    from dasktc.backends.cuda import memory
+
+    def taken(resource, initial):
+        asked.append(initial)
+        if initial > 100 << 20:
+            raise MemoryError
+        return initial
+
+    asked: list[int] = []
+    monkeypatch.setattr(memory, "_pool", taken)
+    assert memory._first_pool(None, 400 << 20) == 100 << 20
+    assert asked == [400 << 20, 200 << 20, 100 << 20]
+    monkeypatch.setattr(memory, "LEAST", 200 << 20)
+    with pytest.raises(MemoryError):
+        memory._first_pool(None, 800 << 20)
+
+
 def test_too_little_device_memory_is_refused(emulated):
     with pytest.raises(InputError, match=r"needs .* more than the 1 kB of one worker"):
         dasktc.triangle_count(source_of(EDGES), backend="cuda", memory=1000, partition="whole")

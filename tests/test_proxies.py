@@ -47,7 +47,7 @@ def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder):
         source_of(edges, parts=2), partition="proxy", parts=parts, assign=how, seed=seed, reorder=reorder
     )
     slow, order, layout = orientation(edges), graph.prepared.graph.order.whole, graph.prepared.partition
-    for part in range(parts):
+    for part in range(graph.plan.parts):
         local = {int(order[v]) for v in np.flatnonzero(layout.own == part)}
         (vertices_induced, edges_induced), vertices, kept = transformed(slow.out, local)
         found = graph.plan.proxies[part]
@@ -133,7 +133,7 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
 
 def test_more_parts_than_bits_are_refused():
     with pytest.raises(InputError, match=rf"--parts {MAX_PARTS + 1} is more than the {MAX_PARTS}"):
-        dasktc.triangle_count(source_of(complete(4)), partition="proxy", parts=MAX_PARTS + 1)
+        dasktc.triangle_count(source_of(complete(MAX_PARTS + 1)), partition="proxy", parts=MAX_PARTS + 1)
     assert int(dasktc.triangle_count(source_of(complete(9)), partition="proxy", parts=MAX_PARTS)) == 84
 
 

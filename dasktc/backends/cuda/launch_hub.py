@@ -130,7 +130,7 @@ def hub(launch: Launch) -> None:
 
 
 def _record_words(hub: Launch, longest: int) -> int:
-    """Words of a record: as many as serve the longest row, 4 where more take above ROOM bytes an edge with offsets."""
+    """Words of a record: as many as serve the longest row, 4 where more exceed CAPACITY bytes an edge with offsets."""
     stream, shape = hub.task.stream, hub.shape
     wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
     fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["CAPACITY"] * stream.edges)

@@ -7,7 +7,7 @@ dask-cuda worker, or the caller's) is kept; a process that has none gets one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -20,8 +20,10 @@ __all__ = ["Budget", "available", "free_and_total", "peak", "share_pool"]
 
 INITIAL = 0.5
 """Share of the free memory that a new pool takes at once; it grows when that is used up."""
+LEAST = 1 << 24
+"""Bytes that a new pool takes at the least."""
 USABLE = 0.9
-"""Share of the free memory that is spoken for: a pool cannot join what lies apart."""
+"""Share of the free memory that is treated as available; the rest allows for fragmentation."""
 
 
 @cache
@@ -32,9 +34,18 @@ def share_pool() -> None:
     resource = rmm.mr.get_current_device_resource()
     if isinstance(resource, rmm.mr.CudaMemoryResource):
         free, _ = cp.cuda.runtime.memGetInfo()
-        resource = _pool(resource, int(INITIAL * free))
+        resource = _first_pool(resource, int(INITIAL * free))
     rmm.mr.set_current_device_resource(rmm.mr.StatisticsResourceAdaptor(resource))
     cp.cuda.set_allocator(rmm_cupy_allocator)
+
+
+def _first_pool(resource: Any, initial: int) -> Any:
+    """A pool that begins with less where another process has taken what was free a moment ago."""
+    while initial > LEAST:
+        with suppress(MemoryError):
+            return _pool(resource, initial)
+        initial //= 2
+    return _pool(resource, initial)
 
 
 def _pool(resource: Any, initial: int) -> Any:

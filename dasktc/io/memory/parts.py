@@ -79,7 +79,7 @@ class PartitionPart:
 
 def partitions(obj: Any) -> list[Any]:
     """Return the Delayeds of a Dask DataFrame's partitions, or of the blocks of rows of a two-column Dask Array."""
-    if hasattr(obj, "columns"):
+    if not hasattr(obj, "numblocks"):
         return list(obj.to_delayed())
     rows = obj if obj.numblocks[1] == 1 else obj.rechunk({1: -1})
     return rows.to_delayed().ravel().tolist()  # type: ignore[no-any-return]

@@ -91,7 +91,7 @@ def test_the_cpu_kernel(monkeypatch):
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 def test_the_cuda_kernel(tmp_path, monkeypatch):
     (tmp_path / "bisect.cu").write_text(example("kernels/bisect.cu"))
-    entry = example("dasktc/backends/cuda/kernels.py, in OWN").rstrip(",\n")
+    entry = example("dasktc/backends/cuda/kernels.py, in OWN")
     kernel = replace(eval(entry, vars(cuda_kernels)), file=str(tmp_path / "bisect"))
     monkeypatch.setitem(KERNELS["cuda"], kernel.name, kernel)
     with emulated_cuda.backend():

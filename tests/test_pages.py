@@ -1,0 +1,110 @@
+"""The pages: files that they name are there, and CONTRIBUTING's examples do what it says, as they stand in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation.host import compiler
+from oracle import triangles
+from pipeline import random_edges
+
+import dasktc
+from dasktc.api import graph as api_graph
+from dasktc.backends.cuda import kernels as cuda_kernels
+from dasktc.counting import measures
+from dasktc.errors import InputError
+from dasktc.io import files
+from dasktc.registry import KERNELS, SCHEMES
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "dasktc/README.md", "kernels/README.md", ".github/CONTRIBUTING.md")
+CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MOST = {"orientation": 6, "scheme": 2, "CUDA kernel": 2, "worker dies": 4, "format": 2, "several GPUs": 8}
+"""Files that a walk may have."""
+EDGES = random_edges(80, 700, 3)
+
+
+def example(name: str) -> str:
+    """The block whose first line is a comment with this name, without it."""
+    (text,) = re.findall(rf"^```\w+\n(?:#|//) {re.escape(name)}\n(.*?)^```$", CONTRIBUTING, re.DOTALL | re.MULTILINE)
+    return text
+
+
+def run(name: str, **names: object) -> dict[str, object]:
+    exec(compile(example(name), name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_are_there(page):
+    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"`((?:dasktc|kernels|tests|\.github|notebooks|\.ci)/[\w./-]*)`", text))
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_walks_are_short():
+    walks = CONTRIBUTING.split("## Six walks")[1].split("\n**")[1:]
+    assert len(walks) == len(MOST)
+    for walk, (what, most) in zip(walks, MOST.items(), strict=True):
+        title, *steps = walk.splitlines()
+        assert what in title
+        assert 0 < len([step for step in steps if re.match(r"\d\. `", step)]) <= most
+
+
+def test_the_format(tmp_path, monkeypatch):
+    reader = ModuleType("dasktc.io.formats.tri")
+    vars(reader).update(run("dasktc/io/formats/tri.py", __name__=reader.__name__))
+    monkeypatch.setitem(sys.modules, reader.__name__, reader)
+    for name, entry in eval(f"{{{example('dasktc/io/files.py, in FORMATS')}}}", vars(files)).items():
+        monkeypatch.setitem(files.FORMATS, name, entry)
+    for name in ("a.tri", "told by its content"):
+        (tmp_path / name).write_text("%% tri 4 4\n0 1\n1 2\n2 0\n2 3\n")
+        assert int(dasktc.triangle_count(tmp_path / name, backend="cpu")) == 1
+    for text, says in {"%% tri 4 5\n0 1\n": "says 5", "%% tri 2 1\n0 2\n": "line 2 ", "%% tri x\n": "line 1 "}.items():
+        (tmp_path / "bad.tri").write_text(text)
+        with pytest.raises(InputError, match=says):
+            dasktc.triangle_count(tmp_path / "bad.tri", backend="cpu")
+
+
+def test_the_scheme(monkeypatch):
+    monkeypatch.setitem(SCHEMES, "ranges", run("ranges_scheme.py")["RANGES"])
+    for order in ("degree", "none"):
+        how = {"partition": "ranges", "parts": 3, "reorder": order}
+        result = dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **how)
+        assert (int(result), result.verified) == (triangles(EDGES), 27 * result.plan.splits)
+
+
+def test_the_cpu_kernel(monkeypatch):
+    monkeypatch.setitem(KERNELS["cpu"], "walk", run("walk_kernel.py")["WALK"])
+    result = dasktc.triangle_count(np.array(EDGES), backend="cpu", kernel="walk", verify=1.0)
+    assert (int(result), result.kernel) == (triangles(EDGES), "walk")
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+def test_the_cuda_kernel(tmp_path, monkeypatch):
+    (tmp_path / "bisect.cu").write_text(example("kernels/bisect.cu"))
+    entry = example("dasktc/backends/cuda/kernels.py, in OWN")
+    kernel = replace(eval(entry, vars(cuda_kernels)), file=str(tmp_path / "bisect"))
+    monkeypatch.setitem(KERNELS["cuda"], kernel.name, kernel)
+    with emulated_cuda.backend():
+        result = dasktc.triangle_count(
+            np.array(EDGES), backend="cuda", kernel="bisect", partition="hash2d", parts=2, verify=1.0
+        )
+    assert (int(result), result.kernel, result.verified) == (triangles(EDGES), "bisect", len(result.tasks))
+
+
+def test_the_measure(monkeypatch):
+    made = run("dasktc/counting/measures.py", **vars(measures))
+    monkeypatch.setattr(measures, "mean_support", made["mean_support"], raising=False)
+    method = run("dasktc/api/graph.py, in Graph", **vars(api_graph))["mean_support"]
+    with dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu") as graph:
+        assert method(graph).round(3).to_dict() == {0: 1.0, 1: 1.0, 2: 0.667, 3: 0.0}
+        assert "{0: 1.0, 1: 1.0, 2: 0.667, 3: 0.0}" in method.__doc__

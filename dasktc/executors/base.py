@@ -20,9 +20,9 @@ store may have their blocks read ahead of use: LocalStores run the tasks in thei
 to each task the blocks of the next one (`wrap_tasks`), and are told when the last one has ended (`after_tasks`).
 
 An out-of-core count on several GPUs is these files: `memory_budget` puts it together; `dask.executor` submits;
-`dask.flow_control` says which task is in flight where; `dask.futures` waits for results, and `dask.faults` is what
-happens when workers die; `device.cluster_store` is what a worker does within its budget, with `device.store`, whose
-results are `device.handles` and whose blocks come by `device.prefetch`.
+`device.cluster_store` is what a worker does within its budget, with `device.store`, whose results are
+`device.handles`, whose blocks come by `device.prefetch` and are moved by `device.copies`. `dask.flow_control` says
+which task is in flight where, `dask.futures` waits for results, and `dask.faults` is what happens when workers die.
 """
 
 from __future__ import annotations

@@ -28,9 +28,10 @@ from dasktc.executors.base import (
     tree,
     unchanged,
 )
-from dasktc.executors.dask.faults import RETRIES, WORKER_SECONDS, FaultPolicy
+from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import TaskSource, results
+from dasktc.options import RETRIES, WORKER_SECONDS
 
 __all__ = ["DaskExecutor"]
 

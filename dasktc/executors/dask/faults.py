@@ -38,12 +38,8 @@ from typing import Any
 
 from dasktc.errors import ClusterError, DasktcError
 
-__all__ = ["LOST", "RETRIES", "WORKER_SECONDS", "FaultPolicy", "was_killed"]
+__all__ = ["LOST", "FaultPolicy", "was_killed"]
 
-RETRIES = 10
-"""Times that a task is submitted again whose worker died more often than Dask forgives."""
-WORKER_SECONDS = 60
-"""Seconds without any worker after which a run gives up."""
 ERRED_SECONDS = 5
 """How long the scheduler's message may take that says that a task runs again."""
 NEVER = (

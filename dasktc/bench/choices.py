@@ -112,16 +112,16 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     auto = build(LocalExecutor(), source(), Options(backend=backend))
     facts = look(LocalExecutor(), auto.prepared.graph, backend)
     taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
-    found = Measured(taken, auto.edges, facts)
+    result = Measured(taken, auto.edges, facts)
     counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
     del auto
-    every = [choice for choice in choices(backend) if choice.partition == "whole" or found.edges <= MOST]
+    every = [choice for choice in choices(backend) if choice.partition == "whole" or result.edges <= MOST]
     for how in dict.fromkeys(choice[1:] for choice in every):
         graph, prepared = _prepared(source, *how, runs, backend)
         for kernel, samples in counted.rounds(graph, [c.kernel for c in every if c[1:] == how], runs):
             count, rest = (median(sample) for sample in zip(*samples, strict=True))
-            found.count[Choice(kernel, *how)], found.whole[Choice(kernel, *how)] = count, prepared + rest
-    return found
+            result.count[Choice(kernel, *how)], result.whole[Choice(kernel, *how)] = count, prepared + rest
+    return result
 
 
 Sample = tuple[float, float]
@@ -139,7 +139,7 @@ class _Counter:
     first : str
         The kernel that counted it first.
     triangles : int
-        What that found.
+        What that kernel counted.
     least : float
         Seconds of the fastest count so far.
     """

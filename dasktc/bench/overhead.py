@@ -123,7 +123,7 @@ def _thread_seconds() -> float:
     return time.thread_time()
 
 
-def section(found: list[Overhead], quick: bool) -> Section:
+def section(overheads: list[Overhead], quick: bool) -> Section:
     """The table."""
     columns = {"workers": "d", "n": "d", "tasks": ",d", "count s": ".2f", "in tasks s": ".2f"}
     columns |= {
@@ -132,9 +132,9 @@ def section(found: list[Overhead], quick: bool) -> Section:
         "outside": ".1%",
         "scheduler, ms a task": ".2f",
     }
-    scale = _scale(found[0].workers, quick)
+    scale = _scale(overheads[0].workers, quick)
     table = Section(f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns)
-    for of in found:
+    for of in overheads:
         between = 1e3 * of.between / max(1, of.tasks - of.workers)
         each = (between, 1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
         table.rows.append([of.workers, of.parts, of.tasks, of.seconds, of.within, *each])

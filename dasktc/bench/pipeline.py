@@ -71,12 +71,12 @@ def in_process(source: int | str) -> ProcessRun:
     """Count in this process a Kronecker graph of a scale, or a file."""
     from dasktc.api.count import triangle_count
 
-    found = _open(source)
+    edges = _open(source)
     with TemporaryDirectory() as folder:
         triangle_count(_small(source, folder))  # imports, and compiles or loads what was compiled
     baseline, meter = resident_bytes(), StageMeter()
     forget_peak()
-    result = triangle_count(found, progress=meter)
+    result = triangle_count(edges, progress=meter)
     meter.stop()
     return ProcessRun(result.triangles, result.edges, meter.seconds, meter.peaks, baseline)
 

@@ -122,10 +122,10 @@ def _processor() -> str:
 
 def versions() -> str:
     """Python and the packages that take part."""
-    found = [f"python {platform.python_version()}"]
+    installed = [f"python {platform.python_version()}"]
     for package in PACKAGES:
         try:
-            found.append(f"{package} {version(package)}")
+            installed.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return ", ".join(found)
+    return ", ".join(installed)

@@ -41,8 +41,8 @@ class Recipe(NamedTuple):
             "grid3d": generate.grid3d,
             "theory": generate.theory,
         }
-        found: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
-        return found
+        made: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
+        return made
 
     def __str__(self) -> str:
         return str(self.source().name)

@@ -53,23 +53,23 @@ def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     backend : str
     """
     longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row's degree is no more than those of all its entries
-    found = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
-    counts = np.zeros(max(len(rows) for rows, _ in found), dtype="int64")
-    for rows, _ in found:
+    histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
+    counts = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64")
+    for rows, _ in histograms:
         counts[: len(rows)] += rows
     size, reached = graph.out_degree.size, counts.cumsum()
     usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
     narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, histograms[0][1])
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:
     """Rows of each number of entries below `bins`, on the host, and the device's processors."""
-    found = get_backend(backend)
-    own = found.vertices
-    counts = found.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
-    return on_host(counts).astype("int64", copy=False), found.processors()
+    chosen = get_backend(backend)
+    own = chosen.vertices
+    counts = chosen.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
+    return on_host(counts).astype("int64", copy=False), chosen.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:

@@ -137,11 +137,11 @@ def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: in
     sums = np.array(executor.gather(vector.map(executor, stage, _sums, axis)), dtype="int64")
     before = (np.cumsum(sums, axis=0) - sums).tolist()
     wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
-    found = executor.gather(
+    places = executor.gather(
         executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
         for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
     )
-    return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*found, strict=True)]
+    return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
 
 
 def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
@@ -152,12 +152,12 @@ def _places_before(
     vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
 ) -> list[list[int]]:
     """How many entries of each part's share have a smaller running sum than is wanted, for each cut."""
-    xp, found = get_backend(backend).array, []
+    xp, places = get_backend(backend).array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
         cuts = xp.asarray(np.array(wanted[part], dtype="int64") - before[part])
-        found.append(sums.searchsorted(cuts).tolist())
-    return found
+        places.append(sums.searchsorted(cuts).tolist())
+    return places
 
 
 def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
@@ -172,14 +172,14 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
     xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
     if rows * columns == 1:
         return [len(keys)]
-    found = xp.zeros(rows * columns, dtype="int64")
+    edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
         row, before = layout.rows.dealt(source, xp)[0] * columns, 0
         for axis in layout.families:
-            found += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
+            edges += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
             before += axis.parts
-    counted: list[int] = found.tolist()
+    counted: list[int] = edges.tolist()
     return counted
 
 
@@ -222,10 +222,10 @@ def build_blocks(
     ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k in range(len(ranges)):
-        pieces, ranges[k] = ranges[k], []  # which can go
+        slices, ranges[k] = ranges[k], []  # which can go
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
         at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else every worker builds
-        built.append(executor.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
+        built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     return {
@@ -260,18 +260,18 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
 
 
 def _slab(
-    pieces: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
+    slices: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
 ) -> tuple[Array, Array]:
     """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
     xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
-    keys, own = merge(pieces, bound, backend), get_backend(backend).edges
+    keys, own = merge(slices, bound, backend), get_backend(backend).edges
     if own is not None:
         return own.rows(keys, start, -(-(end - start) // columns), columns)
     offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
-    found = xp.empty(len(keys), dtype="int32")
+    targets = xp.empty(len(keys), dtype="int32")
     for at in range(0, len(keys), chunk):
-        found[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
-    return offsets, found
+        targets[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
+    return offsets, targets
 
 
 def _column_of(keys: Array, first: int, columns: int) -> Array:

@@ -66,7 +66,7 @@ class Frames(NamedTuple):
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
-        Of the ids, where counting the loops has found it on the way.
+        Smallest and largest id, where the pass that removes loops has measured them.
     """
 
     frames: list[Any]
@@ -96,13 +96,13 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         frames, counts = executor.transpose("read", results, 2)
     else:
         most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
-        found = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
-        frames, counts = found[::2], found[1::2]
+        streamed = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
+        frames, counts = streamed[::2], streamed[1::2]
     totals = executor.gather(counts)
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     if source.ids == "int" and backend in ON_DEVICE:
-        frames = _in_pieces(executor, frames, [of.rows for of in totals])
+        frames = _split_frames(executor, frames, [of.rows for of in totals])
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
 
 
@@ -115,12 +115,12 @@ def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[
     ):
         return parts
     rows = sum(part.rows for part in parts)  # type: ignore[attr-defined]
-    most, found = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
+    most, merged = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
     for part in parts:
-        fits = found and found[-1].rows + part.rows <= most  # type: ignore[attr-defined]
-        both = found[-1].joined(part) if fits else None
-        found[-1:] = [both] if both else [*found[-1:], part]
-    return tuple(found)
+        fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
+        both = merged[-1].joined(part) if fits else None
+        merged[-1:] = [both] if both else [*merged[-1:], part]
+    return tuple(merged)
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,13 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
     return _without_loops(get_backend(backend).read(part, upstream), backend)
 
 
-def _in_pieces(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
+def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
     """Cut frames that are much larger than the others will be; the pieces are views of them."""
-    found, most = list[Any](), _piece_edges(sum(rows), executor)
+    result, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
-        found += [frame] if size <= most else executor.stream("read", _pieces_of, [(frame, most)])
-    return found
+        result += [frame] if size <= most else executor.stream("read", _frame_slices, [(frame, most)])
+    return result
 
 
 def _piece_edges(edges: int, executor: Executor) -> int:
@@ -154,7 +154,7 @@ def _piece_edges(edges: int, executor: Executor) -> int:
     return max(least, -(-edges // (PIECES * executor.workers)))
 
 
-def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
+def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
     for first in range(0, len(ends[0]), most):
         yield _ends(ends, first, first + most)
 
@@ -177,8 +177,8 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     own = get_backend(backend).edges
     if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
         ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-        found = own.facts(*ends)
-        return ends, _Counts(len(ends[0]), found.loops, Span.found(found.low, found.high, len(ends[0])))
+        facts = own.facts(*ends)
+        return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
         return frame, _Counts(rows, 0)  # as arrays, which cost little
@@ -236,9 +236,9 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
 
 def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
     """Keys of a frame's edges by the numbers of its own ids alone."""
-    (src, dst), found = given
+    (src, dst), by_shard = given
     xp = get_backend(backend).array
-    numbers = xp.concatenate(found)
+    numbers = xp.concatenate(by_shard)
     a, b = numbers.take(src), numbers.take(dst)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 

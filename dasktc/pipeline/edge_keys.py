@@ -55,32 +55,32 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: str) -> 
     return result
 
 
-def merge(pieces: list[Array], bound: int, backend: str) -> Array:
+def merge(arrays: list[Array], bound: int, backend: str) -> Array:
     """All keys of the pieces in ascending order, as a new array: a task never changes its inputs.
 
     The list, which is the task's own, is emptied: without a cluster that frees the pieces.
     """
-    keys = get_backend(backend).array.concatenate(pieces)
-    pieces.clear()
+    keys = get_backend(backend).array.concatenate(arrays)
+    arrays.clear()
     return get_backend(backend).sort(keys, bound)
 
 
-def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
+def distinct(arrays: list[Array], bound: int, backend: str) -> Array:
     """The distinct keys of the pieces in ascending order; empties the list as `merge` does.
 
     They are moved together in place, a chunk at a time: a mask and a copy of all keys would be the
     highest point of a whole count's memory. A backend with its own way with edges drops loops here, high end
     equal to low end; `bound` is then 1 << 2 * shift.
     """
-    keys, chunk, own = merge(pieces, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
+    keys, chunk, own = merge(arrays, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
     if own is not None:
         return own.distinct(keys, (bound.bit_length() - 1) // 2)
     kept = min(1, len(keys))
     for start in range(1, len(keys), chunk):
         part = keys[start : start + chunk]
-        found = part[part != keys[start - 1 : start - 1 + len(part)]]
-        keys[kept : kept + len(found)] = found
-        kept += len(found)
+        new = part[part != keys[start - 1 : start - 1 + len(part)]]
+        keys[kept : kept + len(new)] = new
+        kept += len(new)
     return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
@@ -98,8 +98,8 @@ def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
     """
     xp, bits = get_backend(backend).array, max(1, (len(values) - 1).bit_length())
     if (bound - 1).bit_length() + bits > 63:
-        found, places = xp.unique(values, return_inverse=True)
-        return found, places.astype("int32")
+        unique, places = xp.unique(values, return_inverse=True)
+        return unique, places.astype("int32")
     values <<= bits
     values |= xp.arange(len(values), dtype="int64")
     values = get_backend(backend).sort(values, bound << bits)

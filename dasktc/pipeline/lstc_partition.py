@@ -123,7 +123,7 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
         wedges += executor.gather([executor.submit("plan", _wedges, degrees)])[0]
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
     sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
-    proxies = tuple(Proxies(*found) for found in zip(*vertices_of, *edges_of, strict=True))
+    proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, *edges_of, strict=True))
     members = [executor.submit("plan", _members, kept, part, backend) for part in range(parts)]
     return ProxyPartition(own, kept, sizes, proxies, wedges, shape, members)
 
@@ -146,21 +146,21 @@ def _bits(own: Array, backend: str) -> Array:
 
 def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: str) -> Array:
     """Bits of the parts that a vertex is local to or has a neighbour in."""
-    found, chunk = _bits(own, backend), get_backend(backend).chunk
-    bits = found.copy()
+    induced, chunk = _bits(own, backend), get_backend(backend).chunk
+    bits = induced.copy()
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
-        _give(found, v, bits.take(u), parts)
-        _give(found, u, bits.take(v), parts)
-    return found
+        _give(induced, v, bits.take(u), parts)
+        _give(induced, u, bits.take(v), parts)
+    return induced
 
 
-def _give(found: Array, vertices: Array, bits: Array, parts: int) -> None:
+def _give(membership: Array, vertices: Array, bits: Array, parts: int) -> None:
     """OR bits into vertices that may repeat: bit by bit, so that all writes to a place write the same."""
     for part in range(parts):
         bit = bits.dtype.type(1 << part)
         given = vertices[(bits & bit) != 0]
-        found[given] = found.take(given) | bit
+        membership[given] = membership.take(given) | bit
 
 
 def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
@@ -174,11 +174,11 @@ def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: str) -> Array:
     """Bits that edges within a part carry from vertices that have them to those that do not."""
-    found, chunk = kept.copy(), get_backend(backend).chunk
+    reached, chunk = kept.copy(), get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
-        _give(found, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
-    return found
+        _give(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
+    return reached
 
 
 def _held(bits: Array, parts: int) -> list[int]:
@@ -204,24 +204,24 @@ def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend
 
 
 def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) -> list[int]:
-    found, chunk = [0] * parts, get_backend(backend).chunk
+    counts, chunk = [0] * parts, get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
         held = _held(bits_of(*unpack(keys[start : start + chunk], shift)), parts)
-        found = [a + b for a, b in zip(found, held, strict=True)]
-    return found
+        counts = [a + b for a, b in zip(counts, held, strict=True)]
+    return counts
 
 
 def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
-    found = xp.zeros((2, len(own)), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy adds by place to unsigned numbers only
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
-        xp.add.at(found[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
-        xp.add.at(found[1], u, xp.uint64(1))
-    return found.view("int64")
+        xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
+        xp.add.at(degrees[1], u, xp.uint64(1))
+    return degrees.view("int64")
 
 
 def _wedges(degrees: Array) -> int:
@@ -235,11 +235,11 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend:
     """Build each part's two blocks: the edges of its local vertices, and all of its edges."""
     built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
-        pieces = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
+        numbered = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", pieces, held, partition_count(held, executor, backend))
+        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor, backend))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend)
+        ranges = exchange(executor, "blocks", numbered, [row << shift for row in rows[1:-1]], bound, backend)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else every worker builds
         slabs = [
             executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
@@ -256,20 +256,20 @@ def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> 
     """Keys of a part's edges, by the numbers that the part's vertices have in it."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
     number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
-    found = []
+    numbered = []
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
-        found.append(number.take(u[inside]) << shift | number.take(v[inside]))
-    return xp.concatenate(found) if found else keys.copy()
+        numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
+    return xp.concatenate(numbered) if numbered else keys.copy()
 
 
 def _slab(
-    pieces: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
+    slices: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
     xp, chunk, (start, end) = get_backend(backend).array, get_backend(backend).chunk, rows
-    keys = merge(pieces, 1 << 2 * shift, backend)
+    keys = merge(slices, 1 << 2 * shift, backend)
     offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
     columns = xp.empty(len(keys), dtype="int32")
     local, index = own.take(members[start:end]) == part, []

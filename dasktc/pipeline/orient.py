@@ -136,37 +136,37 @@ def _zeros(size: int, backend: str) -> Array:
     return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
 
 
-def add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_degrees(degree: Array, keys: Array, shift: int, backend: str) -> Array:
     """Add the ends of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
-        own.add_degrees(found, keys, shift)
-        return found
-    found += xp.diff(keys.searchsorted(xp.arange(len(found) + 1, dtype="int64") << shift))
-    return _add_ends(found, keys, (1 << shift) - 1, 0, backend)
+        own.add_degrees(degree, keys, shift)
+        return degree
+    degree += xp.diff(keys.searchsorted(xp.arange(len(degree) + 1, dtype="int64") << shift))
+    return _add_ends(degree, keys, (1 << shift) - 1, 0, backend)
 
 
-def add_sources(found: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Array:
     """Add how many edges each vertex is the source of."""
     own = get_backend(backend).edges
     if own is None:
-        return _add_ends(found, keys, -1, shift, backend)
-    own.add_sources(found, keys, shift)
-    return found
+        return _add_ends(out_degree, keys, -1, shift, backend)
+    own.add_sources(out_degree, keys, shift)
+    return out_degree
 
 
-def _add_ends(found: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
+def _add_ends(counts: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
     """Add how often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
-        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
-    return found
+        xp.add.at(counts, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
+    return counts
 
 
 def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
-    found = degree.take(order)
-    found -= out_degree
-    return found
+    in_degree = degree.take(order)
+    in_degree -= out_degree
+    return in_degree
 
 
 def inverse(order: Array, backend: str) -> Array:
@@ -199,8 +199,8 @@ def _wedges(inward: Array, outward: Array, backend: str) -> int:
 
 def wedges_of(inward: Array, outward: Array) -> int:
     """Σ in·out as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    found = 0
+    wedges = 0
     for start in range(0, len(inward), CHUNK):
         of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
-        found += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
-    return found
+        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+    return wedges

@@ -150,14 +150,14 @@ def prepare_edges(
     ended = time.perf_counter()
     # 2. Unique undirected edges over dense ids.
     progress("canonical", 0, 1)
-    room = vertex_budget_of(executor, options, source.ids)
-    vertices, room = vertex_map(executor, frames, source.ids, backend, room, span)
+    budget = vertex_budget_of(executor, options, source.ids)
+    vertices, budget = vertex_map(executor, frames, source.ids, backend, budget, span)
     size = _size(executor, vertices)
-    room.check(size, options.partition)
+    budget.check(size, options.partition)
     edges = canonical(executor, frames, rows - loops, vertices, size, backend)
     # 3. From low degree to high degree.
     progress("orient", 0, 1)
-    shift, shards = shift_of(size), room.shards(size)
+    shift, shards = shift_of(size), budget.shards(size)
     if shards == 1:
         graph = orient(executor, edges, size, shift, backend)
     else:
@@ -181,10 +181,10 @@ def prepare_edges(
         measured[:] = [partition]  # no more than one is held: the last that was tried is the plan's
         return partition.sizes
 
-    beside = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
+    scratch = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
     lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
-    plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
-    plan = replace(plan, shards=shards, numbering=room.why(size))
+    plan = with_choice(make_plan(size, edges.edges, sizes, scratch, limits, lean), why, planned_for or backend)
+    plan = replace(plan, shards=shards, numbering=budget.why(size))
     if plan.lean and planned_for in (None, backend):
         options = replace(options, kernel=str(lean_kernel(backend)))
     plan = replace(plan, proxies=measured[0].proxies)
@@ -235,11 +235,12 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
     scratch = scratch_of(options, plan.edges, executor.memory_per_call)
-    found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
-    found = replace(found, shards=plan.shards, numbering=plan.numbering)
-    if not found.fits:
-        raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
-    return replace(found, proxies=plan.proxies, choice=choose(options, None)[1])
+    revised = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
+    revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
+    if not revised.fits:
+        needs = f"kernel {options.chosen_kernel} needs more scratch"
+        raise InputError(f"{revised.why}: {needs}; prepare with more --memory")
+    return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
 def prepare_blocks(

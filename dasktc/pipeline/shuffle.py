@@ -66,21 +66,23 @@ def _in_one_step(
 def _in_two_steps(
     executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
 ) -> list[list[Any]]:
-    found, width = [], isqrt(len(starts)) + 1
+    ranges, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
-    for number, pieces in enumerate(_in_one_step(executor, stage, keys, wide, bound, backend)):
+    for number, slices_of_range in enumerate(_in_one_step(executor, stage, keys, wide, bound, backend)):
         # As many pieces together as are about a partition.
-        groups = [pieces[first : first + len(wide) + 1] for first in range(0, len(pieces), len(wide) + 1)]
-        pieces.clear()
+        groups = [
+            slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
+        ]
+        slices_of_range.clear()
         within = starts[number * width : (number + 1) * width - 1]
         slices = executor.map(stage, _cut_together, groups, within, bound, backend)
-        found += executor.transpose(stage, slices, len(within) + 1)
-    return found
+        ranges += executor.transpose(stage, slices, len(within) + 1)
+    return ranges
 
 
-def _cut_together(pieces: list[Array], starts: list[int], bound: int, backend: str) -> list[Array]:
-    keys = get_backend(backend).array.concatenate(pieces)
-    pieces.clear()
+def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: str) -> list[Array]:
+    keys = get_backend(backend).array.concatenate(arrays)
+    arrays.clear()
     return cut(keys, starts, bound, backend)
 
 
@@ -89,8 +91,8 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
     if count == 1:
         return []
     step = max(1, total // (SAMPLES * count))
-    found = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
-    return sorted({int(found[len(found) * r // count]) for r in range(1, count)}) if len(found) else []
+    samples = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
+    return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []
 
 
 def _sample(keys: Array, step: int) -> Array:

@@ -124,5 +124,7 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
     offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
     if parts == 1 or not len(keys):
         return get_backend(backend).array.zeros(shape.vertices, dtype="int64")
-    _, found = pymetis.part_graph(parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32")))
-    return get_backend(backend).array.asarray(found, dtype="int64")
+    _, membership = pymetis.part_graph(
+        parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32"))
+    )
+    return get_backend(backend).array.asarray(membership, dtype="int64")

@@ -63,7 +63,7 @@ class Span(NamedTuple):
     rows: int
 
     @classmethod
-    def found(cls, low: int, high: int, rows: int) -> Span:
+    def of_frame(cls, low: int, high: int, rows: int) -> Span:
         """Of one frame, whatever stands for none."""
         return cls(low, high, rows) if low <= high else cls(0, -1, 0)
 
@@ -114,18 +114,18 @@ def vertex_map(
             return _split(executor, places, ids, backend, budget.shards), budget
         if width <= most:
             return _table(executor, frames, low, width, backend), budget
-    found = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+    frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
     if ids == "text" and not budget.on_device:
-        sizes = executor.gather(executor.map("vertices", _text_size, list(found)))
+        sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids)))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)
         if budget.shards(total) > 1:
-            given = zipped(list(frames), found)
+            given = zipped(list(frames), frame_ids)
             return _split(
                 executor, executor.map("vertices", _text_places, given, backend), ids, backend, budget.shards
             ), budget
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
-    united = tree(executor, "vertices", partial(merge, backend=backend), found)
+    united = tree(executor, "vertices", partial(merge, backend=backend), frame_ids)
     return executor.submit("vertices", made, united, backend), budget
 
 
@@ -134,12 +134,12 @@ def _table(executor: Executor, frames: list[Any], low: int, width: int, backend:
     return executor.submit("vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, backend)
 
 
-def _split(executor: Executor, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
+def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
     """Number ids by shard; a map after all where there are fewer vertices than it might have been.
 
-    `found` has for each frame its own ids, ascending, and the places of both ends among them.
+    `ids_and_places` has for each frame its own ids, ascending, and the places of both ends among them.
     """
-    own, edges = executor.transpose("vertices", found, 2)
+    own, edges = executor.transpose("vertices", ids_and_places, 2)
     distinct, numbers = numbered(
         executor, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend)
     )
@@ -207,9 +207,9 @@ def _either(flags: list[Array]) -> Array:
 def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
-        found = own.ranked(present, low, width)
-        check_size(found.size)
-        return found
+        ranked_ids = own.ranked(present, low, width)
+        check_size(ranked_ids.size)
+        return ranked_ids
     ids = xp.flatnonzero(present)
     check_size(len(ids))
     table = xp.zeros(len(present), dtype="int32")
@@ -233,8 +233,8 @@ def _text_ids(frame: Frame, backend: str) -> Any:
     return _unite_text([frame["src"], frame["dst"]], backend)
 
 
-def _unite_text(found: list[Any], backend: str) -> Any:
-    return get_backend(backend).text.unite(found)
+def _unite_text(columns: list[Any], backend: str) -> Any:
+    return get_backend(backend).text.unite(columns)
 
 
 def texts(backend: str) -> ValueOps:
@@ -248,8 +248,8 @@ def _ascending(ids: Any, backend: str) -> Any:
     return get_backend(backend).text.ascending(ids)
 
 
-def _ascending_union(found: list[Any], backend: str) -> Any:
-    return _ascending(_unite_text(found, backend), backend)
+def _ascending_union(columns: list[Any], backend: str) -> Any:
+    return _ascending(_unite_text(columns, backend), backend)
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
@@ -268,11 +268,11 @@ def _hash_text(ids: Any) -> Array:
     """Hashes below 2^63: of the bytes, a chunk of ids at a time, for each is a Python object meanwhile."""
     import pandas as pd
 
-    found = np.empty(len(ids), dtype="uint64")
+    hashes = np.empty(len(ids), dtype="uint64")
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK].to_numpy(zero_copy_only=False)
-        found[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
-    return found >> np.uint64(1)
+        hashes[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
+    return hashes >> np.uint64(1)
 
 
 def _text_map(ids: Any, backend: str) -> TextMap:

@@ -24,7 +24,7 @@ from dasktc.executors.device.packing import Packed, unpack
 from dasktc.executors.device.pinned import SLAB, Pinned, Slab, Slabs
 from dasktc.executors.spill.value_files import Stored, contents
 
-__all__ = ["Arrival", "Copied", "Copies"]
+__all__ = ["Arrival", "Copied", "DeviceCopier"]
 
 READERS, ALONE = 4, 1 << 20
 """Threads that fill a slab of pinned memory with what lies in a file, and bytes below which one does."""
@@ -48,7 +48,7 @@ class Copied:
 class _Streamed:
     """An array that is written to a file in chunks, each of which passes through a slab of pinned memory."""
 
-    def __init__(self, copies: Copies, array: Array) -> None:
+    def __init__(self, copies: DeviceCopier, array: Array) -> None:
         self._copies, self._array, self.nbytes = copies, array, int(array.nbytes)
 
     def __iter__(self) -> Iterator[memoryview]:
@@ -64,7 +64,7 @@ class Arrival(NamedTuple):
     nbytes: int
 
 
-class Copies:
+class DeviceCopier:
     """Moves values off the device, to `host` bytes of pinned memory or to files, and back."""
 
     def __init__(self, host: int) -> None:

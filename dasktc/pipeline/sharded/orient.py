@@ -50,16 +50,16 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     backend : str
     """
     starts = even(size, shards)
-    found = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
-    ids, local, degrees = executor.transpose("orient", found, 3)
+    results = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
+    ids, local, degrees = executor.transpose("orient", results, 3)
     degree = added(executor, "orient", ids, degrees, starts, backend)
     degrees.clear()
     ascending, rank, top = _by_weight(executor, "orient", degree, backend)
     del degree
     ranks = taken(executor, "orient", rank, ids)
     del rank
-    found = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
-    partitions, ids, sources = executor.transpose("orient", found, 3)
+    results = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
+    partitions, ids, sources = executor.transpose("orient", results, 3)
     outward = added(executor, "orient", ids, sources, ascending.starts, backend)
     bits = _bits(size)
     pairs = zipped(list(ascending.parts), list(outward.parts))
@@ -80,8 +80,8 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
         return graph
     place = places(executor, graph, shift, backend)
     ids, local = executor.transpose("reorder", executor.map("reorder", localised, graph.partitions, shift, backend), 2)
-    found = taken(executor, "reorder", place, ids)
-    partitions = executor.map("reorder", _relabelled, zipped(local, found), shift, backend)
+    new_ids = taken(executor, "reorder", place, ids)
+    partitions = executor.map("reorder", _relabelled, zipped(local, new_ids), shift, backend)
     order, outward, inward = (
         moved(executor, "reorder", vector, place, backend)
         for vector in (graph.order, graph.out_degree, graph.in_degree)
@@ -110,8 +110,8 @@ def _none(ids: Array, backend: str) -> Array:
 
 def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
     """The oriented keys, the ranks in them, ascending, and how many edges each is the source of."""
-    local, found = given
-    rank = get_backend(backend).array.concatenate(found)
+    local, by_shard = given
+    rank = get_backend(backend).array.concatenate(by_shard)
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
@@ -120,8 +120,8 @@ def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
 
 
 def _relabelled(given: list[Any], shift: int, backend: str) -> Array:
-    local, found = given
-    return relabel(local, get_backend(backend).array.concatenate(found), shift, backend)
+    local, by_shard = given
+    return relabel(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
 
 
 # orders
@@ -195,11 +195,11 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backen
     ids, local = executor.transpose(
         "reorder", executor.map("reorder", localised, list(graph.partitions), shift, backend), 2
     )
-    found = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
-    sums = executor.map("reorder", _collective_degree, found, shift, backend)
+    inputs = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
+    sums = executor.map("reorder", _collective_degree, inputs, shift, backend)
     _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts, backend), backend)
-    found = zipped(local, taken(executor, "reorder", visit, ids))
-    firsts = executor.map("reorder", _first_visit, found, size, shift, backend)
+    inputs = zipped(local, taken(executor, "reorder", visit, ids))
+    firsts = executor.map("reorder", _first_visit, inputs, size, shift, backend)
     first = added(executor, "reorder", ids, firsts, starts, backend, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
@@ -207,13 +207,13 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backen
 
 
 def _collective_degree(given: list[Any], shift: int, backend: str) -> Array:
-    local, found = given
-    return collective_degree(local, get_backend(backend).array.concatenate(found), shift, backend)
+    local, by_shard = given
+    return collective_degree(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
 
 
 def _first_visit(given: list[Any], size: int, shift: int, backend: str) -> Array:
-    local, found = given
-    return first_visit(local, get_backend(backend).array.concatenate(found), size, shift, backend)
+    local, by_shard = given
+    return first_visit(local, get_backend(backend).array.concatenate(by_shard), size, shift, backend)
 
 
 def _band_keys(given: list[Array], size: int, bits: int) -> Array:

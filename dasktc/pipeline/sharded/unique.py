@@ -47,7 +47,7 @@ class ValueOps(NamedTuple):
 
 
 def numbered(
-    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> tuple[Sharded, list[list[Any]]]:
     """Number the distinct values of all lists in ascending order.
 
@@ -58,7 +58,7 @@ def numbered(
     values : list of handles of ascending distinct values
     shards : callable (values) -> int
         How many shards so many distinct values are kept in.
-    kind : ValueOps
+    ops : ValueOps
 
     Returns
     -------
@@ -69,22 +69,22 @@ def numbered(
     """
     from dasktc.pipeline.vertex_ids import check_size
 
-    starts = _starts(executor, stage, values, shards, kind)
-    pieces = executor.transpose(stage, executor.map(stage, kind.cut, list(values), starts), len(starts) + 1)
+    starts = _starts(executor, stage, values, shards, ops)
+    ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
-    parts = [tree(executor, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
+    parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
-    found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
-        executor.map(stage, _number, of_shard, part, first, kind)
-        for of_shard, part, first in zip(pieces, parts, found.starts, strict=False)
+        executor.map(stage, _number, of_shard, part, first, ops)
+        for of_shard, part, first in zip(ranges, parts, distinct.starts, strict=False)
     ]
-    return found, [list(answers) for answers in zip(*numbers, strict=True)]
+    return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
 
 
 def _starts(
-    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> list[Any]:
     """Values that cut all distinct ones into shards of about equal size.
 
@@ -94,21 +94,21 @@ def _starts(
     total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
     share = min(1.0, SAMPLES * most / max(1, total))
-    samples = executor.gather(executor.map(stage, _sample, list(values), share, kind))
-    found = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
-    count = min(most, shards(int(MARGIN * len(found) / share)))
-    return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
+    samples = executor.gather(executor.map(stage, _sample, list(values), share, ops))
+    sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(most, shards(int(MARGIN * len(sampled) / share)))
+    return sorted({sampled[len(sampled) * r // count] for r in range(1, count)}) if sampled else []
 
 
-def _sample(values: Any, share: float, kind: ValueOps) -> Any:
+def _sample(values: Any, share: float, ops: ValueOps) -> Any:
     """Those values whose hash is in a share of all hashes."""
-    return values if share == 1 else values.take(np.flatnonzero(kind.hash(values) < np.uint64(share * 2**63)))
+    return values if share == 1 else values.take(np.flatnonzero(ops.hash(values) < np.uint64(share * 2**63)))
 
 
-def _number(values: Any, among: Any, first: int, kind: ValueOps) -> Array:
-    found = kind.find(values, among).astype("int32")
-    found += first
-    return found
+def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
+    numbers = ops.find(values, among).astype("int32")
+    numbers += first
+    return numbers
 
 
 def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
@@ -129,10 +129,10 @@ def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple
     place : Sharded
         The place of each key there, in the shards of `keys`.
     """
-    ascending = executor.map(stage, _ascending, list(keys.parts), backend)
-    found, numbers = numbered(executor, stage, ascending, lambda _: len(keys.parts), integers(backend))
+    sorted_shards = executor.map(stage, _ascending, list(keys.parts), backend)
+    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(backend))
     parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
-    return found, Sharded(keys.starts, parts)
+    return ascending, Sharded(keys.starts, parts)
 
 
 def _ascending(keys: Array, backend: str) -> Array:
@@ -141,15 +141,15 @@ def _ascending(keys: Array, backend: str) -> Array:
 
 def _in_place(given: list[Any], backend: str) -> Array:
     xp, (keys, numbers) = get_backend(backend).array, given
-    found = xp.empty(len(keys), dtype="int32")
-    found[keys.argsort()] = xp.concatenate(numbers)
-    return found
+    place = xp.empty(len(keys), dtype="int32")
+    place[keys.argsort()] = xp.concatenate(numbers)
+    return place
 
 
-def unite(found: list[Array], backend: str) -> Array:
+def unite(lists: list[Array], backend: str) -> Array:
     """Merge ascending distinct values; on the host in place, where a hash table of all would take twice as much."""
     xp = get_backend(backend).array
-    values = xp.concatenate(found)
+    values = xp.concatenate(lists)
     if backend != "cpu":
         return get_backend(backend).distinct(values)
     values.sort(kind="stable")
@@ -169,8 +169,8 @@ def integers(backend: str) -> ValueOps:
 
 def mixed(values: Array) -> Array:
     """Hashes of integers, below 2^63."""
-    found = values.astype("uint64")
+    hashes = values.astype("uint64")
     for shift, factor in ((32, 0x9E3779B97F4A7C15), (29, 0xD6E8FEB86659FD93)):
-        found ^= found >> np.uint64(shift)
-        found *= np.uint64(factor)
-    return found >> np.uint64(1)
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    return hashes >> np.uint64(1)

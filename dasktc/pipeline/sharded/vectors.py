@@ -64,10 +64,10 @@ def even(size: int, count: int) -> tuple[int, ...]:
 
 def zipped(*lists: list[Any]) -> list[list[Any]]:
     """Entries that belong together, as inputs of one call each; the lists are emptied, so that inputs can be freed."""
-    found = [list(entries) for entries in zip(*lists, strict=True)]
+    rows = [list(entries) for entries in zip(*lists, strict=True)]
     for given in lists:
         given.clear()
-    return found
+    return rows
 
 
 def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
@@ -87,12 +87,12 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
         The entries for each list: a shard's after another's.
     """
     count = len(vector.parts)
-    pieces = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
+    requests = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
     answers = [
         executor.map(stage, _entries, of_shard, part, first)
-        for of_shard, part, first in zip(pieces, vector.parts, vector.starts, strict=False)
+        for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
-    return [list(found) for found in zip(*answers, strict=True)]
+    return [list(entries) for entries in zip(*answers, strict=True)]
 
 
 def cut(values: Array, starts: Any) -> list[Array]:
@@ -139,9 +139,9 @@ def added(
         Of int64.
     """
     inputs = [list(pair) for pair in zip(ids, values, strict=True)]
-    pieces = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
+    updates = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
     group, parts = GROUP if executor.memory_per_call is None else 1, []
-    for of_shard, (first, end) in zip(pieces, pairwise(starts), strict=True):
+    for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(_filled, end - first, how[1], backend),
             partial(_put, first=first, joined=how[0], backend=backend),
@@ -162,12 +162,12 @@ def _filled(size: int, value: int, backend: str) -> Array:
     return get_backend(backend).array.full(size, value, dtype="int64")
 
 
-def _put(found: Array, pieces: list[Any], first: int, joined: str, backend: str) -> Array:
+def _put(vector: Array, updates: list[Any], first: int, joined: str, backend: str) -> Array:
     function = getattr(get_backend(backend).array, joined)
-    for ids, values in pieces:
+    for ids, values in updates:
         places = ids - first
-        found[places] = function(found.take(places), values)
-    return found
+        vector[places] = function(vector.take(places), values)
+    return vector
 
 
 def _joined(vectors: list[Array], joined: str, backend: str) -> Array:

@@ -84,10 +84,10 @@ class VertexBudget(NamedTuple):
     def _wanted(self, vertices: int) -> int:
         if self.memory_per_call is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._each // self.memory_per_call))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes // self.memory_per_call))
 
     @property
-    def _each(self) -> int:
+    def _vertex_bytes(self) -> int:
         return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
     def possible(self, vertices: int) -> bool:
@@ -107,7 +107,7 @@ class VertexBudget(NamedTuple):
         if self._wanted(vertices) > MOST_SHARDS and not self.on_device:
             raise InputError(
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
-                f"{self._asked(self._each * vertices / MOST_SHARDS)}"
+                f"{self._asked(self._vertex_bytes * vertices / MOST_SHARDS)}"
             )
         kept = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
         if kept and self.shards(vertices) > 1:
@@ -120,9 +120,9 @@ class VertexBudget(NamedTuple):
         """What a plan says."""
         count = self.shards(vertices)
         if self.memory_per_call is None:
-            return f"vertices in {_pieces(count)}"
+            return f"vertices in {_parts_text(count)}"
         if not self.fits(vertices):
-            return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
+            return f"vertices in {_parts_text(count)}: {self._fact(vertices)}"
         need = format_size(self.need(vertices))
         within = format_size(self.memory_per_call)
         return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
@@ -134,7 +134,7 @@ class VertexBudget(NamedTuple):
         )
 
 
-def _pieces(count: int) -> str:
+def _parts_text(count: int) -> str:
     return "one piece" if count == 1 else f"{count:,} shards"
 
 
@@ -149,8 +149,10 @@ def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBu
     """
     backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
     if backend in ON_DEVICE or executor.memory_per_call is not None or not executor.distributed:
-        found = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
-        return found._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else found
+        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
+        return (
+            budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
+        )
     share = executor.memory(given, backend)
-    found = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
-    return found._replace(memory=given / share) if given and share else found
+    budget = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
+    return budget._replace(memory=given / share) if given and share else budget

@@ -1,8 +1,8 @@
-"""The oriented graph's keys to CSR blocks on the workers, for schemes that deal rows and columns out by id.
+"""Builds CSR blocks on the workers, for schemes that assign rows and columns to blocks by vertex id.
 
-Blocks lie side by side in the range of the keys: an edge from row r to column c of a block of C columns gets the
-block's first key + r·C + c. One sort brings the edges of each block together, rows ascending and columns ascending
-inside a row. With fewer blocks than workers a block is built in slabs of rows, so that every worker builds.
+Each block has a contiguous range of keys: an edge from row r to column c of a block of C columns gets the block's
+first key + r·C + c. One distributed sort thus brings the edges of each block together, ordered by row and, within a
+row, by column. With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = Any
 
 
 class Partition(Protocol):
-    """A graph's vertices dealt out to the blocks of a scheme, which are measured and not built yet.
+    """An assignment of the vertices to the blocks of a scheme: the blocks' sizes are known, the blocks not built yet.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Partition(Protocol):
     proxies : tuple of Proxies
         One a part, where parts have proxies.
     wedges : int
-        What the counting tasks have to handle.
+        Wedges that the counting tasks must stream, in all.
     shift : int
         Bits an id takes in an edge key.
     """
@@ -70,7 +70,7 @@ class Partition(Protocol):
 
 
 class GridPartition(NamedTuple):
-    """A grid whose blocks lie side by side in the range of the keys."""
+    """A grid of blocks, each of which has a contiguous range of keys."""
 
     layout: Layout
     sizes: Sizes
@@ -79,7 +79,7 @@ class GridPartition(NamedTuple):
 
     @classmethod
     def measured(cls, executor: Executor, graph: Oriented, layout: Layout, backend: str) -> GridPartition:
-        """Measure the blocks of a layout."""
+        """Measure the blocks of a layout, without building them."""
         return cls(layout, measure(executor, graph, layout, backend), graph.wedges)
 
     @property
@@ -97,7 +97,7 @@ class GridPartition(NamedTuple):
 
 
 def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
-    """Deal rows and columns out by id % n (`schemes.BY_REMAINDER`).
+    """Assign rows and columns to parts by id % n (`planning.schemes.BY_REMAINDER`), and measure the blocks.
 
     Parameters
     ----------
@@ -113,7 +113,10 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
 
 
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
-    """Deal rows and columns out in ranges of equal degrees (`schemes.BY_RANGES`); parameters as for `by_remainder`."""
+    """Assign rows and columns to n ranges of ids with equal degree sums (`planning.schemes.BY_RANGES`).
+
+    Rows are cut by out-degree, columns by out-degree and by in-degree; parameters as for `by_remainder`.
+    """
     backend = options.chosen_backend
     rows, columns = (
         Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
@@ -128,9 +131,9 @@ def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tu
 
 
 def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
-    """For each part of an axis, places that cut its share of a vector before each of `count` ranges of equal sums.
+    """Cut each part's share of a vector into `count` ranges of equal sums: the positions where the ranges begin.
 
-    Of a sum over all shards; each shard says how many of its places lie before a cut.
+    Sums run over all shards; each shard counts those of its positions that lie before a cut.
     """
     if count == 1:
         return [[0]] * axis.parts
@@ -151,7 +154,7 @@ def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
 def _places_before(
     vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
 ) -> list[list[int]]:
-    """How many entries of each part's share have a smaller running sum than is wanted, for each cut."""
+    """For each cut, how many entries of each part's share have a running sum below the one wanted."""
     xp, places = get_backend(backend).array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
@@ -161,7 +164,7 @@ def _places_before(
 
 
 def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
-    """Sizes of every block."""
+    """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
@@ -201,7 +204,7 @@ def build_blocks(
     layout : Layout
     backend : str
     largest : int, optional
-        Edges of the largest block. Default: as if all had equally many.
+        Edges of the largest block. Default: the mean.
     where : mapping of (i, j) to str, optional
         The worker that should build each block.
 
@@ -222,7 +225,7 @@ def build_blocks(
     ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k in range(len(ranges)):
-        slices, ranges[k] = ranges[k], []  # which can go
+        slices, ranges[k] = ranges[k], []  # so that the slices can be freed
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
         at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else every worker builds
         built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
@@ -235,7 +238,7 @@ def build_blocks(
 
 
 def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
-    """Partitions of the keys by block of a family; empties the list."""
+    """Recode the keys of all partitions by block of a family of columns; empties the list."""
     if layout.shape != (1, 1):
         return executor.map("blocks", _block_keys, partitions, layout, family, backend)
     keys, partitions[:] = list(partitions), []
@@ -243,7 +246,7 @@ def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family:
 
 
 def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
-    """The keys by block of a family."""
+    """Recode keys by block of a family of columns."""
     xp, axis = get_backend(backend).array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
@@ -287,9 +290,9 @@ def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> Orie
 
 
 def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
-    """Offsets and columns of slabs of rows, one below the other.
+    """Concatenate slabs of rows to the offsets and columns of one block.
 
-    The list, which is the task's own, is emptied: what was copied can go.
+    The list, which is the task's own, is emptied slab by slab, so that what was copied can be freed.
     """
     xp = get_backend(backend).array
     if len(slabs) == 1:

@@ -1,6 +1,7 @@
-"""Edge frames to canonical edges: unique, undirected, without loops, over dense ids.
+"""Canonicalization: reads a source to edge frames, and makes them distinct undirected edges over dense ids.
 
-From here on an edge is one int64 key (module `keys`) and a partition an array of them: 8 bytes an edge.
+Loops are removed, directions dropped, and of equal edges one is kept. From here on an edge is one int64 key
+(`edge_keys`) and a partition an array of keys: 8 bytes an edge.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ __all__ = ["Canonical", "Frames", "canonical", "partition_count", "read"]
 Array = Any
 Frame = Any
 ROW_BYTES = {"int": 160, "text": 640}
-"""Bytes for a row of a piece of a part: decoded, as a frame, without loops, its ids looked up, and as keys."""
+"""Bytes that a row of a chunk of a part takes: decoded, as a frame, without loops, its ids looked up, and as keys."""
 EDGE_BYTES = {"cpu": 40, "cuda": 240}
-"""Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file.
+"""Bytes an edge of the stage that takes most memory for a partition: `cut` sorts a copy of a partition in a file.
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
 SPLIT_BYTES = 100
-"""The same where vertices are in shards: a partition then keeps its own vertices beside its edges."""
+"""The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
-"""A device holds its edges in so many pieces, of so many edges at least (on a cluster, where every two pieces are a
-task): what is made of a piece, and what sorting it takes, is then small beside all of them."""
+"""A device holds its edges in PIECES arrays of at least PIECE_EDGES edges (SENT_EDGES on a cluster, where every pair of
+arrays is a task), so that the results and the sorting scratch of one array are small compared to all edges."""
 
 
 class Canonical(NamedTuple):
@@ -56,13 +57,13 @@ class Canonical(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """What was read.
+    """The edge frames of a source, and what reading has counted.
 
     Attributes
     ----------
     frames : list of handles of edge frames; at least one
-        Loops removed. Of integers, where the backend has its own way with edges: pairs of arrays, src and dst,
-        loops among them.
+        Without loops; but pairs of arrays, src and dst, with loops, where ids are integers and the backend has fused
+        edge functions (`Backend.edges`).
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
@@ -107,7 +108,7 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
 
 
 def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[Part, ...]:
-    """Parts that are made, not read: on a device few large ones, which take no longer than a small one to submit."""
+    """Join generated parts on a device to few large ones: submitting a large one costs no more than a small one."""
     if (
         backend not in ON_DEVICE
         or executor.memory_per_call is not None
@@ -125,7 +126,7 @@ def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[
 
 @dataclass(frozen=True)
 class _NoPart:
-    """What a source without parts is read from."""
+    """Stands in for the parts of a source that has none: an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -140,7 +141,7 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
 
 
 def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
-    """Cut frames that are much larger than the others will be; the pieces are views of them."""
+    """Slice frames above the size limit of a device's edge arrays; the slices are views."""
     result, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
@@ -149,7 +150,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
 
 
 def _piece_edges(edges: int, executor: Executor) -> int:
-    """Most edges of a piece on a device."""
+    """Most edges of one of a device's edge arrays."""
     least = SENT_EDGES if executor.distributed else PIECE_EDGES
     return max(least, -(-edges // (PIECES * executor.workers)))
 
@@ -162,7 +163,7 @@ def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array,
 def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
     """Read a part in frames of `most` rows or fewer, each followed by its counts.
 
-    A part without a method for that is read at once, and its frame is cut.
+    A part that cannot be read in chunks is read at once, and its frame is sliced.
     """
     chosen = get_backend(backend)
     chunks = getattr(part, "chunks" if backend == "cpu" else "chunks_on_device", None)
@@ -188,7 +189,7 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
 
 
 def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
-    """Relabel, forget directions, and keep each edge once.
+    """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, s
     rows : int
         Rows of all frames that are no loops.
     vertices : handle of VertexMap, or SplitIds
-        What SplitIds hold of each frame is emptied too.
+        The lists of SplitIds are emptied too.
     size : int
         Number of vertices.
     backend : str
@@ -235,7 +236,7 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
 
 
 def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
-    """Keys of a frame's edges by the numbers of its own ids alone."""
+    """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
     (src, dst), by_shard = given
     xp = get_backend(backend).array
     numbers = xp.concatenate(by_shard)
@@ -244,7 +245,7 @@ def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
 
 
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
-    """Both columns of some rows of what a backend with its own way holds."""
+    """Both columns of a range of rows, of a frame or of a pair of arrays."""
     if isinstance(frame, tuple):
         return frame[0][start:stop], frame[1][start:stop]
     rows = frame.iloc[start:stop]
@@ -257,7 +258,7 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
 
 
 def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
-    """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
+    """Number of partitions for so many edges: at most four a worker, unless memory or the backend needs more."""
     workers, largest = executor.workers, PARTITION_EDGES[backend]
     if executor.memory_per_call is not None:
         largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))

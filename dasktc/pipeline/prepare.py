@@ -1,4 +1,4 @@
-"""The data's way from a source to blocks, straight through: read, canonical, orient, reorder, plan, blocks."""
+"""Preparation of a graph: runs the stages read, canonical, orient, reorder, plan and blocks, in this order."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Prepared:
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
-        Without its parts: a caller may give up what it handed over.
+        Without its parts, so that the caller's data is not kept alive.
     options : Options
-        Kernel and order are settled.
+        With kernel and order chosen.
     seconds : dict of str to float
         Wall time of read and prepare.
     """
@@ -86,12 +86,12 @@ class Prepared:
 
     @property
     def wedges(self) -> int:
-        """What the counting tasks have to handle."""
+        """Wedges that the counting tasks must stream, in all."""
         return self.partition.wedges
 
 
 def choose_backend(executor: Executor, options: Options) -> Options:
-    """Settle on the backend, once: those that run the tasks must be able to use it, not the client.
+    """Replace backend "auto" by one that every worker can use; the client need not be able to.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     Raises
     ------
     InputError
-        A worker cannot use the wanted backend, or it has no such kernel.
+        A worker cannot use the wanted backend, or the backend has no such kernel.
     """
     wanted = "cuda" if options.backend == "auto" else options.backend
     reasons = [reason for reason in executor.run_on_workers(unusable, wanted) if reason] if wanted != "cpu" else []
@@ -139,9 +139,9 @@ def prepare_edges(
     options : Options
     progress : callable, optional
     limits : Limits, optional
-        Of other workers that the plan is for, and with
+        Of the workers that the plan is for, where these are not the executor's.
     planned_for : str, optional
-        their backend; default: the options'.
+        The backend of those workers; default: the options' backend.
     """
     backend, began = options.chosen_backend, time.perf_counter()
     # 1. Read the parts of the source.
@@ -178,7 +178,7 @@ def prepare_edges(
 
     def sizes(scheme: str, parts: int) -> Sizes:
         partition = lay_out(executor, graph, scheme, parts, options, Shape(size, shift, order.ordered))
-        measured[:] = [partition]  # no more than one is held: the last that was tried is the plan's
+        measured[:] = [partition]  # one is kept, for memory: the last that was tried is the plan's
         return partition.sizes
 
     scratch = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
@@ -206,7 +206,7 @@ def _limits(executor: Executor, options: Options) -> Limits:
 
 
 def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
-    """Deal the vertices out to the blocks of a scheme at n = `parts`, and measure these."""
+    """Assign the vertices to the blocks of a scheme at n = `parts`, and measure the blocks."""
     how = SCHEMES[scheme].dealing.lay_out
     function = resolve_name(how) if isinstance(how, str) else how
     partition: Partition = function(executor, graph, parts, options, shape)
@@ -225,12 +225,12 @@ def _size_of(vertices: Any) -> int:
 
 
 def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan:
-    """The plan of the same blocks and splits for the options' kernel, whose scratch may be larger.
+    """Plan the same blocks and splits for another kernel, whose scratch may be larger.
 
     Raises
     ------
     InputError
-        It does not fit the memory that the blocks were planned for.
+        The plan does not fit the memory that the blocks were planned for.
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
@@ -246,13 +246,13 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
 def prepare_blocks(
     executor: Executor, prepared: Prepared, options: Options, progress: Progress = silent
 ) -> tuple[Prepared, Blocks]:
-    """Run the last stage before counting: the plan's blocks.
+    """Build the plan's blocks, the last stage before counting, and check that they hold every edge.
 
     Parameters
     ----------
     executor : Executor
     prepared : Prepared
-        Its edges are used up.
+        Its partitions of edges are emptied.
     options : Options
     progress : callable, optional
 

@@ -21,7 +21,7 @@ __all__ = ["Budget", "available", "free_and_total", "peak", "share_pool"]
 INITIAL = 0.5
 """Share of the free memory that a new pool takes at once; it grows when that is used up."""
 USABLE = 0.9
-"""Share of the free memory that is spoken for: a pool cannot join what lies apart."""
+"""Share of the free memory that is treated as available; the rest allows for fragmentation of the pool."""
 
 
 @cache

@@ -1,6 +1,6 @@
 """Loops that take a method apart: our kernels' own steps with some left out or counted, on one thread.
 
-They use the kernels' own hash table (`backend.intersect`), so that what is timed here is what `trust` and
+They use the kernels' own hash table (`backends.cpu.intersect`), so that what is timed here is what `trust` and
 `hindex` do on the CPU.
 """
 

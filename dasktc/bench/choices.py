@@ -1,4 +1,4 @@
-"""The choices that `auto` has, and what each takes on a graph: for `dasktc bench choose`.
+"""Measures every choice of kernel, order and scheme that `auto` has on a graph, for `dasktc bench choose`.
 
 A fixed choice is a kernel with an order of ids, its own or another, and a scheme. A graph is prepared for each order
 and scheme, then counted with each kernel, in turns.
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
 @dataclass
 class Measured:
-    """A graph: what `auto` takes, its facts, and median seconds by choice, of counting and of everything."""
+    """Measurements of a graph: what `auto` chooses, its facts, and median seconds by choice, of counting and in all."""
 
     auto: Choice
     edges: int
@@ -77,7 +77,7 @@ class Measured:
         return mine <= CLOSE * least or mine - least <= MOMENT
 
     def ratios(self, choice: Choice) -> tuple[float, float]:
-        """Seconds of a choice over those of the best: of counting, and of everything."""
+        """Seconds of a choice relative to those of the best: of counting, and in all."""
         return self.count[choice] / self.count[self.best], self.whole[choice] / min(self.whole.values())
 
 
@@ -150,7 +150,7 @@ class _Counter:
     least: float = float("inf")
 
     def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
-        """Samples by kernel, taken in turns, so that what else the machine does meets all of them."""
+        """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""
         samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
         for kernel in of if graph.options.chosen_backend == "cuda" else ():
             self._sample(graph, kernel)  # loads the functions, and fills the memory pool

@@ -1,9 +1,8 @@
-"""`dasktc bench cpu`: what counting costs on CPUs, beside other tools, repeatably.
+"""`dasktc bench cpu`: measures the cost of counting on CPUs, and other tools' in the same run.
 
-Everything is CPU seconds and ratios of one and the same run, each measured thing in a process of its
-own and all in turns, so that a busy machine harms all alike. One worker and two take turns count by
-count, on clusters that are both up. Every count is compared: a tool that finds another number ends the
-benchmark.
+Figures are CPU seconds and ratios within one run. Each measurement has a process of its own, and measurements are
+interleaved, so that a busy machine slows all alike. One worker and two alternate count by count, on clusters that are
+both up. Every count is compared: a tool with another number of triangles ends the benchmark.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str 
 
 
 def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
-    """Write what is read later, outside of all measurements."""
+    """Write the inputs of all measurements, outside of these."""
     results.vertices, results.edges = in_fresh_process(prepare_inputs, Inputs(folder), results.scale)
     in_fresh_process(write_kronecker, results.scale, str(Path(folder, "kronecker.parquet")))
     for name, (file, triangles, _) in FILES.items():
@@ -126,7 +125,7 @@ def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
 def _measures(
     results: Measured, counters: list[Counter], folder: str, turns: int
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Everything that is measured in one run, and what it is called."""
+    """All measurements of one run, each with its name."""
     parquet = str(Path(folder, "kronecker.parquet"))
     for counter in counters:
         if not counter.missing:

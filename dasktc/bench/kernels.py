@@ -1,4 +1,4 @@
-"""Counts on one prepared graph, each in a process of its own; what is timed is the count alone.
+"""Times counting kernels on one prepared graph, each in a process of its own, without preparation.
 
 `prepare_inputs` writes the graph once; our kernels, the kernel written by hand and other tools
 (module `others`) read the same files.

@@ -101,7 +101,7 @@ def _graphblas(inputs: Inputs) -> Counted:
 
 
 def _gapbs(binary: str, inputs: Inputs) -> Counted:
-    """A trial's CPU seconds are what two trials take more than one."""
+    """CPU seconds of one trial: the difference between two trials and one, which cancels loading."""
     graph = Path(inputs.folder, "graph.sg")
     if not graph.exists():
         graph.write_bytes(_serialized(inputs.edges()))

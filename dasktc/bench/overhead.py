@@ -1,4 +1,4 @@
-"""What Dask takes: a count of more than ten seconds on real workers, and what of their time was not in tasks.
+"""Measures Dask's overhead: the share of workers' time outside of tasks, in a count of more than ten seconds.
 
 Overhead is the wall time of the count phase times workers, less the wall time within the tasks as the workers noted
 it: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. What a

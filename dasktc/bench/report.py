@@ -1,4 +1,4 @@
-"""What a benchmark prints: the machine, and tables of rows that are numbers first and text afterwards."""
+"""Reports of benchmarks: facts on the machine and tables of numbers, printed as text or as JSON."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _curve(
 
 
 def _compare(curve: Curve) -> None:
-    """Refuse to show what does not count the same triangles everywhere."""
+    """Raise CountError unless all plans of a curve count the same triangles."""
     counts = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
     counts |= {counted.triangles for counted in curve.real}
     if len(counts) != 1:

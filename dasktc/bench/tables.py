@@ -22,7 +22,7 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """What was measured; each list but `turns` has an entry a run.
+    """The measurements of `dasktc bench cpu`; each list but `turns` has one entry a run.
 
     Attributes
     ----------

@@ -8,11 +8,11 @@ hashing. Each kernel's rules, and the figures behind them, stand with its entry 
 fits, since partitioning costs counting time, else `hash2d` with the smallest n that fits.
 """
 
-# Over order `degree` and scheme `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (schemes: 23) on
-# the H200, of counting and from source to number:
+# Times relative to order `degree` and scheme `whole`, kernel hub; geometric means over 17 graphs on the CPU and 33
+# (schemes: 23) on the H200; count: counting alone, whole: from source to number.
 #                 CPU count  whole   H200 count  whole
 #   collective         1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
-#   indegree           1.18   1.07         1.39   1.06   these orders, which making them takes back
+#   indegree           1.18   1.07         1.39   1.06   these orders; reordering costs as much as that saves
 #   none               1.38   1.11         1.86   1.08
 #   edges              0.98   1.00         1.11   1.02
 #   hash2d, n = 2      1.96   1.42         5.85   1.53
@@ -52,7 +52,7 @@ def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row's degree is no more than those of all its entries
+    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
     histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
     counts = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64")
     for rows, _ in histograms:

@@ -219,7 +219,7 @@ def build_blocks(
     rows = _cuts(executor, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = []
-    for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
+    for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
         keys += _by_block(executor, partitions, layout, family, backend)
     ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
@@ -227,7 +227,7 @@ def build_blocks(
     for k in range(len(ranges)):
         slices, ranges[k] = ranges[k], []  # so that the slices can be freed
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else every worker builds
+        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else slabs on all workers
         built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied

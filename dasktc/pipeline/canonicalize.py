@@ -182,8 +182,8 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
         return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
-        return frame, _Counts(rows, 0)  # as arrays, which cost little
-    proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
+        return frame, _Counts(rows, 0)  # compared as arrays, which is cheaper
+    proper = (frame["src"] != frame["dst"]).astype(bool)  # comparing text, pandas 3.0 returns an Arrow array
     kept = int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), _Counts(rows, rows - kept)
 
@@ -231,7 +231,7 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
         part = keys[start : start + chunk]
         part[:] = _packed(ends, vertices, shift, backend)
         if isinstance(frame, tuple):
-            part[ends[0] == ends[1]] = 0  # a loop's key; its ends need not be among the ids
+            part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
 
 

@@ -214,7 +214,7 @@ def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) ->
 def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
-    degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
@@ -240,7 +240,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend:
         cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor, backend))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
         ranges = exchange(executor, "blocks", numbered, [row << shift for row in rows[1:-1]], bound, backend)
-        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else every worker builds
+        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)

@@ -144,25 +144,25 @@ def prepare_edges(
         The backend of those workers; default: the options' backend.
     """
     backend, began = options.chosen_backend, time.perf_counter()
-    # 1. Read the parts of the source.
+    # 1. Read the parts of the source to edge frames.
     progress("read", 0, 1)
     frames, rows, loops, span = read(executor, source, backend)
     ended = time.perf_counter()
-    # 2. Unique undirected edges over dense ids.
+    # 2. Make edges undirected and distinct, over dense ids.
     progress("canonical", 0, 1)
     budget = vertex_budget_of(executor, options, source.ids)
     vertices, budget = vertex_map(executor, frames, source.ids, backend, budget, span)
     size = _size(executor, vertices)
     budget.check(size, options.partition)
     edges = canonical(executor, frames, rows - loops, vertices, size, backend)
-    # 3. From low degree to high degree.
+    # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     shift, shards = shift_of(size), budget.shards(size)
     if shards == 1:
         graph = orient(executor, edges, size, shift, backend)
     else:
         graph = orient_by_shard(executor, edges, size, shift, shards, backend)
-    # 4. Kernel and order, and the ids that blocks are built with.
+    # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
     options, why = choose(options, look(executor, graph, backend))
@@ -171,7 +171,7 @@ def prepare_edges(
         graph = reorder(executor, graph, order.chosen, shift, backend)
     else:
         graph = reorder_by_shard(executor, graph, order.places, shift, backend)
-    # 5. Scheme, n, m, projected bytes.
+    # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
     measured: list[Partition] = []
     limits = limits or _limits(executor, options)
@@ -271,7 +271,7 @@ def prepare_blocks(
     if not plan.fits:
         other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
-    # 6. CSR blocks on the workers.
+    # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
     progress("blocks", 0, 1)
     backend, where = options.chosen_backend, builders(plan, prepared.sizes, executor.worker_threads)

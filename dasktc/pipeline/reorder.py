@@ -95,7 +95,7 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backen
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
     """The collective degree of each u: the sum of its out-neighbours' out-degrees, over these edges; int64."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at takes no int64
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], shift)
         xp.add.at(sums, source, out_degree.take(target).astype("uint64"))

@@ -20,7 +20,6 @@ CLASSES = {
 }  # fmt: skip
 OTHERS = {"around", "each", "everywhere", "found", "pieces", "reserve", "room", "seats"}
 """Of functions, parameters and attributes; with underscores before them too."""
-PENDING = {"backends", "bench", "executors", "io", "pipeline"}
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
@@ -67,11 +66,7 @@ def test_every_kind_of_place_is_seen():
 
 
 @pytest.mark.parametrize(
-    "room",
-    [
-        pytest.param(room, marks=[pytest.mark.xfail(reason="being renamed")] if room in PENDING else [])
-        for room in sorted({path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")})
-    ],
+    "room", sorted({path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")})
 )
 def test_no_name_that_was_given_up(room):
     files = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0].removesuffix(".py") == room]

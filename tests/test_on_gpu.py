@@ -223,9 +223,9 @@ def test_results_yielded_before_the_budget_was_used_up_are_not_made_again(small,
 
 
 def test_what_fits_never_leaves_the_device(emulated, tmp_path):
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
 
-    with mock.patch.object(Copies, "to_host", side_effect=AssertionError("it fits")):
+    with mock.patch.object(DeviceCopier, "to_host", side_effect=AssertionError("it fits")):
         result = dasktc.triangle_count(kronecker(9), backend="cuda", memory="1GB", work_dir=tmp_path)
     assert int(result) == int(dasktc.triangle_count(kronecker(9)))
     assert os.listdir(tmp_path) == []
@@ -309,12 +309,12 @@ def same(a, b):
 @pytest.mark.parametrize("host", [TO_FILES, TO_HOST])
 def test_values_come_back_as_they_were(small, tmp_path, monkeypatch, ahead, host):
     from dasktc.executors.device import copies as cuda_copies
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
     from dasktc.executors.device.packing import pack
     from dasktc.executors.spill.value_files import Flat, store
 
     monkeypatch.setattr(cuda_copies, "ALONE", 10)
-    copies = Copies(host)
+    copies = DeviceCopier(host)
     for number, value in enumerate(values(np.random.default_rng(1))):
         packed = pack(value)
         place = (copies.to_host([packed]) or [None])[0]
@@ -343,10 +343,10 @@ def _stored(copies, folder, value):
 
 
 def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
     from dasktc.executors.device.packing import pack
 
-    copies = Copies(TO_HOST)
+    copies = DeviceCopier(TO_HOST)
     place = copies.to_host([pack(cupy_strict.arange(100))])[0]
     arrival = copies.bring(place)
     with pytest.raises(RaceError, match="written by another stream"):
@@ -357,11 +357,11 @@ def test_a_block_that_is_used_before_its_copy_was_waited_for(small):
 
 
 def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
     from dasktc.executors.device.packing import pack
 
     for fenced in (True, False):
-        copies = Copies(TO_HOST)
+        copies = DeviceCopier(TO_HOST)
         arrival = copies.bring(copies.to_host([pack(cupy_strict.arange(100))])[0])
         copies.wait([arrival])
         total = arrival.value + 1
@@ -375,21 +375,21 @@ def test_a_block_that_goes_while_it_may_be_used_is_noted(small):
 
 
 def test_a_copy_that_the_executor_does_not_wait_for_is_met(small, tmp_path):
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
 
     options = {"partition": "hash2d", "parts": 4, "kept": 0, "host": TO_HOST, "budget": 100_000}
-    with mock.patch.object(Copies, "wait"), pytest.raises(RaceError):
+    with mock.patch.object(DeviceCopier, "wait"), pytest.raises(RaceError):
         counted(tmp_path, EDGES, **options)
 
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_blocks_go_after_the_work_that_they_are_for(small, tmp_path, fenced):
     """The host waits for nothing here."""
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
 
     with (
         on_gpu(tmp_path, 0, TO_HOST, 3_000) as tasks,
-        mock.patch.object(Copies, "fence", Copies.fence if fenced else lambda self: None),
+        mock.patch.object(DeviceCopier, "fence", DeviceCopier.fence if fenced else lambda self: None),
     ):
         blocks = [tasks.submit("a", cupy_strict.full, 100, number, "int64") for number in range(9)]
         tasks.set_task_memory(1_600)

@@ -49,7 +49,7 @@ class CostModelOptions:
     wedges : int or None
         Σ in(v)·out(v), where a size alone is given.
     rate_edges, rate_probes, overhead : float or None
-        In place of `cost_model.RATES`.
+        In place of `planning.cost_model.RATES`.
     rate_network : int, str or None
         Bytes a second, e.g. "45GB".
     """

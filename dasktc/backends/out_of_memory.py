@@ -1,7 +1,7 @@
-"""Memory that does not suffice, of a device or of the host, said in one line with figures.
+"""Turns errors of a device or of the host that is out of memory into one line with figures.
 
-Whoever can do with less (`count.in_halves`, `on_gpu`) catches MemoryError itself, further in. What nobody could help
-ends here: in the process that failed, since the client of a cluster need not have a GPU.
+Callers that can go on with less memory (`counting.tasks.in_halves`, `executors.device.store`) catch MemoryError
+themselves. What they cannot help is reworded here, in the process that failed: a cluster's client may have no GPU.
 """
 
 from __future__ import annotations

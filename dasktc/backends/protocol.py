@@ -131,9 +131,9 @@ class Backend:
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `visit.support` has them.
+        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `visit.listing` has them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int

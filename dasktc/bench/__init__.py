@@ -1,1 +1,1 @@
-"""Benchmarks: what a count costs here, beside other tools, each measured thing in a process of its own."""
+"""Benchmarks of counting against other tools; each measurement runs in a process of its own."""

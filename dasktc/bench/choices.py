@@ -1,4 +1,4 @@
-"""The choices that `auto` has, and what each takes on a graph: for `dasktc bench choose`.
+"""Measures every choice of kernel, order and scheme that `auto` has on a graph, for `dasktc bench choose`.
 
 A fixed choice is a kernel with an order of ids, its own or another, and a scheme. A graph is prepared for each order
 and scheme, then counted with each kernel, in turns.
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
 @dataclass
 class Measured:
-    """A graph: what `auto` takes, its facts, and median seconds by choice, of counting and of everything."""
+    """Measurements of a graph: what `auto` chooses, its facts, and median seconds by choice, of counting and in all."""
 
     auto: Choice
     edges: int
@@ -77,7 +77,7 @@ class Measured:
         return mine <= CLOSE * least or mine - least <= MOMENT
 
     def ratios(self, choice: Choice) -> tuple[float, float]:
-        """Seconds of a choice over those of the best: of counting, and of everything."""
+        """Seconds of a choice relative to those of the best: of counting, and in all."""
         return self.count[choice] / self.count[self.best], self.whole[choice] / min(self.whole.values())
 
 
@@ -112,16 +112,16 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
     auto = build(LocalExecutor(), source(), Options(backend=backend))
     facts = look(LocalExecutor(), auto.prepared.graph, backend)
     taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
-    found = Measured(taken, auto.edges, facts)
+    result = Measured(taken, auto.edges, facts)
     counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))
     del auto
-    every = [choice for choice in choices(backend) if choice.partition == "whole" or found.edges <= MOST]
+    every = [choice for choice in choices(backend) if choice.partition == "whole" or result.edges <= MOST]
     for how in dict.fromkeys(choice[1:] for choice in every):
         graph, prepared = _prepared(source, *how, runs, backend)
         for kernel, samples in counted.rounds(graph, [c.kernel for c in every if c[1:] == how], runs):
             count, rest = (median(sample) for sample in zip(*samples, strict=True))
-            found.count[Choice(kernel, *how)], found.whole[Choice(kernel, *how)] = count, prepared + rest
-    return found
+            result.count[Choice(kernel, *how)], result.whole[Choice(kernel, *how)] = count, prepared + rest
+    return result
 
 
 Sample = tuple[float, float]
@@ -139,7 +139,7 @@ class _Counter:
     first : str
         The kernel that counted it first.
     triangles : int
-        What that found.
+        What that kernel counted.
     least : float
         Seconds of the fastest count so far.
     """
@@ -150,7 +150,7 @@ class _Counter:
     least: float = float("inf")
 
     def rounds(self, graph: Graph, of: list[str], runs: int) -> list[tuple[str, list[Sample]]]:
-        """Samples by kernel, taken in turns, so that what else the machine does meets all of them."""
+        """Samples by kernel, interleaved, so that other load of the machine affects all kernels alike."""
         samples: dict[str, list[Sample]] = {kernel: [] for kernel in of}
         for kernel in of if graph.options.chosen_backend == "cuda" else ():
             self._sample(graph, kernel)  # loads the functions, and fills the memory pool

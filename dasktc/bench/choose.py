@@ -124,13 +124,13 @@ def run(
         if path.is_file():
             cases[name] = cache(partial(_in_memory, str(path), used))
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
-    found = {}
+    measurements = {}
     for name, source in cases.items():
         (say or (lambda text: None))(name)
-        found[name] = measured(name, source, 1 if quick else runs, used)
+        measurements[name] = measured(name, source, 1 if quick else runs, used)
     facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
-    times = [_seconds(found, used, what) for what in ("count", "whole")]
-    sections = [_choices(found, used), _fixed(found, used), *times, _facts(found)]
+    times = [_seconds(measurements, used, what) for what in ("count", "whole")]
+    sections = [_choices(measurements, used), _fixed(measurements, used), *times, _facts(measurements)]
     return Report(_command(graphs, runs, quick, used), facts, sections)
 
 
@@ -158,11 +158,11 @@ def _command(graphs: str | None, runs: int, quick: bool, backend: str) -> str:
 # tables
 
 
-def _choices(found: dict[str, Measured], backend: str) -> Section:
+def _choices(measurements: dict[str, Measured], backend: str) -> Section:
     columns = {"graph": "", "edges": ",d", "auto takes": "", "count": ".3f", "best": "", "its count": ".3f"}
     columns |= {"auto / best": ".2f", "from source to number": ".2f"}
     rows: list[Any] = []
-    for name, of in found.items():
+    for name, of in measurements.items():
         best = of.best
         rows.append(
             [
@@ -175,28 +175,28 @@ def _choices(found: dict[str, Measured], backend: str) -> Section:
                 *of.ratios(of.auto),
             ]
         )
-    far = [name for name, of in found.items() if not of.close]
+    far = [name for name, of in measurements.items() if not of.close]
     notes = [
         f"{'CPU' if backend == 'cpu' else 'GPU'} milliseconds; best: of the kernels, each in its own order; the last "
         f"column: over the best of all choices{'' if backend == 'cpu' else ', on the wall'}",
         f"more than {CLOSE} times the best and {1e3 * MOMENT:.1f} ms: {', '.join(far) if far else 'none'}",
-        _against_one(found, backend),
+        _against_one(measurements, backend),
     ]
     return Section("What auto takes, and the best choice for each graph", columns, rows, notes)
 
 
-def _against_one(found: dict[str, Measured], backend: str) -> str:
+def _against_one(measurements: dict[str, Measured], backend: str) -> str:
     """What `auto` takes over the one fixed choice that is best for all graphs together."""
-    run_on_workers = [choice for choice in choices(backend) if all(choice in of.count for of in found.values())]
-    best = min(run_on_workers, key=lambda choice: mean(of.ratios(choice)[0] for of in found.values()))
-    over = {name: of.count[of.auto] / of.count[best] for name, of in found.items()}
+    complete = [choice for choice in choices(backend) if all(choice in of.count for of in measurements.values())]
+    best = min(complete, key=lambda choice: mean(of.ratios(choice)[0] for of in measurements.values()))
+    over = {name: of.count[of.auto] / of.count[best] for name, of in measurements.items()}
     worst = max(over, key=lambda name: over[name])
     return (
         f"the best fixed choice for all graphs is {best}: auto takes at most {over[worst]:.2f} times as long ({worst})"
     )
 
 
-def _fixed(found: dict[str, Measured], backend: str) -> Section:
+def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
     """Every choice over the best for each graph: a fixed one is good if even its worst ratio is small."""
     columns = {
         "choice": "",
@@ -208,7 +208,9 @@ def _fixed(found: dict[str, Measured], backend: str) -> Section:
     }
     rows: list[Any] = []
     for choice in (None, *choices(backend)):
-        ratios = {name: of.ratios(choice or of.auto) for name, of in found.items() if (choice or of.auto) in of.count}
+        ratios = {
+            name: of.ratios(choice or of.auto) for name, of in measurements.items() if (choice or of.auto) in of.count
+        }
         if not ratios:
             continue
         count, whole = zip(*ratios.values(), strict=True)
@@ -218,9 +220,11 @@ def _fixed(found: dict[str, Measured], backend: str) -> Section:
     return Section("Each choice over the best for each graph", columns, rows)
 
 
-def _seconds(found: dict[str, Measured], backend: str, what: str) -> Section:
+def _seconds(measurements: dict[str, Measured], backend: str, what: str) -> Section:
     of, columns = choices(backend), {"graph": "", **{str(choice): ".3f" for choice in choices(backend)}}
-    rows: list[Any] = [[name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in found.items()]
+    rows: list[Any] = [
+        [name, *(_ms(getattr(one, what).get(choice)) for choice in of)] for name, one in measurements.items()
+    ]
     note = f"a choice is run once if that takes more than {HOPELESS:.0f} times the fastest so far"
     said = {"count": "of counting", "whole": "from source to number"}[what]
     return Section(f"Milliseconds {said}", columns, rows, [note])
@@ -230,9 +234,9 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-def _facts(found: dict[str, Measured]) -> Section:
+def _facts(measurements: dict[str, Measured]) -> Section:
     derived = ("wedges_per_edge", "skew", "even", "covered")
-    rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in found.items()]
+    rows: list[Any] = [[n, *of.facts, *(getattr(of.facts, name) for name in derived)] for n, of in measurements.items()]
     columns = {"graph": "", **dict.fromkeys(Facts._fields, ",d"), **dict.fromkeys(derived, ".3f")}
     notes = [
         "usual: entries of a row that 99 % of the rows do not exceed; narrow, wide: rows of 2 to 100 entries, of more"

@@ -1,9 +1,8 @@
-"""`dasktc bench cpu`: what counting costs on CPUs, beside other tools, repeatably.
+"""`dasktc bench cpu`: measures the cost of counting on CPUs, and other tools' in the same run.
 
-Everything is CPU seconds and ratios of one and the same run, each measured thing in a process of its
-own and all in turns, so that a busy machine harms all alike. One worker and two take turns count by
-count, on clusters that are both up. Every count is compared: a tool that finds another number ends the
-benchmark.
+Figures are CPU seconds and ratios within one run. Each measurement has a process of its own, and measurements are
+interleaved, so that a busy machine slows all alike. One worker and two alternate count by count, on clusters that are
+both up. Every count is compared: a tool with another number of triangles ends the benchmark.
 """
 
 from __future__ import annotations
@@ -84,14 +83,14 @@ def run(
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
     facts = {"machine": machine(), "load": load(), "versions": versions()}
-    counters, found = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
+    counters, results = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
     with TemporaryDirectory(prefix="dasktc-bench-") as folder:
-        _prepare(found, folder, graphs)
+        _prepare(results, folder, graphs)
         for number in range(runs):
-            for name, measure in _measures(found, counters, folder, _turns_a_run(runs, quick)):
+            for name, measure in _measures(results, counters, folder, _turns_a_run(runs, quick)):
                 (say or _quiet)(f"run {number + 1} of {runs}: {name}")
                 measure()
-    return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(found, counters))
+    return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(results, counters))
 
 
 def _quiet(text: str) -> None:
@@ -108,73 +107,73 @@ def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str 
     return f"dasktc bench cpu {size}{paths}"
 
 
-def _prepare(found: Measured, folder: str, graphs: str | None) -> None:
-    """Write what is read later, outside of all measurements."""
-    found.vertices, found.edges = in_fresh_process(prepare_inputs, Inputs(folder), found.scale)
-    in_fresh_process(write_kronecker, found.scale, str(Path(folder, "kronecker.parquet")))
+def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
+    """Write the inputs of all measurements, outside of these."""
+    results.vertices, results.edges = in_fresh_process(prepare_inputs, Inputs(folder), results.scale)
+    in_fresh_process(write_kronecker, results.scale, str(Path(folder, "kronecker.parquet")))
     for name, (file, triangles, _) in FILES.items():
-        found.check(name, "its publisher", triangles)
+        results.check(name, "its publisher", triangles)
         packed = None if graphs is None else Path(graphs, file)
         if packed is None or not packed.is_file():
-            found.skipped[name] = f"{file} is not in --graphs {graphs}" if graphs else "no --graphs DIR was given"
+            results.skipped[name] = f"{file} is not in --graphs {graphs}" if graphs else "no --graphs DIR was given"
             continue
         with gzip.open(packed) as text, open(Path(folder, packed.stem), "wb") as plain:
             shutil.copyfileobj(text, plain, 1 << 20)
-        found.files[name] = (str(packed), str(Path(folder, packed.stem)))
+        results.files[name] = (str(packed), str(Path(folder, packed.stem)))
 
 
 def _measures(
-    found: Measured, counters: list[Counter], folder: str, turns: int
+    results: Measured, counters: list[Counter], folder: str, turns: int
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Everything that is measured in one run, and what it is called."""
+    """All measurements of one run, each with its name."""
     parquet = str(Path(folder, "kronecker.parquet"))
     for counter in counters:
         if not counter.missing:
-            yield counter.name, partial(_count, found, counter, Inputs(folder))
-    for what, source in (("generated", found.scale), ("Parquet", parquet)):
-        yield f"one process, {what}", partial(_process, found, what, source)
+            yield counter.name, partial(_count, results, counter, Inputs(folder))
+    for what, source in (("generated", results.scale), ("Parquet", parquet)):
+        yield f"one process, {what}", partial(_process, results, what, source)
         for workers in (1, 2) if what == "generated" else (2,):
-            yield f"{workers} worker processes, {what}", partial(_cluster, found, what, source, workers)
-    yield f"one worker and two, {turns} turns", partial(_turns, found, turns)
-    for name, (packed, plain) in found.files.items():
+            yield f"{workers} worker processes, {what}", partial(_cluster, results, what, source, workers)
+    yield f"one worker and two, {turns} turns", partial(_turns, results, turns)
+    for name, (packed, plain) in results.files.items():
         for path in (packed, plain):
-            yield f"dasktc, {Path(path).name}", partial(_file, found, name, path)
+            yield f"dasktc, {Path(path).name}", partial(_file, results, name, path)
         if find_spec("igraph"):
-            yield f"igraph, {Path(plain).name}", partial(_igraph_file, found, name, plain)
+            yield f"igraph, {Path(plain).name}", partial(_igraph_file, results, name, plain)
 
 
-def _count(found: Measured, counter: Counter, inputs: Inputs) -> None:
+def _count(results: Measured, counter: Counter, inputs: Inputs) -> None:
     counted = in_fresh_process(counter.run, inputs)
-    found.check("kronecker", counter.name, counted.triangles)
-    found.counted[counter.name].append(counted.seconds)
+    results.check("kronecker", counter.name, counted.triangles)
+    results.counted[counter.name].append(counted.seconds)
 
 
-def _process(found: Measured, what: str, source: int | str) -> None:
+def _process(results: Measured, what: str, source: int | str) -> None:
     whole = in_fresh_process(in_process, source)
-    found.check("kronecker", f"dasktc, {what}", whole.triangles)
-    found.processes[what].append(whole)
+    results.check("kronecker", f"dasktc, {what}", whole.triangles)
+    results.processes[what].append(whole)
 
 
-def _cluster(found: Measured, what: str, source: int | str, workers: int) -> None:
+def _cluster(results: Measured, what: str, source: int | str, workers: int) -> None:
     whole = in_fresh_process(in_cluster, source, workers)
-    found.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
-    found.clusters[what, workers].append(whole)
+    results.check("kronecker", f"dasktc on {workers} workers, {what}", whole.triangles)
+    results.clusters[what, workers].append(whole)
 
 
-def _turns(found: Measured, turns: int) -> None:
-    for turn in in_fresh_process(in_turns, found.scale, turns):
+def _turns(results: Measured, turns: int) -> None:
+    for turn in in_fresh_process(in_turns, results.scale, turns):
         for workers, triangles in zip(("one worker", "two workers"), turn.triangles, strict=True):
-            found.check("kronecker", f"dasktc on {workers} in turns", triangles)
-        found.turns.append(turn)
+            results.check("kronecker", f"dasktc on {workers} in turns", triangles)
+        results.turns.append(turn)
 
 
-def _file(found: Measured, name: str, path: str) -> None:
+def _file(results: Measured, name: str, path: str) -> None:
     whole = in_fresh_process(in_process, path)
-    found.check(name, f"dasktc, {Path(path).name}", whole.triangles)
-    found.read[name, ".gz" if path.endswith(".gz") else "plain"].append(sum(whole.seconds.values()))
+    results.check(name, f"dasktc, {Path(path).name}", whole.triangles)
+    results.read[name, ".gz" if path.endswith(".gz") else "plain"].append(sum(whole.seconds.values()))
 
 
-def _igraph_file(found: Measured, name: str, path: str) -> None:
+def _igraph_file(results: Measured, name: str, path: str) -> None:
     counted = in_fresh_process(igraph_file, path, names=FILES[name][2])
-    found.check(name, "igraph", counted.triangles)
-    found.read[name, "igraph"].append(counted.seconds)
+    results.check(name, "igraph", counted.triangles)
+    results.read[name, "igraph"].append(counted.seconds)

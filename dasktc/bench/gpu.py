@@ -47,7 +47,7 @@ class Raw(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """By which kernel; medians in milliseconds, what was found, and bytes an edge at the peaks of both steps."""
+    """By which kernel; medians in milliseconds, counts, and bytes an edge at the peaks of both steps."""
 
     by: str
     kernel: float
@@ -133,9 +133,9 @@ def _command(graphs: str | None, runs: int, quick: bool, kernel: str, only: tupl
 
 def facts() -> dict[str, str]:
     """The machine, its GPUs and what is installed."""
-    found = gpus.collect()
-    devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in found["devices"])
-    packages = ", ".join(f"{name} {number}" for name, number in found["packages"].items() if number)
+    info = gpus.collect()
+    devices = ", ".join(f"{device['name']} (driver {device['driver']})" for device in info["devices"])
+    packages = ", ".join(f"{name} {number}" for name, number in info["packages"].items() if number)
     return {
         "machine": machine(),
         "GPUs": devices or "nvidia-smi shows none",
@@ -171,11 +171,11 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
         if not _fits(case):
             section.notes.append(f"{case.name} does not fit: {case.rows:,} raw edges take {PEAK_BYTES} bytes each")
             continue
-        found, checked = _timed(case, kernel, runs)
+        timed, checked = _timed(case, kernel, runs)
         reach = case.reach or (None, None)
-        section.rows.append([case.name, found.edges, found.triangles, found.by, found.kernel, found.prepare])
-        section.rows[-1] += [found.peak, found.counting, case.published, *reach, checked]
-        if case.bound and reach[0] is not None and found.kernel > reach[0]:
+        section.rows.append([case.name, timed.edges, timed.triangles, timed.by, timed.kernel, timed.prepare])
+        section.rows[-1] += [timed.peak, timed.counting, case.published, *reach, checked]
+        if case.bound and reach[0] is not None and timed.kernel > reach[0]:
             bounds.append(f"{case.name} is above its reach, as measured on one H200: {case.bound}")
     section.notes += [
         "kernel: the counting kernels; prepare: from a raw edge array on the device to ready blocks",
@@ -243,9 +243,11 @@ def _check(case: Case, graph: Graph) -> str:
     if case.triangles is None:
         graph.triangle_count(verify=1.0)
         return "with another kernel"
-    found = int(graph.triangle_count())
-    if found != case.triangles:
-        raise CountError(f"{case.name} has {case.triangles:,} triangles, {found:,} were counted: the kernel is wrong")
+    triangles = int(graph.triangle_count())
+    if triangles != case.triangles:
+        raise CountError(
+            f"{case.name} has {case.triangles:,} triangles, {triangles:,} were counted: the kernel is wrong"
+        )
     return "known"
 
 

@@ -55,14 +55,14 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: S
     columns = {"graph": "", "GPUs": ",", "by": "", "prepare": ",.0f", "first count": ",.0f", "count": ",.1f"}
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
-    found: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
+    counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
     for number in _numbers(workers):
         with connect(RunOptions(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
                 say(f"{case.name} on {executor.workers} GPUs")
-                found[case.name].append(measure(executor, case, kernel, runs))
-    for name, counted in found.items():
+                counts[case.name].append(measure(executor, case, kernel, runs))
+    for name, counted in counts.items():
         section.rows += [[name, *on, counted[0].busiest / on.busiest] for on in counted]
     section.notes += [
         "prepare: wall time from the generator to ready blocks, once; first count: of the warm-up, when blocks "

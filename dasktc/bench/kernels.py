@@ -1,4 +1,4 @@
-"""Counts on one prepared graph, each in a process of its own; what is timed is the count alone.
+"""Times counting kernels on one prepared graph, each in a process of its own, without preparation.
 
 `prepare_inputs` writes the graph once; our kernels, the kernel written by hand and other tools
 (module `others`) read the same files.
@@ -21,7 +21,7 @@ ORDERS = ("degree", "collective")
 
 
 class Counted(NamedTuple):
-    """What a counter found, and the CPU seconds that it took."""
+    """The triangles that a counter counted, and the CPU seconds that it took."""
 
     triangles: int
     seconds: float
@@ -101,14 +101,14 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     executor, source = LocalExecutor(), kronecker(scale)
     frames, rows, loops, _ = read(executor, source, "cpu")
     vertices, _ = vertex_map(executor, frames, "int", "cpu")
-    found = canonical(executor, frames, rows - loops, vertices, vertices.size, "cpu")
-    ends = unpack(np.concatenate(found.partitions), shift_of(vertices.size))
+    edges = canonical(executor, frames, rows - loops, vertices, vertices.size, "cpu")
+    ends = unpack(np.concatenate(edges.partitions), shift_of(vertices.size))
     inputs.save("edges", np.stack(ends, axis=1).astype("int32"))
     for order in ORDERS:
         block = build(executor, source, Options(partition="whole", reorder=order)).blocks[0, 0]
         inputs.save(f"{order}-offsets", block.offsets)
         inputs.save(f"{order}-columns", block.columns)
-    return int(vertices.size), found.edges
+    return int(vertices.size), edges.edges
 
 
 def _kernel(name: str, order: str, inputs: Inputs) -> Counted:

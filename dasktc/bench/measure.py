@@ -1,4 +1,4 @@
-"""Measuring: a fresh process for each measured thing, its CPU seconds and its peak of resident memory."""
+"""Measurement: runs a function in a fresh process, and takes its CPU seconds and its peak resident memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def peak_bytes() -> int:
 
 
 def forget_peak() -> None:
-    """Let the peak start again from what is resident now, where the system can do that."""
+    """Reset the peak of resident memory to the present value, where the system supports it."""
     if sys.platform == "linux":
         with open("/proc/self/clear_refs", "w") as refs:
             refs.write("5")

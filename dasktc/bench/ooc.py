@@ -110,9 +110,9 @@ def run(
     for budget in memory:
         tell(f"--memory {budget}")
         options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
-        found = _measured(scale, options, runs, host_memory, work_dir)
-        _compare(scale, int(found[0].result), KNOWN.get(scale, int(whole[0].result)))
-        section.rows.append(_row(str(budget), found, whole))
+        within = _measured(scale, options, runs, host_memory, work_dir)
+        _compare(scale, int(within[0].result), KNOWN.get(scale, int(whole[0].result)))
+        section.rows.append(_row(str(budget), within, whole))
     section.notes += NOTES
     return Report(_command(scale, memory, host_memory, partition, parts, kernel, runs), facts(), [section])
 
@@ -156,22 +156,22 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
     return Run(result, seconds, inside or peak[0], moves)
 
 
-def _compare(scale: int, found: int, known: int) -> None:
-    if found != known:
+def _compare(scale: int, triangles: int, known: int) -> None:
+    if triangles != known:
         raise CountError(
-            f"Kronecker {scale} has {known:,} triangles, {found:,} were counted within --memory: report this"
+            f"Kronecker {scale} has {known:,} triangles, {triangles:,} were counted within --memory: report this"
         )
 
 
 def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
     last, plan = runs[-1], runs[-1].result.plan
-    stages = [median(found.result.seconds[name] for found in runs) for name in ("read", "prepare", "count")]
-    kernels = median(sum(record.count.seconds for record in found.result.records) for found in runs)
-    seconds = [median(found.seconds for found in chosen) for chosen in (runs, whole)]
-    moved = [median(found.moves[field] for found in runs) for field in (2, 3, 4)]
+    stages = [median(run.result.seconds[name] for run in runs) for name in ("read", "prepare", "count")]
+    kernels = median(sum(record.count.seconds for record in run.result.records) for run in runs)
+    seconds = [median(run.seconds for run in chosen) for chosen in (runs, whole)]
+    moved = [median(run.moves[field] for run in runs) for field in (2, 3, 4)]
     hidden = max(0.0, 1 - moved[1] / moved[0]) if moved[0] else None
     peak, copied = (
-        format_size(max(found.peak for found in runs)),
+        format_size(max(run.peak for run in runs)),
         f"{last.moves.blocks:,} blocks, {format_size(last.moves.nbytes)}",
     )
     row = [memory, f"{plan.partition}, n = {plan.parts}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]

@@ -101,7 +101,7 @@ def _graphblas(inputs: Inputs) -> Counted:
 
 
 def _gapbs(binary: str, inputs: Inputs) -> Counted:
-    """A trial's CPU seconds are what two trials take more than one."""
+    """CPU seconds of one trial: the difference between two trials and one, which cancels loading."""
     graph = Path(inputs.folder, "graph.sg")
     if not graph.exists():
         graph.write_bytes(_serialized(inputs.edges()))
@@ -130,19 +130,19 @@ def _trials(binary: str, graph: Path, trials: int) -> Counted:
     began = used()
     command = [binary, "-f", str(graph), "-n", str(trials), "-a"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = re.search(r"(\d+) triangles", done.stdout)
-    if found is None:
+    printed = re.search(r"(\d+) triangles", done.stdout)
+    if printed is None:
         raise CountError(f"{' '.join(command)} printed no number of triangles: is it GAPBS tc?; name it with --gapbs")
-    return Counted(int(found[1]), used() - began)
+    return Counted(int(printed[1]), used() - began)
 
 
 def _find_gapbs(path: str | None) -> str | None:
     """The `tc` named, or one on PATH, if it is GAPBS': a `tc` on PATH is mostly Linux' traffic control."""
-    found = path or shutil.which("tc")
-    if found and os.access(found, os.X_OK):
-        usage = subprocess.run([found, "-h"], capture_output=True, text=True, check=False).stdout
+    binary = path or shutil.which("tc")
+    if binary and os.access(binary, os.X_OK):
+        usage = subprocess.run([binary, "-h"], capture_output=True, text=True, check=False).stdout
         if "load graph from file" in usage:
-            return found
+            return binary
     if path:
         raise InputError(f"{path} -h does not print the usage of GAPBS: it is not its tc; give another --gapbs PATH")
     return None

@@ -1,4 +1,4 @@
-"""What Dask takes: a count of more than ten seconds on real workers, and what of their time was not in tasks.
+"""Measures Dask's overhead: the share of workers' time outside of tasks, in a count of more than ten seconds.
 
 Overhead is the wall time of the count phase times workers, less the wall time within the tasks as the workers noted
 it: sending, fetching blocks, waiting for the next task, and the end, when one worker has nothing left to do. What a
@@ -123,7 +123,7 @@ def _thread_seconds() -> float:
     return time.thread_time()
 
 
-def section(found: list[Overhead], quick: bool) -> Section:
+def section(overheads: list[Overhead], quick: bool) -> Section:
     """The table."""
     columns = {"workers": "d", "n": "d", "tasks": ",d", "count s": ".2f", "in tasks s": ".2f"}
     columns |= {
@@ -132,9 +132,9 @@ def section(found: list[Overhead], quick: bool) -> Section:
         "outside": ".1%",
         "scheduler, ms a task": ".2f",
     }
-    scale = _scale(found[0].workers, quick)
+    scale = _scale(overheads[0].workers, quick)
     table = Section(f"Dask's overhead: Kronecker {scale}, kernel {KERNEL}, counted once", columns)
-    for of in found:
+    for of in overheads:
         between = 1e3 * of.between / max(1, of.tasks - of.workers)
         each = (between, 1e3 * of.outside / of.tasks, of.share, 1e3 * of.scheduler / of.tasks)
         table.rows.append([of.workers, of.parts, of.tasks, of.seconds, of.within, *each])

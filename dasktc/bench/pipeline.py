@@ -15,9 +15,9 @@ from dasktc.bench.measure import StageMeter, forget_peak, peak_bytes, resident_b
 __all__ = ["ClusterRun", "ProcessRun", "in_cluster", "in_process", "write_kronecker"]
 
 SMALL_SCALE, SMALL_LINES = 10, 20_000
-"""Of what is counted to warm up: enough for everything that is compiled to be used once."""
+"""Size of the warm-up's graph: enough to use everything that is compiled once."""
 PARTS, SPLITS = 4, 4
-"""Of the graph of next to nothing: 256 counting tasks."""
+"""n and m for the nearly empty graph: 256 counting tasks."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ClusterRun:
         Peak resident bytes, and resident bytes with everything imported and nothing read.
     tasks : int
     task_seconds : float
-        Counting tasks of another graph, of next to nothing, and the wall seconds of each.
+        Counting tasks of another, nearly empty graph, and the wall seconds of each.
     """
 
     triangles: int
@@ -71,12 +71,12 @@ def in_process(source: int | str) -> ProcessRun:
     """Count in this process a Kronecker graph of a scale, or a file."""
     from dasktc.api.count import triangle_count
 
-    found = _open(source)
+    edges = _open(source)
     with TemporaryDirectory() as folder:
         triangle_count(_small(source, folder))  # imports, and compiles or loads what was compiled
     baseline, meter = resident_bytes(), StageMeter()
     forget_peak()
-    result = triangle_count(found, progress=meter)
+    result = triangle_count(edges, progress=meter)
     meter.stop()
     return ProcessRun(result.triangles, result.edges, meter.seconds, meter.peaks, baseline)
 

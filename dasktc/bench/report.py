@@ -1,4 +1,4 @@
-"""What a benchmark prints: the machine, and tables of rows that are numbers first and text afterwards."""
+"""Reports of benchmarks: facts on the machine and tables of numbers, printed as text or as JSON."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def _processor() -> str:
 
 def versions() -> str:
     """Python and the packages that take part."""
-    found = [f"python {platform.python_version()}"]
+    installed = [f"python {platform.python_version()}"]
     for package in PACKAGES:
         try:
-            found.append(f"{package} {version(package)}")
+            installed.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return ", ".join(found)
+    return ", ".join(installed)

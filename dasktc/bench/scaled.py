@@ -1,4 +1,4 @@
-"""What `dasktc bench scaling` measures, each thing in a process of its own: tasks one by one, and real workers."""
+"""Measurements of `dasktc bench scaling`, each in a process of its own: tasks one by one, and real workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Priced", "Real", "Recipe", "price", "real_run"]
 
 PARTS, SPLITS = 4, 4
-"""Of the graph of next to nothing that the scheduler's time is measured with: 256 counting tasks."""
+"""n and m for the nearly empty graph that measures the scheduler's time: 256 counting tasks."""
 
 
 class Recipe(NamedTuple):
@@ -41,8 +41,8 @@ class Recipe(NamedTuple):
             "grid3d": generate.grid3d,
             "theory": generate.theory,
         }
-        found: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
-        return found
+        made: Source = makers[self.name](*self.arguments)  # type: ignore[operator]
+        return made
 
     def __str__(self) -> str:
         return str(self.source().name)
@@ -50,7 +50,7 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan's tasks and what counting each took.
+    """The tasks of a plan and the seconds that counting each took.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Real:
     seconds : float
         Wall time of the count.
     overhead, latency : float
-        Of a graph of next to nothing: wall seconds a task, and those of a count whatever its tasks.
+        Of a nearly empty graph: wall seconds a task, and the part of a count's that does not grow with its tasks.
     """
 
     workers: int
@@ -212,7 +212,7 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
 
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
-    """Wall seconds a task, and before and after all tasks, of a graph of next to nothing."""
+    """Wall seconds a task, and before and after all tasks, of a nearly empty graph: Dask's overhead alone."""
     from dasktc.api.count import build
 
     small = Recipe("kronecker", (4,)).source()

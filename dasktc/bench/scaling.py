@@ -128,11 +128,11 @@ def _quiet(text: str) -> None:
 def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
     number = _real_workers(workers, Options())[-1]
     say(f"a count on {number} real workers")
-    found = in_fresh_process(measure, number, quick)
+    overheads = in_fresh_process(measure, number, quick)
     command = ["dasktc bench scaling --overhead", *(["--quick"] if quick else [])]
     command += [f"--workers {workers}"] if workers else []
     facts = {"machine": machine(), "load": load(), "versions": versions()}
-    return Report(" ".join(command), facts, [section(found, quick)])
+    return Report(" ".join(command), facts, [section(overheads, quick)])
 
 
 def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
@@ -192,22 +192,22 @@ def _curve(
         curve.real.append(in_fresh_process(real_run, recipe, options, number, runs))
     say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
     priced = in_fresh_process(price, recipe, options, steps, runs)
-    curve.points = [curve.point(found, rate) for found in priced]
+    curve.points = [curve.point(step, rate) for step in priced]
     parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
     say(f"{recipe}: tasks of {parts} parts")
     apart = in_fresh_process(price, recipe, replace(options, partition="hash2d", parts=parts), steps[-2:], runs)
-    curve.partitioned = [curve.point(found, rate) for found in apart]
+    curve.partitioned = [curve.point(step, rate) for step in apart]
     _compare(curve)
     return curve
 
 
 def _compare(curve: Curve) -> None:
-    """Refuse to show what does not count the same triangles everywhere."""
-    found = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
-    found |= {counted.triangles for counted in curve.real}
-    if len(found) != 1:
+    """Raise CountError unless all plans of a curve count the same triangles."""
+    counts = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
+    counts |= {counted.triangles for counted in curve.real}
+    if len(counts) != 1:
         raise CountError(
-            f"plans for different numbers of workers count {sorted(found)} triangles of {curve.recipe}: one of them "
+            f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "
             "is wrong; report this with the output of `dasktc info`"
         )
 

@@ -43,7 +43,7 @@ class Fetches:
     capacity: float = inf
 
     def copies(self, workers: int) -> list[ReplicaCache]:
-        """What every worker has before it counts."""
+        """The workers' replica caches before counting: each holds the blocks that its worker built."""
         built: list[list[int]] = [[] for _ in range(workers)]
         for block, worker in enumerate(self.homes):
             built[worker].append(block)
@@ -52,7 +52,7 @@ class Fetches:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What would have happened.
+    """The outcome of a simulation.
 
     Attributes
     ----------

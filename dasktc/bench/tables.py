@@ -22,7 +22,7 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """What was measured; each list but `turns` has an entry a run.
+    """The measurements of `dasktc bench cpu`; each list but `turns` has one entry a run.
 
     Attributes
     ----------
@@ -70,16 +70,16 @@ class Measured:
             )
 
 
-def sections(found: Measured, counters: Iterable[Counter]) -> list[Section]:
+def sections(results: Measured, counters: Iterable[Counter]) -> list[Section]:
     """Lay out all tables."""
     return [
-        _stages(found),
-        _kernels(found, list(counters)),
-        _workers(found),
-        _files(found),
-        _memory(found),
-        _stage_memory(found),
-        _overhead(found),
+        _stages(results),
+        _kernels(results, list(counters)),
+        _workers(results),
+        _files(results),
+        _memory(results),
+        _stage_memory(results),
+        _overhead(results),
     ]
 
 
@@ -92,8 +92,8 @@ def _over(seconds: float, others: float) -> float:
     return seconds / others if others else float("nan")
 
 
-def _graph(found: Measured) -> str:
-    return f"Kronecker scale {found.scale}, edge factor 16: {found.vertices:,} vertices, {found.edges:,} edges"
+def _graph(results: Measured) -> str:
+    return f"Kronecker scale {results.scale}, edge factor 16: {results.vertices:,} vertices, {results.edges:,} edges"
 
 
 def _phases(run: ProcessRun) -> dict[str, float]:
@@ -108,24 +108,24 @@ def _phases(run: ProcessRun) -> dict[str, float]:
     }
 
 
-def _stages(found: Measured) -> Section:
+def _stages(results: Measured) -> Section:
     table = Section(
-        f"One thread, our stages, kernel hub ({_graph(found)})",
+        f"One thread, our stages, kernel hub ({_graph(results)})",
         {"stage": "", "CPU s": ".3f", "ns an edge": ".1f", "over marker": ".2f"},
         notes=["marker: the count alone of a kernel written by hand, on the graph that is already reordered"],
     )
-    phases = [_phases(run) for run in found.processes["generated"]]
+    phases = [_phases(run) for run in results.processes["generated"]]
     for name in phases[0]:
         seconds = [phase[name] for phase in phases]
-        ratio = _ratio(seconds, found.counted[HAND.name])
-        table.rows.append([name, median(seconds), median(seconds) / found.edges * 1e9, ratio])
+        ratio = _ratio(seconds, results.counted[HAND.name])
+        table.rows.append([name, median(seconds), median(seconds) / results.edges * 1e9, ratio])
     return table
 
 
-def _kernels(found: Measured, counters: list[Counter]) -> Section:
-    ours = [_phases(run)["reorder + count"] for run in found.processes["generated"]]
+def _kernels(results: Measured, counters: list[Counter]) -> Section:
+    ours = [_phases(run)["reorder + count"] for run in results.processes["generated"]]
     table = Section(
-        f"One thread, the count ({_graph(found)}; {found.counts['kronecker'][0]:,} triangles by every counter)",
+        f"One thread, the count ({_graph(results)}; {results.counts['kronecker'][0]:,} triangles by every counter)",
         {
             "counter": "",
             "CPU s": ".3f",
@@ -134,18 +134,18 @@ def _kernels(found: Measured, counters: list[Counter]) -> Section:
             "call": "",
         },
     )
-    rows = {"dasktc reorder + count": ours} | found.counted
+    rows = {"dasktc reorder + count": ours} | results.counted
     calls = {counter.name: counter.call for counter in counters}
     for name, seconds in rows.items():
-        against = _ratio(seconds, found.counted[HAND.name]), _ratio(seconds, ours)
+        against = _ratio(seconds, results.counted[HAND.name]), _ratio(seconds, ours)
         table.rows.append([name, median(seconds), *against, calls.get(name, "orient to count, kernel hub")])
     table.notes += [f"{counter.name}: {counter.missing}" for counter in counters if counter.missing]
     return table
 
 
-def _workers(found: Measured) -> Section:
+def _workers(results: Measured) -> Section:
     table = Section(
-        f"Two workers against one ({_graph(found)})",
+        f"Two workers against one ({_graph(results)})",
         {
             "phase": "",
             "one, CPU s": ".3f",
@@ -161,9 +161,9 @@ def _workers(found: Measured) -> Section:
             "whole run: on a cluster of its own each, one after the other, a turn a run",
         ],
     )
-    one, two = found.clusters["generated", 1], found.clusters["generated", 2]
+    one, two = results.clusters["generated", 1], results.clusters["generated", 2]
     for phase, alone, pairs in (
-        ("count", [turn.one for turn in found.turns], [turn.two for turn in found.turns]),
+        ("count", [turn.one for turn in results.turns], [turn.two for turn in results.turns]),
         ("whole run", [sum(run.whole) for run in one], [run.whole for run in two]),
     ):
         busier, other = [max(pair) for pair in pairs], [sum(pair) - max(pair) for pair in pairs]
@@ -172,7 +172,7 @@ def _workers(found: Measured) -> Section:
     return table
 
 
-def _files(found: Measured) -> Section:
+def _files(results: Measured) -> Section:
     table = Section(
         "From file to count, CPU seconds (dasktc: start-up and compilation left out)",
         {
@@ -184,21 +184,21 @@ def _files(found: Measured) -> Section:
             "igraph / dasktc .gz": ".1f",
             "igraph / dasktc plain": ".1f",
         },
-        notes=[f"{name}: skipped, {why}" for name, why in found.skipped.items()],
+        notes=[f"{name}: skipped, {why}" for name, why in results.skipped.items()],
     )
-    for name in found.files:
-        packed, plain, other = (found.read.get((name, what)) for what in (".gz", "plain", "igraph"))
+    for name in results.files:
+        packed, plain, other = (results.read.get((name, what)) for what in (".gz", "plain", "igraph"))
         assert packed
         assert plain
         against = [_ratio(other, packed), _ratio(other, plain)] if other else [None, None]
         seconds = [median(packed), median(plain), median(other) if other else None]
-        table.rows.append([name, found.counts[name][0], *seconds, *against])
+        table.rows.append([name, results.counts[name][0], *seconds, *against])
     return table
 
 
-def _memory(found: Measured) -> Section:
+def _memory(results: Measured) -> Section:
     table = Section(
-        f"Peak memory, all workers together ({_graph(found)})",
+        f"Peak memory, all workers together ({_graph(results)})",
         {
             "source": "",
             "run by": "",
@@ -211,16 +211,16 @@ def _memory(found: Measured) -> Section:
             "target: below 64 bytes an edge, everything included",
         ],
     )
-    for source, runs in found.processes.items():
+    for source, runs in results.processes.items():
         peaks, bases = [max(r.peaks.values()) for r in runs], [r.baseline for r in runs]
-        table.rows.append([source, "one process", *_per_edge(peaks, bases, found.edges)])
-    for (source, workers), held in found.clusters.items():
+        table.rows.append([source, "one process", *_per_edge(peaks, bases, results.edges)])
+    for (source, workers), held in results.clusters.items():
         peaks, bases = [sum(r.peaks) for r in held], [sum(r.baselines) for r in held]
         table.rows.append(
             [
                 source,
                 f"{workers} worker process{'es' if workers > 1 else ''}",
-                *_per_edge(peaks, bases, found.edges),
+                *_per_edge(peaks, bases, results.edges),
             ]
         )
     return table
@@ -231,20 +231,20 @@ def _per_edge(peaks: list[int], baselines: list[int], edges: int) -> list[float]
     return [median(peaks) / MB, median(peaks) / edges, own / edges]
 
 
-def _stage_memory(found: Measured) -> Section:
-    sources = list(found.processes)
+def _stage_memory(results: Measured) -> Section:
+    sources = list(results.processes)
     table = Section(
         "Peak memory by stage, one process, bytes an edge without the interpreter",
         {"stage": "", **{source: ".1f" for source in sources}},
     )
-    for stage in found.processes[sources[0]][0].peaks:
-        own = [median(r.peaks[stage] - r.baseline for r in found.processes[source]) for source in sources]
-        table.rows.append([stage, *(value / found.edges for value in own)])
+    for stage in results.processes[sources[0]][0].peaks:
+        own = [median(r.peaks[stage] - r.baseline for r in results.processes[source]) for source in sources]
+        table.rows.append([stage, *(value / results.edges for value in own)])
     return table
 
 
-def _overhead(found: Measured) -> Section:
-    runs = {workers: held for (source, workers), held in found.clusters.items() if source == "generated"}
+def _overhead(results: Measured) -> Section:
+    runs = {workers: held for (source, workers), held in results.clusters.items() if source == "generated"}
     tasks = next(iter(runs.values()))[0].tasks
     table = Section(
         f"Dask's share: {tasks:,} counting tasks of a graph of 16 vertices",

@@ -59,8 +59,8 @@ def take_turns(one: Graph, two: Graph, turns: int) -> list[Turn]:
         The same graph, on a cluster of one worker and on one of two.
     turns : int
     """
-    found = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
-    return found[1:]  # the first one imports, compiles, and brings blocks to where they are needed
+    measured = [_turn(_anew(one), _anew(two)) for _ in range(1 + turns)]
+    return measured[1:]  # the first one imports, compiles, and brings blocks to where they are needed
 
 
 def _turn(one: TriangleCount, two: TriangleCount) -> Turn:

@@ -1,1 +1,1 @@
-"""From edges to blocks, one module a stage."""
+"""The stages from a source's edges to CSR blocks, one module a stage; `prepare` runs them in order."""

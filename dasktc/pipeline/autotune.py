@@ -1,18 +1,18 @@
-"""Which kernel and which order of ids `auto` takes, from what the orientation knows of the graph.
+"""Automatic choice of the counting kernel and of the vertex order, from the degrees that the orientation computed.
 
 No single method wins everywhere (TRUST, section 6.2; Fox et al., section V): where rows hold a handful of entries,
-as in roads and meshes, walking two of them costs less than any table; everywhere else the tables of `hub` win on the
+as in roads and meshes, merging two of them costs less than any table; everywhere else the tables of `hub` win on the
 CPU, by up to two orders of magnitude. On a GPU small graphs are counted in one launch, and long rows without hubs by
 hashing. Each kernel's rules, and the figures behind them, stand with its entry (`backends.cpu.kernels`,
-`backends.cuda.kernels`). The scheme is chosen by memory and workers (module `plan`): the whole graph where it fits, for
-parts cost counting time, else the smallest n of `hash2d`.
+`backends.cuda.kernels`). `planning.plan` chooses the scheme by memory and workers: the graph as one block where that
+fits, since partitioning costs counting time, else `hash2d` with the smallest n that fits.
 """
 
-# Over order `degree` and scheme `whole`, kernel hub, geometric means of 17 graphs on the CPU and 33 (schemes: 23) on
-# the H200, of counting and from source to number:
+# Times relative to order `degree` and scheme `whole`, kernel hub; geometric means over 17 graphs on the CPU and 33
+# (schemes: 23) on the H200; count: counting alone, whole: from source to number.
 #                 CPU count  whole   H200 count  whole
 #   collective         1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
-#   indegree           1.18   1.07         1.39   1.06   these orders, which making them takes back
+#   indegree           1.18   1.07         1.39   1.06   these orders; reordering costs as much as that saves
 #   none               1.38   1.11         1.86   1.08
 #   edges              0.98   1.00         1.11   1.02
 #   hash2d, n = 2      1.96   1.42         5.85   1.53
@@ -44,7 +44,7 @@ ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the othe
 
 
 def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
-    """Collect the facts.
+    """Collect the statistics of an oriented graph that the kernels' rules decide by.
 
     Parameters
     ----------
@@ -52,40 +52,40 @@ def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row's degree is no more than those of all its entries
-    found = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
-    counts = np.zeros(max(len(rows) for rows, _ in found), dtype="int64")
-    for rows, _ in found:
+    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+    histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
+    counts = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64")
+    for rows, _ in histograms:
         counts[: len(rows)] += rows
     size, reached = graph.out_degree.size, counts.cumsum()
     usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
     narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, found[0][1])
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, histograms[0][1])
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:
-    """Rows of each number of entries below `bins`, on the host, and the device's processors."""
-    found = get_backend(backend)
-    own = found.vertices
-    counts = found.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
-    return on_host(counts).astype("int64", copy=False), found.processors()
+    """Histogram of row lengths below `bins`, on the host, and the device's number of processors."""
+    chosen = get_backend(backend)
+    own = chosen.vertices
+    counts = chosen.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
+    return on_host(counts).astype("int64", copy=False), chosen.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
-    """Settle on kernel and order.
+    """Replace "auto" by a kernel and a vertex order, and say why.
 
     Parameters
     ----------
     options : Options
-        Its backend is settled.
+        With the backend chosen.
     facts : Facts or None
-        None of a graph of which only the size is known.
+        None where only the graph's size is known.
 
     Returns
     -------
     options : Options
-        Without "auto" but for the scheme.
+        Kernel and order are no longer "auto"; the scheme may still be.
     why : str
     """
     backend, (kernel, why) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
@@ -98,7 +98,7 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
 
 
 def _order(options: Options) -> tuple[str, str]:
-    """The order that was asked for; else the own one of a kernel that was asked for."""
+    """The order that was asked for; else the preferred order of the kernel that was asked for, or the default."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
     own, usual = options.chosen_reorder, next(iter(ORDERS))
@@ -108,7 +108,7 @@ def _order(options: Options) -> tuple[str, str]:
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:
-    """The rules of a backend's kernels, each with its kernel's name; the first that fits is taken."""
+    """The rules of a backend's kernels as (kernel, rule), in the order of their ranks; the first that fits decides."""
     own = [(name, rule) for name, kernel in KERNELS[backend].items() for rule in kernel.auto]
     return sorted(own, key=lambda pair: pair[1].rank)
 

@@ -1,8 +1,8 @@
-"""The oriented graph's keys to CSR blocks on the workers, for schemes that deal rows and columns out by id.
+"""Builds CSR blocks on the workers, for schemes that assign rows and columns to blocks by vertex id.
 
-Blocks lie side by side in the range of the keys: an edge from row r to column c of a block of C columns gets the
-block's first key + r·C + c. One sort brings the edges of each block together, rows ascending and columns ascending
-inside a row. With fewer blocks than workers a block is built in slabs of rows, so that every worker builds.
+Each block has a contiguous range of keys: an edge from row r to column c of a block of C columns gets the block's
+first key + r·C + c. One distributed sort thus brings the edges of each block together, ordered by row and, within a
+row, by column. With fewer blocks than workers a block is built in slabs of rows, so that every worker has a share.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = Any
 
 
 class Partition(Protocol):
-    """A graph's vertices dealt out to the blocks of a scheme, which are measured and not built yet.
+    """An assignment of the vertices to the blocks of a scheme: the blocks' sizes are known, the blocks not built yet.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Partition(Protocol):
     proxies : tuple of Proxies
         One a part, where parts have proxies.
     wedges : int
-        What the counting tasks have to handle.
+        Wedges that the counting tasks must stream, in all.
     shift : int
         Bits an id takes in an edge key.
     """
@@ -70,7 +70,7 @@ class Partition(Protocol):
 
 
 class GridPartition(NamedTuple):
-    """A grid whose blocks lie side by side in the range of the keys."""
+    """A grid of blocks, each of which has a contiguous range of keys."""
 
     layout: Layout
     sizes: Sizes
@@ -79,7 +79,7 @@ class GridPartition(NamedTuple):
 
     @classmethod
     def measured(cls, executor: Executor, graph: Oriented, layout: Layout, backend: str) -> GridPartition:
-        """Measure the blocks of a layout."""
+        """Measure the blocks of a layout, without building them."""
         return cls(layout, measure(executor, graph, layout, backend), graph.wedges)
 
     @property
@@ -97,7 +97,7 @@ class GridPartition(NamedTuple):
 
 
 def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
-    """Deal rows and columns out by id % n (`schemes.BY_REMAINDER`).
+    """Assign rows and columns to parts by id % n (`planning.schemes.BY_REMAINDER`), and measure the blocks.
 
     Parameters
     ----------
@@ -113,7 +113,10 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
 
 
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
-    """Deal rows and columns out in ranges of equal degrees (`schemes.BY_RANGES`); parameters as for `by_remainder`."""
+    """Assign rows and columns to n ranges of ids with equal degree sums (`planning.schemes.BY_RANGES`).
+
+    Rows are cut by out-degree, columns by out-degree and by in-degree; parameters as for `by_remainder`.
+    """
     backend = options.chosen_backend
     rows, columns = (
         Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
@@ -128,20 +131,20 @@ def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tu
 
 
 def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
-    """For each part of an axis, places that cut its share of a vector before each of `count` ranges of equal sums.
+    """Cut each part's share of a vector into `count` ranges of equal sums: the positions where the ranges begin.
 
-    Of a sum over all shards; each shard says how many of its places lie before a cut.
+    Sums run over all shards; each shard counts those of its positions that lie before a cut.
     """
     if count == 1:
         return [[0]] * axis.parts
     sums = np.array(executor.gather(vector.map(executor, stage, _sums, axis)), dtype="int64")
     before = (np.cumsum(sums, axis=0) - sums).tolist()
     wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
-    found = executor.gather(
+    places = executor.gather(
         executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
         for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
     )
-    return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*found, strict=True)]
+    return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
 
 
 def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
@@ -151,17 +154,17 @@ def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
 def _places_before(
     vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
 ) -> list[list[int]]:
-    """How many entries of each part's share have a smaller running sum than is wanted, for each cut."""
-    xp, found = get_backend(backend).array, []
+    """For each cut, how many entries of each part's share have a running sum below the one wanted."""
+    xp, places = get_backend(backend).array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
         cuts = xp.asarray(np.array(wanted[part], dtype="int64") - before[part])
-        found.append(sums.searchsorted(cuts).tolist())
-    return found
+        places.append(sums.searchsorted(cuts).tolist())
+    return places
 
 
 def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
-    """Sizes of every block."""
+    """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
@@ -172,14 +175,14 @@ def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
     xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
     if rows * columns == 1:
         return [len(keys)]
-    found = xp.zeros(rows * columns, dtype="int64")
+    edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
         row, before = layout.rows.dealt(source, xp)[0] * columns, 0
         for axis in layout.families:
-            found += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
+            edges += xp.bincount(row + before + axis.dealt(target, xp)[0], minlength=rows * columns)
             before += axis.parts
-    counted: list[int] = found.tolist()
+    counted: list[int] = edges.tolist()
     return counted
 
 
@@ -201,7 +204,7 @@ def build_blocks(
     layout : Layout
     backend : str
     largest : int, optional
-        Edges of the largest block. Default: as if all had equally many.
+        Edges of the largest block. Default: the mean.
     where : mapping of (i, j) to str, optional
         The worker that should build each block.
 
@@ -216,16 +219,16 @@ def build_blocks(
     rows = _cuts(executor, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     keys = []
-    for family in range(len(layout.families)):  # one by one: keys of a second family would make partitions larger
+    for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
         keys += _by_block(executor, partitions, layout, family, backend)
     ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
     ends, built = [*starts[1:], firsts[-1]], []
     for k in range(len(ranges)):
-        pieces, ranges[k] = ranges[k], []  # which can go
+        slices, ranges[k] = ranges[k], []  # so that the slices can be freed
         within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else every worker builds
-        built.append(executor.submit("blocks", _slab, pieces, starts[k], ends[k], within, width, backend, prefer=at))
+        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else slabs on all workers
+        built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     return {
@@ -235,7 +238,7 @@ def build_blocks(
 
 
 def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
-    """Partitions of the keys by block of a family; empties the list."""
+    """Recode the keys of all partitions by block of a family of columns; empties the list."""
     if layout.shape != (1, 1):
         return executor.map("blocks", _block_keys, partitions, layout, family, backend)
     keys, partitions[:] = list(partitions), []
@@ -243,7 +246,7 @@ def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family:
 
 
 def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
-    """The keys by block of a family."""
+    """Recode keys by block of a family of columns."""
     xp, axis = get_backend(backend).array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
@@ -260,18 +263,18 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
 
 
 def _slab(
-    pieces: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
+    slices: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
 ) -> tuple[Array, Array]:
     """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
     xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
-    keys, own = merge(pieces, bound, backend), get_backend(backend).edges
+    keys, own = merge(slices, bound, backend), get_backend(backend).edges
     if own is not None:
         return own.rows(keys, start, -(-(end - start) // columns), columns)
     offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
-    found = xp.empty(len(keys), dtype="int32")
+    targets = xp.empty(len(keys), dtype="int32")
     for at in range(0, len(keys), chunk):
-        found[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
-    return offsets, found
+        targets[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
+    return offsets, targets
 
 
 def _column_of(keys: Array, first: int, columns: int) -> Array:
@@ -287,9 +290,9 @@ def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> Orie
 
 
 def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
-    """Offsets and columns of slabs of rows, one below the other.
+    """Concatenate slabs of rows to the offsets and columns of one block.
 
-    The list, which is the task's own, is emptied: what was copied can go.
+    The list, which is the task's own, is emptied slab by slab, so that what was copied can be freed.
     """
     xp = get_backend(backend).array
     if len(slabs) == 1:

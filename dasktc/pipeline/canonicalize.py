@@ -1,6 +1,7 @@
-"""Edge frames to canonical edges: unique, undirected, without loops, over dense ids.
+"""Canonicalization: reads a source to edge frames, and makes them distinct undirected edges over dense ids.
 
-From here on an edge is one int64 key (module `keys`) and a partition an array of them: 8 bytes an edge.
+Loops are removed, directions dropped, and of equal edges one is kept. From here on an edge is one int64 key
+(`edge_keys`) and a partition an array of keys: 8 bytes an edge.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ __all__ = ["Canonical", "Frames", "canonical", "partition_count", "read"]
 Array = Any
 Frame = Any
 ROW_BYTES = {"int": 160, "text": 640}
-"""Bytes for a row of a piece of a part: decoded, as a frame, without loops, its ids looked up, and as keys."""
+"""Bytes that a row of a chunk of a part takes: decoded, as a frame, without loops, its ids looked up, and as keys."""
 EDGE_BYTES = {"cpu": 40, "cuda": 240}
-"""Bytes that the dearest stage takes for an edge of its partition: cut sorts a copy of what lies in a file.
+"""Bytes an edge of the stage that takes most memory for a partition: `cut` sorts a copy of a partition in a file.
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
 SPLIT_BYTES = 100
-"""The same where vertices are in shards: a partition then keeps its own vertices beside its edges."""
+"""The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
-"""A device holds its edges in so many pieces, of so many edges at least (on a cluster, where every two pieces are a
-task): what is made of a piece, and what sorting it takes, is then small beside all of them."""
+"""A device holds its edges in PIECES arrays of at least PIECE_EDGES edges (SENT_EDGES on a cluster, where every pair of
+arrays is a task), so that the results and the sorting scratch of one array are small compared to all edges."""
 
 
 class Canonical(NamedTuple):
@@ -56,17 +57,17 @@ class Canonical(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """What was read.
+    """The edge frames of a source, and what reading has counted.
 
     Attributes
     ----------
     frames : list of handles of edge frames; at least one
-        Loops removed. Of integers, where the backend has its own way with edges: pairs of arrays, src and dst,
-        loops among them.
+        Without loops; but pairs of arrays, src and dst, with loops, where ids are integers and the backend has fused
+        edge functions (`Backend.edges`).
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
-        Of the ids, where counting the loops has found it on the way.
+        Smallest and largest id, where the pass that removes loops has measured them.
     """
 
     frames: list[Any]
@@ -96,18 +97,18 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         frames, counts = executor.transpose("read", results, 2)
     else:
         most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
-        found = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
-        frames, counts = found[::2], found[1::2]
+        streamed = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
+        frames, counts = streamed[::2], streamed[1::2]
     totals = executor.gather(counts)
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     if source.ids == "int" and backend in ON_DEVICE:
-        frames = _in_pieces(executor, frames, [of.rows for of in totals])
+        frames = _split_frames(executor, frames, [of.rows for of in totals])
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
 
 
 def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[Part, ...]:
-    """Parts that are made, not read: on a device few large ones, which take no longer than a small one to submit."""
+    """Join generated parts on a device to few large ones: submitting a large one costs no more than a small one."""
     if (
         backend not in ON_DEVICE
         or executor.memory_per_call is not None
@@ -115,17 +116,17 @@ def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[
     ):
         return parts
     rows = sum(part.rows for part in parts)  # type: ignore[attr-defined]
-    most, found = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
+    most, merged = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
     for part in parts:
-        fits = found and found[-1].rows + part.rows <= most  # type: ignore[attr-defined]
-        both = found[-1].joined(part) if fits else None
-        found[-1:] = [both] if both else [*found[-1:], part]
-    return tuple(found)
+        fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
+        both = merged[-1].joined(part) if fits else None
+        merged[-1:] = [both] if both else [*merged[-1:], part]
+    return tuple(merged)
 
 
 @dataclass(frozen=True)
 class _NoPart:
-    """What a source without parts is read from."""
+    """Stands in for the parts of a source that has none: an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -139,22 +140,22 @@ def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
     return _without_loops(get_backend(backend).read(part, upstream), backend)
 
 
-def _in_pieces(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
-    """Cut frames that are much larger than the others will be; the pieces are views of them."""
-    found, most = list[Any](), _piece_edges(sum(rows), executor)
+def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
+    """Slice frames above the size limit of a device's edge arrays; the slices are views."""
+    result, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
-        found += [frame] if size <= most else executor.stream("read", _pieces_of, [(frame, most)])
-    return found
+        result += [frame] if size <= most else executor.stream("read", _frame_slices, [(frame, most)])
+    return result
 
 
 def _piece_edges(edges: int, executor: Executor) -> int:
-    """Most edges of a piece on a device."""
+    """Most edges of one of a device's edge arrays."""
     least = SENT_EDGES if executor.distributed else PIECE_EDGES
     return max(least, -(-edges // (PIECES * executor.workers)))
 
 
-def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
+def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
     for first in range(0, len(ends[0]), most):
         yield _ends(ends, first, first + most)
 
@@ -162,7 +163,7 @@ def _pieces_of(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Ar
 def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
     """Read a part in frames of `most` rows or fewer, each followed by its counts.
 
-    A part without a method for that is read at once, and its frame is cut.
+    A part that cannot be read in chunks is read at once, and its frame is sliced.
     """
     chosen = get_backend(backend)
     chunks = getattr(part, "chunks" if backend == "cpu" else "chunks_on_device", None)
@@ -177,18 +178,18 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     own = get_backend(backend).edges
     if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
         ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
-        found = own.facts(*ends)
-        return ends, _Counts(len(ends[0]), found.loops, Span.found(found.low, found.high, len(ends[0])))
+        facts = own.facts(*ends)
+        return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
     if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
-        return frame, _Counts(rows, 0)  # as arrays, which cost little
-    proper = (frame["src"] != frame["dst"]).astype(bool)  # of text, pandas 3.0 gives an Arrow array
+        return frame, _Counts(rows, 0)  # compared as arrays, which is cheaper
+    proper = (frame["src"] != frame["dst"]).astype(bool)  # comparing text, pandas 3.0 returns an Arrow array
     kept = int(proper.sum())
     return (frame if kept == rows else frame[proper].reset_index(drop=True)), _Counts(rows, rows - kept)
 
 
 def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
-    """Relabel, forget directions, and keep each edge once.
+    """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, s
     rows : int
         Rows of all frames that are no loops.
     vertices : handle of VertexMap, or SplitIds
-        What SplitIds hold of each frame is emptied too.
+        The lists of SplitIds are emptied too.
     size : int
         Number of vertices.
     backend : str
@@ -230,21 +231,21 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
         part = keys[start : start + chunk]
         part[:] = _packed(ends, vertices, shift, backend)
         if isinstance(frame, tuple):
-            part[ends[0] == ends[1]] = 0  # a loop's key; its ends need not be among the ids
+            part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
 
 
 def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
-    """Keys of a frame's edges by the numbers of its own ids alone."""
-    (src, dst), found = given
+    """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
+    (src, dst), by_shard = given
     xp = get_backend(backend).array
-    numbers = xp.concatenate(found)
+    numbers = xp.concatenate(by_shard)
     a, b = numbers.take(src), numbers.take(dst)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
 def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
-    """Both columns of some rows of what a backend with its own way holds."""
+    """Both columns of a range of rows, of a frame or of a pair of arrays."""
     if isinstance(frame, tuple):
         return frame[0][start:stop], frame[1][start:stop]
     rows = frame.iloc[start:stop]
@@ -257,7 +258,7 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
 
 
 def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
-    """Partitions that edges are cut into: up to four a worker, so that a worker holds few at a time, and each fits."""
+    """Number of partitions for so many edges: at most four a worker, unless memory or the backend needs more."""
     workers, largest = executor.workers, PARTITION_EDGES[backend]
     if executor.memory_per_call is not None:
         largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))

@@ -1,4 +1,4 @@
-"""Edge keys: an edge as one int64, `high << shift | low`, so that sorting edges is sorting integers."""
+"""Edge keys: an edge as one int64, `high << shift | low`, so that edges are sorted, cut and merged as integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shift_of(vertices: int) -> int:
 
 
 def pack(high: Array, low: Array, shift: int) -> Array:
-    """Keys of edges, int64."""
+    """Pack the ends of edges into keys, int64."""
     keys = high.astype("int64")
     keys <<= shift
     keys |= low
@@ -27,7 +27,7 @@ def pack(high: Array, low: Array, shift: int) -> Array:
 
 
 def unpack(keys: Array, shift: int) -> tuple[Array, Array]:
-    """The two ends of keyed edges, int64."""
+    """Unpack keys into the two ends of their edges, int64."""
     return keys >> shift, keys & ((1 << shift) - 1)
 
 
@@ -55,37 +55,37 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: str) -> 
     return result
 
 
-def merge(pieces: list[Array], bound: int, backend: str) -> Array:
-    """All keys of the pieces in ascending order, as a new array: a task never changes its inputs.
+def merge(arrays: list[Array], bound: int, backend: str) -> Array:
+    """Concatenate and sort arrays of keys into a new array: a task never changes its inputs.
 
-    The list, which is the task's own, is emptied: without a cluster that frees the pieces.
+    The list, which is the task's own, is emptied, which without a cluster frees the arrays.
     """
-    keys = get_backend(backend).array.concatenate(pieces)
-    pieces.clear()
+    keys = get_backend(backend).array.concatenate(arrays)
+    arrays.clear()
     return get_backend(backend).sort(keys, bound)
 
 
-def distinct(pieces: list[Array], bound: int, backend: str) -> Array:
-    """The distinct keys of the pieces in ascending order; empties the list as `merge` does.
+def distinct(arrays: list[Array], bound: int, backend: str) -> Array:
+    """Concatenate arrays of keys, sort them, and drop duplicates; empties the list as `merge` does.
 
-    They are moved together in place, a chunk at a time: a mask and a copy of all keys would be the
-    highest point of a whole count's memory. A backend with its own way with edges drops loops here, high end
-    equal to low end; `bound` is then 1 << 2 * shift.
+    Keys are compacted in place, a chunk at a time: a mask and a copy of all keys would set the peak memory of a
+    whole count. A backend with fused edge functions (`Backend.edges`) also drops loops here, high end equal to low
+    end; `bound` is then 1 << 2 * shift.
     """
-    keys, chunk, own = merge(pieces, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
+    keys, chunk, own = merge(arrays, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
     if own is not None:
         return own.distinct(keys, (bound.bit_length() - 1) // 2)
     kept = min(1, len(keys))
     for start in range(1, len(keys), chunk):
         part = keys[start : start + chunk]
-        found = part[part != keys[start - 1 : start - 1 + len(part)]]
-        keys[kept : kept + len(found)] = found
-        kept += len(found)
+        new = part[part != keys[start - 1 : start - 1 + len(part)]]
+        keys[kept : kept + len(new)] = new
+        kept += len(new)
     return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
-    """The distinct values in ascending order, and the place of each value among them, int32.
+    """The distinct values in ascending order, and the position of each value among them, int32.
 
     One sort of values with their positions: searching each of them took 2.4 to 9 times as long (0.1 to 4 M edges).
 
@@ -98,8 +98,8 @@ def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
     """
     xp, bits = get_backend(backend).array, max(1, (len(values) - 1).bit_length())
     if (bound - 1).bit_length() + bits > 63:
-        found, places = xp.unique(values, return_inverse=True)
-        return found, places.astype("int32")
+        unique, places = xp.unique(values, return_inverse=True)
+        return unique, places.astype("int32")
     values <<= bits
     values |= xp.arange(len(values), dtype="int64")
     values = get_backend(backend).sort(values, bound << bits)
@@ -117,8 +117,8 @@ def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:
     """Cut keys before each of `starts`: len(starts) + 1 arrays.
 
-    They are slices of sorted and distinct keys, or, where a backend can deal keys to few ranges at once, arrays of
-    their own in no order.
+    They are slices of the sorted distinct keys, or, where a backend can split keys into few ranges in one pass,
+    separate unsorted arrays that may hold duplicates.
     """
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None and len(starts) < own.ranges:

@@ -1,4 +1,4 @@
-"""Maps between the caller's ids and dense ids."""
+"""Maps between the caller's vertex ids and dense ids 0..V-1: a table, a sorted array, or a text column."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class VertexMap(Protocol):
         ...
 
     def external(self, dense: Any) -> Any:
-        """The caller's ids of dense ids in NumPy: int64 in NumPy, or text in Arrow, on the host."""
+        """The caller's ids of dense ids (NumPy), on the host: int64 in NumPy, or text in Arrow."""
         ...
 
 
 @dataclass(frozen=True)
 class TableMap:
-    """Integer ids in a narrow range: a table looked up at id - low.
+    """Map of integer ids in a narrow range: a table indexed by id - low.
 
     Attributes
     ----------
     low : int
         The smallest id.
     table : array of int32
-        Dense id at id - low; entries of ids that do not occur are never read.
+        The dense id of each id, at id - low; entries of ids that do not occur are undefined and never read.
     ids : array of int64, shape (V,)
         The caller's ids, ascending.
     """
@@ -65,7 +65,7 @@ class TableMap:
 
 @dataclass(frozen=True)
 class SortedMap:
-    """Integer ids anywhere in int64: looked up as the backend can.
+    """Map of integer ids anywhere in int64: the ascending ids, searched by `Backend.lookup`.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class SortedMap:
 
 @dataclass(frozen=True)
 class TextMap:
-    """String ids, looked up as the backend can.
+    """Map of string ids: the ascending ids, searched by the backend's text functions.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class TextMap:
 
 
 def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
-    """The map of ascending ids in several pieces, one after another."""
+    """Make the map of ascending ids that are given as several consecutive columns."""
     if ids == "text":
         import pyarrow as pa
 

@@ -1,12 +1,12 @@
-"""LSTC's partition: vertices in parts, each part with its proxies (Tamboli and Jatala, ICPE 2026, section 4.1).
+"""LSTC's partition of the vertices into parts with proxies (Tamboli and Jatala, ICPE 2026, section 4.1).
 
-Any disjoint parts of the vertices will do. G_p is induced by the local vertices of part p and their neighbours, the
-proxies; a proxy that no edge points to closes no triangle of a local vertex and is removed with its edges, again and
-again (algorithm 2). In a graph without directed cycles exactly the vertices are left that a path leads to from a
-local vertex, and so they are found: by bits that spread along the edges, for all parts at once.
+Any disjoint parts of the vertices give exact counts. G_p is induced by the local vertices of part p and their
+neighbours, the proxies. A proxy without incoming edges closes no triangle of a local vertex; it is removed with its
+edges, repeatedly (algorithm 2). In an acyclic graph exactly the vertices remain that are reachable from a local
+vertex, so they are computed by reachability: bits, one a part, propagate along the edges, for all parts at once.
 
-Triangles are counted from local vertices alone: what a count has to handle are the wedges u → v → w in G_p of the
-local u, which degrees tell before any block is built.
+Triangles are counted from local vertices alone: a count must stream the wedges u → v → w in G_p of the local u, whose
+number follows from degrees before any block is built.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ Array = Any
 
 
 class ProxyPartition(NamedTuple):
-    """A partition with proxies: what its blocks will be.
+    """A partition with proxies: its parts, and the sizes of its blocks before they are built.
 
     Attributes
     ----------
     own, kept : handles of arrays of int64 and uint64, shape (V,)
-        The part that a vertex is local to, and bit p of every part p that it is in.
+        The part that each vertex is local to, and a bit mask of the parts that it is in, locally or as a proxy.
     sizes : Sizes
     proxies : tuple of Proxies
     wedges : int
-        What the counting tasks have to handle.
+        Wedges that the counting tasks must stream, in all.
     shape : Shape
     members : list of handles of arrays of int32
         The vertices of each part, ascending.
@@ -70,12 +70,12 @@ class ProxyPartition(NamedTuple):
         return self.members[side]
 
     def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> dict[Block, Any]:
-        """Build each part's two blocks, (part, 0) and (part, 1)."""
+        """Build each part's two blocks: (part, 0), rows of local vertices, and (part, 1), all rows."""
         return _build(executor, graph, self, backend, where)
 
 
 class _Edges(NamedTuple):
-    """The oriented edges, and how to walk over them."""
+    """The oriented edges in partitions, and stage calls over all of them."""
 
     executor: Executor
     partitions: list[Any]
@@ -88,12 +88,12 @@ class _Edges(NamedTuple):
         return self.executor.map("plan", function, list(self.partitions), *given, self.parts, self.shift, self.backend)
 
     def counts(self, function: Any, *given: Any) -> list[int]:
-        """Add up counts by part."""
+        """Call `function` for each partition, and add up the counts that it returns by part."""
         return [sum(column) for column in zip(*self.executor.gather(self.map(function, *given)), strict=True)]
 
 
 def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
-    """Deal the vertices out, find the proxies, and remove the useless ones.
+    """Assign the vertices to parts, determine each part's proxies, and remove those that close no triangle.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     Raises
     ------
     InputError
-        METIS is not installed.
+        METIS is asked for and not installed, or the graph is too large for it.
     """
     backend = options.chosen_backend
     edges = _Edges(executor, graph.partitions, parts, shape.shift, backend)
@@ -123,16 +123,16 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
         wedges += executor.gather([executor.submit("plan", _wedges, degrees)])[0]
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
     sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
-    proxies = tuple(Proxies(*found) for found in zip(*vertices_of, *edges_of, strict=True))
+    proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, *edges_of, strict=True))
     members = [executor.submit("plan", _members, kept, part, backend) for part in range(parts)]
     return ProxyPartition(own, kept, sizes, proxies, wedges, shape, members)
 
 
-# bits: which parts a vertex is in
+# bit masks: the parts that a vertex is in
 
 
 def _either(vectors: list[Array]) -> Array:
-    """As `orient.total` adds: an input at a time."""
+    """OR vectors into a new one, an input at a time, as `orient.total` adds."""
     result = vectors.pop().copy()
     while vectors:
         result |= vectors.pop()
@@ -145,26 +145,26 @@ def _bits(own: Array, backend: str) -> Array:
 
 
 def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: str) -> Array:
-    """Bits of the parts that a vertex is local to or has a neighbour in."""
-    found, chunk = _bits(own, backend), get_backend(backend).chunk
-    bits = found.copy()
+    """Bit mask, for each vertex, of the parts that it is local to or has a neighbour in."""
+    induced, chunk = _bits(own, backend), get_backend(backend).chunk
+    bits = induced.copy()
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
-        _give(found, v, bits.take(u), parts)
-        _give(found, u, bits.take(v), parts)
-    return found
+        _or_into(induced, v, bits.take(u), parts)
+        _or_into(induced, u, bits.take(v), parts)
+    return induced
 
 
-def _give(found: Array, vertices: Array, bits: Array, parts: int) -> None:
-    """OR bits into vertices that may repeat: bit by bit, so that all writes to a place write the same."""
+def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> None:
+    """OR bits into the entries of vertices, which may repeat: bit by bit, so that repeated writes are equal."""
     for part in range(parts):
         bit = bits.dtype.type(1 << part)
         given = vertices[(bits & bit) != 0]
-        found[given] = found.take(given) | bit
+        membership[given] = membership.take(given) | bit
 
 
 def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
-    """Bits that algorithm 2 leaves: those of the local vertices, spread along the edges of each part."""
+    """The masks that algorithm 2 leaves: bits of local vertices, propagated along edges of G_p to a fixed point."""
     executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.backend), -1
     while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
         before = reached
@@ -173,16 +173,16 @@ def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
 
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: str) -> Array:
-    """Bits that edges within a part carry from vertices that have them to those that do not."""
-    found, chunk = kept.copy(), get_backend(backend).chunk
+    """Propagate bits along edges by one step: a target in G_p gets bit p of its source."""
+    reached, chunk = kept.copy(), get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
-        _give(found, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
-    return found
+        _or_into(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
+    return reached
 
 
 def _held(bits: Array, parts: int) -> list[int]:
-    """Vertices of each part."""
+    """The number of set bits of each part."""
     return [int(((bits >> bits.dtype.type(part)) & bits.dtype.type(1)).sum()) for part in range(parts)]
 
 
@@ -204,24 +204,24 @@ def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend
 
 
 def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) -> list[int]:
-    found, chunk = [0] * parts, get_backend(backend).chunk
+    counts, chunk = [0] * parts, get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
         held = _held(bits_of(*unpack(keys[start : start + chunk], shift)), parts)
-        found = [a + b for a, b in zip(found, held, strict=True)]
-    return found
+        counts = [a + b for a, b in zip(counts, held, strict=True)]
+    return counts
 
 
 def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
-    found = xp.zeros((2, len(own)), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
-        xp.add.at(found[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
-        xp.add.at(found[1], u, xp.uint64(1))
-    return found.view("int64")
+        xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
+        xp.add.at(degrees[1], u, xp.uint64(1))
+    return degrees.view("int64")
 
 
 def _wedges(degrees: Array) -> int:
@@ -232,15 +232,15 @@ def _wedges(degrees: Array) -> int:
 
 
 def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend: str, where: Where) -> dict[Block, Any]:
-    """Build each part's two blocks: the edges of its local vertices, and all of its edges."""
+    """Build each part's two blocks: the edges of its local vertices, and all of its edges; empties the partitions."""
     built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
-        pieces = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
+        numbered = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", pieces, held, partition_count(held, executor, backend))
+        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor, backend))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", pieces, [row << shift for row in rows[1:-1]], bound, backend)
-        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else every worker builds
+        ranges = exchange(executor, "blocks", numbered, [row << shift for row in rows[1:-1]], bound, backend)
+        at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)
@@ -253,23 +253,23 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend:
 
 
 def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> Array:
-    """Keys of a part's edges, by the numbers that the part's vertices have in it."""
+    """Keys of a part's edges, over the positions of their ends among the part's vertices."""
     xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
     number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
-    found = []
+    numbered = []
     for start in range(0, len(keys), chunk):
         u, v = unpack(keys[start : start + chunk], shift)
         inside = (bits.take(u) & bits.take(v) & bit) != 0
-        found.append(number.take(u[inside]) << shift | number.take(v[inside]))
-    return xp.concatenate(found) if found else keys.copy()
+        numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
+    return xp.concatenate(numbered) if numbered else keys.copy()
 
 
 def _slab(
-    pieces: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
+    slices: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
     xp, chunk, (start, end) = get_backend(backend).array, get_backend(backend).chunk, rows
-    keys = merge(pieces, 1 << 2 * shift, backend)
+    keys = merge(slices, 1 << 2 * shift, backend)
     offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
     columns = xp.empty(len(keys), dtype="int32")
     local, index = own.take(members[start:end]) == part, []

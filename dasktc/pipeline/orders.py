@@ -1,7 +1,7 @@
-"""The orders of vertex ids: `--reorder`, each one object.
+"""The registered orders of vertex ids (`--reorder`), each one object.
 
-Only `degree` keeps the orientation's ranks, so that a block's rows can be cut at v (`OrientedCSR.ordered`): an order
-says so, and nobody else compares its name.
+Only `degree` keeps the orientation's ranks, so that a block's rows can be cut at v (`OrientedCSR.ordered`). An order
+declares that itself (`Order.ordered`); no other module compares names of orders.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Order:
     Attributes
     ----------
     name, help : str
-        Of `--reorder`, and a line about it with its section of TRUST.
+        Its value of `--reorder`, and its line of help with the section of TRUST.
     chosen : callable (executor, graph, shift, backend) -> handle of array, or None
-        The ranks in the new order; None: as they are.
+        Returns the ranks in the new order; None: ranks stay as they are.
     places : callable (executor, graph, shift, backend) -> Sharded, or None
-        The new id of each rank, where vectors of vertices are in shards.
+        The same for sharded vertex vectors: returns the new id of each rank.
     rank_bytes : int
-        What ranking takes for a vertex: five vectors of 64 bits, or more.
+        Bytes a vertex that ranking takes: five vectors of 64 bits, or more.
     """
 
     name: str

@@ -1,11 +1,11 @@
-"""Orientation: every edge from its end of lower degree to its end of higher degree.
+"""Orientation: ranks the vertices by degree and directs every edge from its end of lower to that of higher degree.
 
-Rank by degree: rank 0 is the vertex of highest degree, ties by dense id. After relabelling by
-rank an oriented edge points from the larger to the smaller rank, so that hubs, which many edges
-point to, have short rows (Shun and Tangwongsan, ICDE 2015; TRUST, section 2.2).
+Rank 0 is the vertex of highest degree; ties are broken by dense id. After relabelling by rank an oriented edge points
+from the larger to the smaller rank, so that hubs, which many edges point to, have short rows (Shun and Tangwongsan,
+ICDE 2015; TRUST, section 2.2).
 
-Σ in(v)·out(v) of the oriented graph is the number of wedges that a count has to stream. It comes
-from these degrees alone and is what every count is checked against.
+Σ in(v)·out(v) of the oriented graph is the number of wedges that a count must stream. It is computed here from the
+degrees alone, and every count is checked against it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Oriented(NamedTuple):
 
 
 def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> Oriented:
-    """Rank the vertices by degree and point every edge at its end of higher degree.
+    """Rank the vertices by degree and direct every edge at its end of higher degree.
 
     Parameters
     ----------
@@ -92,9 +92,10 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
 
 
 def total(vectors: list[Array]) -> Array:
-    """The sum of vectors; they are left as they are, for they may be other tasks' inputs too.
+    """Add vectors into a new one; the inputs stay unchanged, since they may be other tasks' inputs too.
 
-    The list, which is the task's own, is emptied: an input that lies in a file is in memory while it is added.
+    The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
+    while it is added.
     """
     result = vectors.pop().copy()
     while vectors:
@@ -103,7 +104,7 @@ def total(vectors: list[Array]) -> Array:
 
 
 def order_by(weight: Array, backend: str) -> Array:
-    """Vertices by descending weight, ties by ascending id, as one integer sort.
+    """Sort the vertices by descending weight, ties by ascending id, as one integer sort.
 
     Parameters
     ----------
@@ -136,41 +137,41 @@ def _zeros(size: int, backend: str) -> Array:
     return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
 
 
-def add_degrees(found: Array, keys: Array, shift: int, backend: str) -> Array:
-    """Add the ends of canonical keys, which ascend: equal high ends lie together and are not added one by one."""
+def add_degrees(degree: Array, keys: Array, shift: int, backend: str) -> Array:
+    """Add the degrees of canonical edges; keys ascend, so that high ends are counted by binary search."""
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
-        own.add_degrees(found, keys, shift)
-        return found
-    found += xp.diff(keys.searchsorted(xp.arange(len(found) + 1, dtype="int64") << shift))
-    return _add_ends(found, keys, (1 << shift) - 1, 0, backend)
+        own.add_degrees(degree, keys, shift)
+        return degree
+    degree += xp.diff(keys.searchsorted(xp.arange(len(degree) + 1, dtype="int64") << shift))
+    return _add_ends(degree, keys, (1 << shift) - 1, 0, backend)
 
 
-def add_sources(found: Array, keys: Array, shift: int, backend: str) -> Array:
-    """Add how many edges each vertex is the source of."""
+def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Array:
+    """Add the out-degrees of oriented edges."""
     own = get_backend(backend).edges
     if own is None:
-        return _add_ends(found, keys, -1, shift, backend)
-    own.add_sources(found, keys, shift)
-    return found
+        return _add_ends(out_degree, keys, -1, shift, backend)
+    own.add_sources(out_degree, keys, shift)
+    return out_degree
 
 
-def _add_ends(found: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
-    """Add how often each vertex stands at one end of the keys; chunks, since `bincount` copies all places."""
+def _add_ends(counts: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
+    """Count how often each vertex is at one end of the keys, in chunks: `bincount` would copy all of its input."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
     for start in range(0, len(keys), chunk):
-        xp.add.at(found, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
-    return found
+        xp.add.at(counts, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
+    return counts
 
 
 def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
-    found = degree.take(order)
-    found -= out_degree
-    return found
+    in_degree = degree.take(order)
+    in_degree -= out_degree
+    return in_degree
 
 
 def inverse(order: Array, backend: str) -> Array:
-    """The place of each vertex in an order, int32."""
+    """The inverse of a permutation, int32: the rank of each vertex in an order."""
     xp, own = get_backend(backend).array, get_backend(backend).vertices
     if own is not None and order.dtype == "int32":
         return own.inverse(order)
@@ -180,7 +181,7 @@ def inverse(order: Array, backend: str) -> Array:
 
 
 def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
-    """Keys over ranks that point from the larger to the smaller rank, in the order of canonical keys."""
+    """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
     xp, rank, own = get_backend(backend).array, aligned(rank), get_backend(backend).edges
     if own is not None:
         return own.oriented(keys, rank, shift)
@@ -198,9 +199,9 @@ def _wedges(inward: Array, outward: Array, backend: str) -> int:
 
 
 def wedges_of(inward: Array, outward: Array) -> int:
-    """Σ in·out as a Python int: the factors are cut so that no partial sum can pass 64 bits."""
-    found = 0
+    """Σ in·out as a Python int, exact: factors are split so that no partial sum can exceed 64 bits."""
+    wedges = 0
     for start in range(0, len(inward), CHUNK):
         of, by = (vector[start : start + CHUNK].astype("int64", copy=False) for vector in (inward, outward))
-        found += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
-    return found
+        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+    return wedges

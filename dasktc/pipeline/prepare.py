@@ -1,4 +1,4 @@
-"""The data's way from a source to blocks, straight through: read, canonical, orient, reorder, plan, blocks."""
+"""Preparation of a graph: runs the stages read, canonical, orient, reorder, plan and blocks, in this order."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Prepared:
     rows, loops : int
         Rows read, and how many of them were loops.
     source : Source
-        Without its parts: a caller may give up what it handed over.
+        Without its parts, so that the caller's data is not kept alive.
     options : Options
-        Kernel and order are settled.
+        With kernel and order chosen.
     seconds : dict of str to float
         Wall time of read and prepare.
     """
@@ -86,12 +86,12 @@ class Prepared:
 
     @property
     def wedges(self) -> int:
-        """What the counting tasks have to handle."""
+        """Wedges that the counting tasks must stream, in all."""
         return self.partition.wedges
 
 
 def choose_backend(executor: Executor, options: Options) -> Options:
-    """Settle on the backend, once: those that run the tasks must be able to use it, not the client.
+    """Replace backend "auto" by one that every worker can use; the client need not be able to.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     Raises
     ------
     InputError
-        A worker cannot use the wanted backend, or it has no such kernel.
+        A worker cannot use the wanted backend, or the backend has no such kernel.
     """
     wanted = "cuda" if options.backend == "auto" else options.backend
     reasons = [reason for reason in executor.run_on_workers(unusable, wanted) if reason] if wanted != "cpu" else []
@@ -139,30 +139,30 @@ def prepare_edges(
     options : Options
     progress : callable, optional
     limits : Limits, optional
-        Of other workers that the plan is for, and with
+        Of the workers that the plan is for, where these are not the executor's.
     planned_for : str, optional
-        their backend; default: the options'.
+        The backend of those workers; default: the options' backend.
     """
     backend, began = options.chosen_backend, time.perf_counter()
-    # 1. Read the parts of the source.
+    # 1. Read the parts of the source to edge frames.
     progress("read", 0, 1)
     frames, rows, loops, span = read(executor, source, backend)
     ended = time.perf_counter()
-    # 2. Unique undirected edges over dense ids.
+    # 2. Make edges undirected and distinct, over dense ids.
     progress("canonical", 0, 1)
-    room = vertex_budget_of(executor, options, source.ids)
-    vertices, room = vertex_map(executor, frames, source.ids, backend, room, span)
+    budget = vertex_budget_of(executor, options, source.ids)
+    vertices, budget = vertex_map(executor, frames, source.ids, backend, budget, span)
     size = _size(executor, vertices)
-    room.check(size, options.partition)
+    budget.check(size, options.partition)
     edges = canonical(executor, frames, rows - loops, vertices, size, backend)
-    # 3. From low degree to high degree.
+    # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
-    shift, shards = shift_of(size), room.shards(size)
+    shift, shards = shift_of(size), budget.shards(size)
     if shards == 1:
         graph = orient(executor, edges, size, shift, backend)
     else:
         graph = orient_by_shard(executor, edges, size, shift, shards, backend)
-    # 4. Kernel and order, and the ids that blocks are built with.
+    # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
     options, why = choose(options, look(executor, graph, backend))
@@ -171,20 +171,20 @@ def prepare_edges(
         graph = reorder(executor, graph, order.chosen, shift, backend)
     else:
         graph = reorder_by_shard(executor, graph, order.places, shift, backend)
-    # 5. Scheme, n, m, projected bytes.
+    # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
     measured: list[Partition] = []
     limits = limits or _limits(executor, options)
 
     def sizes(scheme: str, parts: int) -> Sizes:
         partition = lay_out(executor, graph, scheme, parts, options, Shape(size, shift, order.ordered))
-        measured[:] = [partition]  # no more than one is held: the last that was tried is the plan's
+        measured[:] = [partition]  # one is kept, for memory: the last that was tried is the plan's
         return partition.sizes
 
-    beside = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
+    scratch = scratch_of(options, edges.edges, None if planned_for else executor.memory_per_call, planned_for)
     lean = lean_scratch(options, edges.edges, planned_for) if automatic else None
-    plan = with_choice(make_plan(size, edges.edges, sizes, beside, limits, lean), why, planned_for or backend)
-    plan = replace(plan, shards=shards, numbering=room.why(size))
+    plan = with_choice(make_plan(size, edges.edges, sizes, scratch, limits, lean), why, planned_for or backend)
+    plan = replace(plan, shards=shards, numbering=budget.why(size))
     if plan.lean and planned_for in (None, backend):
         options = replace(options, kernel=str(lean_kernel(backend)))
     plan = replace(plan, proxies=measured[0].proxies)
@@ -206,7 +206,7 @@ def _limits(executor: Executor, options: Options) -> Limits:
 
 
 def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, options: Options, shape: Shape) -> Partition:
-    """Deal the vertices out to the blocks of a scheme at n = `parts`, and measure these."""
+    """Assign the vertices to the blocks of a scheme at n = `parts`, and measure the blocks."""
     how = SCHEMES[scheme].dealing.lay_out
     function = resolve_name(how) if isinstance(how, str) else how
     partition: Partition = function(executor, graph, parts, options, shape)
@@ -225,33 +225,34 @@ def _size_of(vertices: Any) -> int:
 
 
 def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan:
-    """The plan of the same blocks and splits for the options' kernel, whose scratch may be larger.
+    """Plan the same blocks and splits for another kernel, whose scratch may be larger.
 
     Raises
     ------
     InputError
-        It does not fit the memory that the blocks were planned for.
+        The plan does not fit the memory that the blocks were planned for.
     """
     plan = prepared.plan
     limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
     scratch = scratch_of(options, plan.edges, executor.memory_per_call)
-    found = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
-    found = replace(found, shards=plan.shards, numbering=plan.numbering)
-    if not found.fits:
-        raise InputError(f"{found.why}: kernel {options.chosen_kernel} needs more scratch; prepare with more --memory")
-    return replace(found, proxies=plan.proxies, choice=choose(options, None)[1])
+    revised = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
+    revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
+    if not revised.fits:
+        needs = f"kernel {options.chosen_kernel} needs more scratch"
+        raise InputError(f"{revised.why}: {needs}; prepare with more --memory")
+    return replace(revised, proxies=plan.proxies, choice=choose(options, None)[1])
 
 
 def prepare_blocks(
     executor: Executor, prepared: Prepared, options: Options, progress: Progress = silent
 ) -> tuple[Prepared, Blocks]:
-    """Run the last stage before counting: the plan's blocks.
+    """Build the plan's blocks, the last stage before counting, and check that they hold every edge.
 
     Parameters
     ----------
     executor : Executor
     prepared : Prepared
-        Its edges are used up.
+        Its partitions of edges are emptied.
     options : Options
     progress : callable, optional
 
@@ -270,7 +271,7 @@ def prepare_blocks(
     if not plan.fits:
         other = "" if (options.partition, options.parts) == ("auto", None) else ", or let --partition auto choose n"
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
-    # 6. CSR blocks on the workers.
+    # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
     progress("blocks", 0, 1)
     backend, where = options.chosen_backend, builders(plan, prepared.sizes, executor.worker_threads)

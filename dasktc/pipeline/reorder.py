@@ -1,4 +1,4 @@
-"""Reordering: which ids the oriented graph's blocks are built with. The orientation stays.
+"""Reordering: relabels the oriented graph by one of four vertex orders. The orientation of the edges stays.
 
 degree      id 0 has the highest degree: the ranks as they are. Every edge points to a smaller id.
 collective  TRUST's collective degree order (section 4.1) in the three bands of out-degree of
@@ -48,16 +48,16 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
     ----------
     executor : Executor
     graph : Oriented
-        Over ranks. Its partitions are emptied where they are relabelled.
+        Over ranks. Its partitions are emptied unless ranks stay.
     chosen : callable (executor, graph, shift, backend) -> handle, or None
-        Makes the ranks in the new order (`orders.Order.chosen`); None: as they are.
+        Returns the ranks in the new order (`orders.Order.chosen`); None: ranks stay as they are.
     shift : int
     backend : str
 
     Returns
     -------
     Oriented
-        Over the new ids; only where the ranks stay is every target below its source.
+        Over the new ids; every target is below its source only where ranks stay.
     """
     if chosen is None:
         return graph
@@ -72,17 +72,17 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
 
 
 def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
-    """The ranks by the caller's ids, ascending."""
+    """Handle of the ranks in ascending order of the caller's ids."""
     return executor.submit("reorder", inverse, graph.order.whole, backend)
 
 
 def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
-    """The ranks by in-degree, descending."""
+    """Handle of the ranks in descending order of in-degree."""
     return executor.submit("reorder", order_by, graph.in_degree.whole, backend)
 
 
 def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
-    """The ranks in TRUST's collective degree order, in bands of out-degree."""
+    """Handle of the ranks in TRUST's collective degree order, in bands of out-degree."""
     out = graph.out_degree.whole
     sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
     visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), backend)
@@ -93,9 +93,9 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backen
 
 
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
-    """Σ out-degree over N(u), by u."""
+    """The collective degree of each u: the sum of its out-neighbours' out-degrees, over these edges; int64."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy adds by place to unsigned numbers only
+    sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at takes no int64
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], shift)
         xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
@@ -103,7 +103,7 @@ def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) 
 
 
 def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: str) -> Array:
-    """The earliest visit among the vertices that point to v; `size`, V, where none does."""
+    """For each v the earliest visit among the vertices that point to v; `size` (= V) where none does; int32."""
     xp, chunk = get_backend(backend).array, get_backend(backend).chunk
     first = xp.full(len(visit), size, dtype="int32")
     for start in range(0, len(keys), chunk):
@@ -130,12 +130,12 @@ def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Arra
 
 
 def band_of(out_degree: Array) -> Array:
-    """0 above 100, 1 from 2 to 100, 2 below."""
+    """TRUST's band of each out-degree: 0 above 100, 1 from 2 to 100, 2 below 2."""
     return 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
 
 
 def relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
-    """Keys over new ids, in the order of the old ones."""
+    """Relabel both ends of keys by their new ids; the edges keep their order."""
     place = aligned(place)
 
     def relabelled(chunk: Array) -> Array:

@@ -1,4 +1,7 @@
-"""Which part a vertex is local to: any disjoint parts do for `proxy` (LSTC, section 4.1)."""
+"""Assignment of each vertex to the part that it is local to, for scheme `proxy` (LSTC, section 4.1).
+
+Any disjoint parts give exact counts; they differ in the number of proxies.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ __all__ = ["OWN", "Assignment", "assigned"]
 
 Array = Any
 METIS_BYTES = 120
-"""Bytes that METIS and what it is given take for an edge, about."""
+"""Bytes an edge that METIS and its input take, about."""
 MOST_ENDS = (1 << 31) - 1
 """Ends of edges that METIS takes, as pymetis is built."""
 
@@ -28,7 +31,7 @@ MOST_ENDS = (1 << 31) - 1
 def assigned(
     executor: Executor, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape, backend: str
 ) -> Any:
-    """Deal vertices out to parts.
+    """Assign each vertex to a part, by the named method.
 
     Parameters
     ----------
@@ -39,13 +42,14 @@ def assigned(
         One of the registry `ASSIGNMENTS`.
     parts : int
     seed : int
-        Of the random parts.
+        Of method `random`.
     shape : Shape
     backend : str
 
     Returns
     -------
     handle of array of int64, shape (V,)
+        The part of each vertex.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def _by_metis(executor: Executor, partitions: list[Any], parts: int, seed: int, 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A way to deal vertices out to parts: its name, a line of help, and `assigned` without the name."""
+    """A method of assigning vertices to parts: its name, a line of help, and a function as `assigned` without `how`."""
 
     name: str
     help: str
@@ -124,5 +128,7 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
     offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
     if parts == 1 or not len(keys):
         return get_backend(backend).array.zeros(shape.vertices, dtype="int64")
-    _, found = pymetis.part_graph(parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32")))
-    return get_backend(backend).array.asarray(found, dtype="int64")
+    _, membership = pymetis.part_graph(
+        parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32"))
+    )
+    return get_backend(backend).array.asarray(membership, dtype="int64")

@@ -1,8 +1,8 @@
-"""Dense vertex ids: 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
+"""Assigns dense vertex ids 0..V-1 in ascending order of the caller's ids, without a Python object a vertex.
 
-Partitions say which ids they hold, the parts of that answer are combined in a tree, and the map
-that comes out (of size V, or of the ids' range) is looked up by every worker that relabels. Where a map does not fit,
-the ids stay in shards (module `shards`), and each partition hears the numbers of its own ids alone.
+Each frame's distinct ids are merged in a tree, and every worker that relabels looks ids up in the resulting map (of
+size V, or of the ids' range). Where such a map does not fit one process, the ids stay in shards (`sharded.vectors`),
+and each frame receives the dense ids of its own vertices alone.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ MAX_VERTICES = 2**31 - 1
 CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
-"""Bytes that making a table takes for an id of its range: flags, the table, and the ids twice."""
+"""Bytes for each id of the range that making a table takes: flags, the table, and the ids twice."""
 
 
 class SplitIds(NamedTuple):
-    """The vertices of a graph whose ids are in shards, and its edges.
+    """The sharded ids of a graph's vertices, and its edges over each frame's own vertices.
 
     Attributes
     ----------
     ids : Sharded
         The caller's ids by dense id.
     edges : list of handles of arrays of int32, shape (2, rows)
-        The frames: both ends' places among the ids that a frame holds, ascending.
+        For each frame, the positions of both ends among the frame's distinct ids, ascending.
     numbers : list of lists of handles of arrays of int32
-        The dense ids of these, a shard's after another's.
+        The dense ids of each frame's distinct ids, one array a shard.
     """
 
     ids: Sharded
@@ -56,20 +56,20 @@ class SplitIds(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Of the ids of some edges: the smallest and the largest one, none where low > high, and the rows they stand in."""
+    """The smallest and the largest id of some edges (low > high where there are none), and the number of their rows."""
 
     low: int
     high: int
     rows: int
 
     @classmethod
-    def found(cls, low: int, high: int, rows: int) -> Span:
-        """Of one frame, whatever stands for none."""
+    def of_frame(cls, low: int, high: int, rows: int) -> Span:
+        """The span of one frame; any low > high is an empty span."""
         return cls(low, high, rows) if low <= high else cls(0, -1, 0)
 
     @classmethod
     def of(cls, frames: Sequence[Span]) -> Span:
-        """Of all frames together."""
+        """The span of all frames together."""
         there = [span for span in frames if span.rows]
         low, high = min((span.low for span in there), default=0), max((span.high for span in there), default=-1)
         return cls(low, high, sum(span.rows for span in there))
@@ -83,24 +83,24 @@ def vertex_map(
     budget: VertexBudget = NO_BOUND,
     span: Span | None = None,
 ) -> tuple[Any, VertexBudget]:
-    """Build the map of all ids that occur in the frames.
+    """Build the map of all ids that occur in the frames: a table, a sorted array or a text column, or shards of ids.
 
     Parameters
     ----------
     executor : Executor
-    frames : list of handles of edge frames as `edges.read` gives them; at least one
+    frames : list of handles of edge frames as `canonicalize.read` returns them; at least one
     ids : {"int", "text"}
     backend : str
     budget : VertexBudget
-        Says whether they are kept in shards.
+        Decides whether ids are sharded.
     span : Span, optional
-        Of all frames, where it is known.
+        Of all frames, where reading has measured it.
 
     Returns
     -------
     vertices : handle of VertexMap, or SplitIds
     budget : VertexBudget
-        By the ids' width, where that is another.
+        Adapted to the measured width of ids of text.
     """
     if ids == "int":
         if span is None:
@@ -114,18 +114,18 @@ def vertex_map(
             return _split(executor, places, ids, backend, budget.shards), budget
         if width <= most:
             return _table(executor, frames, low, width, backend), budget
-    found = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+    frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
     if ids == "text" and not budget.on_device:
-        sizes = executor.gather(executor.map("vertices", _text_size, list(found)))
+        sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids)))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)
         if budget.shards(total) > 1:
-            given = zipped(list(frames), found)
+            given = zipped(list(frames), frame_ids)
             return _split(
                 executor, executor.map("vertices", _text_places, given, backend), ids, backend, budget.shards
             ), budget
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
-    united = tree(executor, "vertices", partial(merge, backend=backend), found)
+    united = tree(executor, "vertices", partial(merge, backend=backend), frame_ids)
     return executor.submit("vertices", made, united, backend), budget
 
 
@@ -134,12 +134,12 @@ def _table(executor: Executor, frames: list[Any], low: int, width: int, backend:
     return executor.submit("vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, backend)
 
 
-def _split(executor: Executor, found: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
-    """Number ids by shard; a map after all where there are fewer vertices than it might have been.
+def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
+    """Number ids in shards; returns a map where the distinct ids turn out to fit one.
 
-    `found` has for each frame its own ids, ascending, and the places of both ends among them.
+    `ids_and_places` has for each frame its distinct ids, ascending, and the positions of both ends among them.
     """
-    own, edges = executor.transpose("vertices", found, 2)
+    own, edges = executor.transpose("vertices", ids_and_places, 2)
     distinct, numbers = numbered(
         executor, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend)
     )
@@ -180,7 +180,7 @@ def _span(frame: Frame) -> Span:
 
 
 def _marks(width: int, backend: str) -> Array:
-    """Nothing marked: a flag an id, or what the backend has for it."""
+    """Cleared marks of a range of ids: a flag an id, or the backend's own form."""
     own = get_backend(backend).edges
     return get_backend(backend).array.zeros(width, dtype=bool) if own is None else own.marks(width)
 
@@ -197,7 +197,7 @@ def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
 
 
 def _either(flags: list[Array]) -> Array:
-    """As `orient.total` adds: an input at a time."""
+    """OR flags into a new vector, an input at a time, as `orient.total` adds."""
     merged = flags.pop().copy()
     while flags:
         merged |= flags.pop()
@@ -207,9 +207,9 @@ def _either(flags: list[Array]) -> Array:
 def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
     xp, own = get_backend(backend).array, get_backend(backend).edges
     if own is not None:
-        found = own.ranked(present, low, width)
-        check_size(found.size)
-        return found
+        ranked_ids = own.ranked(present, low, width)
+        check_size(ranked_ids.size)
+        return ranked_ids
     ids = xp.flatnonzero(present)
     check_size(len(ids))
     table = xp.zeros(len(present), dtype="int32")
@@ -224,7 +224,7 @@ def _integer_ids(frame: Frame, backend: str) -> Array:
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
-    """Ends of edges but loops."""
+    """Both ends of all edges that are no loops."""
     proper = src != dst
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
@@ -233,12 +233,12 @@ def _text_ids(frame: Frame, backend: str) -> Any:
     return _unite_text([frame["src"], frame["dst"]], backend)
 
 
-def _unite_text(found: list[Any], backend: str) -> Any:
-    return get_backend(backend).text.unite(found)
+def _unite_text(columns: list[Any], backend: str) -> Any:
+    return get_backend(backend).text.unite(columns)
 
 
 def texts(backend: str) -> ValueOps:
-    """Columns of text ids."""
+    """The operations of `sharded.unique` on columns of text ids."""
     return ValueOps(
         _cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text
     )
@@ -248,12 +248,12 @@ def _ascending(ids: Any, backend: str) -> Any:
     return get_backend(backend).text.ascending(ids)
 
 
-def _ascending_union(found: list[Any], backend: str) -> Any:
-    return _ascending(_unite_text(found, backend), backend)
+def _ascending_union(columns: list[Any], backend: str) -> Any:
+    return _ascending(_unite_text(columns, backend), backend)
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
-    """Cut ascending ids; pieces have memory of their own, for a slice in Arrow travels with all it is cut from."""
+    """Cut ascending ids into copies: a slice in Arrow is sent together with the whole array that it is cut from."""
     import pyarrow as pa
 
     cuts = [bisect_left(range(len(ids)), start, key=lambda place: ids[place].as_py()) for start in starts]
@@ -265,14 +265,14 @@ def _find_text(values: Any, among: Any, backend: str) -> Array:
 
 
 def _hash_text(ids: Any) -> Array:
-    """Hashes below 2^63: of the bytes, a chunk of ids at a time, for each is a Python object meanwhile."""
+    """Hashes below 2^63 of ids of text, a chunk at a time, since each id becomes a Python object meanwhile."""
     import pandas as pd
 
-    found = np.empty(len(ids), dtype="uint64")
+    hashes = np.empty(len(ids), dtype="uint64")
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK].to_numpy(zero_copy_only=False)
-        found[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
-    return found >> np.uint64(1)
+        hashes[start : start + CHUNK] = pd.util.hash_array(chunk, categorize=False)
+    return hashes >> np.uint64(1)
 
 
 def _text_map(ids: Any, backend: str) -> TextMap:
@@ -286,7 +286,7 @@ def _sorted_map(ids: Array, backend: str) -> SortedMap:
 
 
 def check_size(vertices: int) -> None:
-    """Refuse more vertices than 32-bit columns can name."""
+    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
     if vertices > MAX_VERTICES:
         raise InputError(
             f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "

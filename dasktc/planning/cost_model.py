@@ -1,9 +1,9 @@
-"""What a plan will take, before anything runs: bytes over the network, and seconds at stated rates.
+"""Predicts what a plan costs before anything runs: bytes over the network, and seconds at stated rates.
 
-Placement, as module `placement` has it: task t of N, in the order of `counting.tasks.jobs`, on worker t·W // N. A
-worker fetches every block that its tasks need, unless it built it, and one worker of those that need a block builds it: a block that
-w workers need is sent w - 1 times, and again where a worker has had no room to keep it until it needs it again. Tasks
-that an idle worker takes over from a slower one come on top.
+Placement is that of `planning.placement`: task t of N, in the order of `counting.tasks.jobs`, on worker t·W // N. A
+worker fetches every block that its tasks need, unless it built it, and one worker of those that need a block builds it:
+a block that w workers need is sent w - 1 times, and again where a worker lacked memory to keep it until it needs it
+again. Tasks that an idle worker takes over from a slower one come on top.
 
 Time, all workers alike:
 

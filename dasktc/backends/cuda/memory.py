@@ -23,7 +23,7 @@ INITIAL = 0.5
 LEAST = 1 << 24
 """Bytes that a new pool takes at the least."""
 USABLE = 0.9
-"""Share of the free memory that is treated as available; the rest allows for fragmentation."""
+"""Share of the free memory that is treated as available; the rest allows for fragmentation of the pool."""
 
 
 @cache

@@ -21,7 +21,7 @@ ENDS_BYTES = 40
 
 
 def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges; as `visit.support`.
+    """Count the triangles of a task for each of their edges; as `backends.cpu.visit.support`.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def support_bytes(edges: int) -> int:
 
 
 def listing(device: Device, task: BlockTask, limit: int) -> Any:
-    """List triangles of a task, row by row; as `visit.listing`, and the same ones of the same rows.
+    """List triangles of a task, row by row; the same ones as `backends.cpu.visit.listing`.
 
     Parameters
     ----------

@@ -106,9 +106,9 @@ class Bench:
         if self.cuda:
             self._counted(task, kernel, macros)  # compiles, and fills the memory pool
         counts = [self._counted(task, kernel, macros) for _ in range(self.runs)]
-        for found in counts:
-            self.check(case, f"{kernel} {macros or ''}".strip(), found.triangles)
-        return counts[0]._replace(seconds=median(found.seconds for found in counts))
+        for counted in counts:
+            self.check(case, f"{kernel} {macros or ''}".strip(), counted.triangles)
+        return counts[0]._replace(seconds=median(counted.seconds for counted in counts))
 
     def proxies(self, case: Case, parts: int) -> tuple[Proxies, ...]:
         """What LSTC's transformation does to random parts of a graph; kept."""

@@ -95,8 +95,8 @@ def _threads_said(rows: list[list[Any]]) -> list[Statement]:
 def _timed(bench: Bench, case: Case) -> tuple[float, list[float]]:
     """Seconds without binning, of Log-TPI and of each static number."""
     bins = bench.binning(case, "search")
-    found = [bench.count(case, "degree", "search", {"TPI": threads}).seconds for threads in (0, *STATIC)]
-    grown, *static = (_without(seconds, bins) for seconds in found)
+    times = [bench.count(case, "degree", "search", {"TPI": threads}).seconds for threads in (0, *STATIC)]
+    grown, *static = (_without(seconds, bins) for seconds in times)
     return grown, static
 
 

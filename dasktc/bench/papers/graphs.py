@@ -112,8 +112,8 @@ def real(folder: str | None, quick: bool) -> list[Case]:
     """
     if folder is None:
         return []
-    found = [(name, Path(folder, file)) for name, file in REAL.items() if Path(folder, file).is_file()]
-    return [_from_file(name, path) for name, path in (found[:QUICK_REAL] if quick else found)]
+    files = [(name, Path(folder, file)) for name, file in REAL.items() if Path(folder, file).is_file()]
+    return [_from_file(name, path) for name, path in (files[:QUICK_REAL] if quick else files)]
 
 
 def _from_file(name: str, path: Path) -> Case:

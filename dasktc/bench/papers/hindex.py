@@ -134,7 +134,7 @@ def _rates(bench: Bench, cases: list[Case], what: str) -> Figure:
         graphs=[case.name for case in cases],
     )
     for case in cases:
-        found, block = bench.count(case, "degree", "hindex"), bench.block(case)
-        rate = block.edges / found.seconds / 1e6 if found.seconds else None
-        figure.rows.append([case.name, block.rows, block.edges, found.triangles, rate])
+        counted, block = bench.count(case, "degree", "hindex"), bench.block(case)
+        rate = block.edges / counted.seconds / 1e6 if counted.seconds else None
+        figure.rows.append([case.name, block.rows, block.edges, counted.triangles, rate])
     return figure

@@ -1,6 +1,6 @@
 """Loops that take a method apart: our kernels' own steps with some left out or counted, on one thread.
 
-They use the kernels' own hash table (`backend.intersect`), so that what is timed here is what `trust` and
+They use the kernels' own hash table (`backends.cpu.intersect`), so that what is timed here is what `trust` and
 `hindex` do on the CPU.
 """
 
@@ -28,7 +28,7 @@ BINS = 32
 
 
 class Hashed(NamedTuple):
-    """What `hashed` found, and the CPU seconds that it took."""
+    """The triangles that `hashed` counted, and the CPU seconds that it took."""
 
     triangles: int
     wedges: int
@@ -146,8 +146,8 @@ def collisions(task: BlockTask, longer: bool) -> tuple[int, int]:
     collisions, hashed : int
         Entries that find their bucket occupied, and all entries hashed.
     """
-    found = _colliding(triple(task), longer)
-    return int(found[0]), int(found[1])
+    counts = _colliding(triple(task), longer)
+    return int(counts[0]), int(counts[1])
 
 
 def _collide(t: Triple, longer: bool) -> tuple[int, int]:

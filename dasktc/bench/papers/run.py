@@ -94,13 +94,13 @@ def run(
     sizes = SIZES[used, quick]
     bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
     command, device = _command(figures, backend, quick, graphs, out), _device(used)
-    found = []
+    drawn = []
     for name in names:
         (say or _quiet)(name)
-        found.append(_named(FIGURES[name](bench), name, bench))
+        drawn.append(_named(FIGURES[name](bench), name, bench))
     facts = {"machine": machine(), "device": device, "load": load(), "versions": versions()}
-    facts["plots"] = _write(found, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
-    return Report(command, facts, [*found, _directions(found)])
+    facts["plots"] = _write(drawn, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
+    return Report(command, facts, [*drawn, _directions(drawn)])
 
 
 def _quiet(text: str) -> None:
@@ -186,7 +186,7 @@ def _directions(figures: list[Figure]) -> Section:
 
 
 def _count(answers: list[bool | None], answer: bool | None) -> int:
-    return sum(found is answer for found in answers)
+    return sum(given is answer for given in answers)
 
 
 def _write(figures: list[Figure], folder: Path, device: str, command: str, facts: dict[str, str]) -> str:

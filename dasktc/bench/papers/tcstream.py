@@ -53,14 +53,14 @@ class Steps(NamedTuple):
     triangles: int
 
     @property
-    def each(self) -> tuple[float, float, float]:
+    def totals(self) -> tuple[float, float, float]:
         """Seconds of each step over all tasks."""
         return sum(self.load), sum(self.copy), sum(self.kernel)
 
     @property
     def longest(self) -> float:
         """The longest step, below which nothing can overlap."""
-        return max(self.each)
+        return max(self.totals)
 
     @property
     def pipeline(self) -> float:
@@ -73,7 +73,7 @@ class Steps(NamedTuple):
 
     def slowed(self, alone: Steps) -> list[float]:
         """Times as long that each step takes as it does alone."""
-        return [mine / theirs if theirs else 1.0 for mine, theirs in zip(self.each, alone.each, strict=True)]
+        return [mine / theirs if theirs else 1.0 for mine, theirs in zip(self.totals, alone.totals, strict=True)]
 
 
 def overlap(bench: Bench) -> Figure:
@@ -98,9 +98,9 @@ def overlap(bench: Bench) -> Figure:
     reasons = []
     for case in (kronecker_case(scale), rmat_case(wide)):
         megabytes, turn, overlapped = _measured(bench, case)
-        total = sum(turn.each)
+        total = sum(turn.totals)
         hidden = (total - overlapped.elapsed) / (total - turn.longest) if total > turn.longest else None
-        load, copy, count = turn.each
+        load, copy, count = turn.totals
         times = [load, copy if bench.cuda else None, count, total, overlapped.elapsed]
         figure.rows.append([case.name, megabytes, *times, overlapped.elapsed / turn.longest, hidden])
         reasons.append(_reason(turn, overlapped, bench.cuda))
@@ -108,14 +108,14 @@ def overlap(bench: Bench) -> Figure:
     series: dict[str, Any] = {name: [row[2 + k] for row in rows] for k, name in enumerate(list(figure.columns)[2:7])}
     figure.graphs = [row[0] for row in rows]
     figure.plot = Plot("bars", [row[0] for row in rows], series, "", "wall seconds", log=True)
-    found = [
+    ratios = [
         f"{row[0]}: {row[7]:.2f} times the longest, {row[6] / row[5]:.2f} of the sum ({why})"
         for row, why in zip(rows, reasons, strict=True)
     ]
     figure.statements = [
         Statement(
             "load 1113, copy 1706 and computation 1918 s overlap to 2075 s: 1.08 times the longest, 0.44 of the sum",
-            "; ".join(found),
+            "; ".join(ratios),
             all(row[6] < row[5] and row[8] is not None and row[8] > 0.5 for row in rows),
         )
     ]

@@ -72,10 +72,10 @@ def _auto_said(rows: list[list[Any]], fixed: dict[str, list[Any]], counted: bool
     `fixed` are times, by graph; the rows' last two cells are that of the choice, and the choice.
     """
     auto = {name: (row[-2] / min(fixed[name]), row[-1]) for name, row in zip(fixed, rows, strict=True)}
-    found = ", ".join(f"{name} {ratio:.2f} at {chunk}" for name, (ratio, chunk) in auto.items())
+    ratios = ", ".join(f"{name} {ratio:.2f} at {chunk}" for name, (ratio, chunk) in auto.items())
     return Statement(
         "automatic chunk size is future work: here within 10 % of the best fixed one on every graph",
-        f"times the best fixed chunk: {found}",
+        f"times the best fixed chunk: {ratios}",
         all(ratio <= CLOSE for ratio, _ in auto.values()),
         counted=counted,
     )

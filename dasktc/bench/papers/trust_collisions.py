@@ -64,5 +64,5 @@ def _longest(bench: Bench, case: Case) -> list[int]:
         return hashed(bench.host_task(case, order), BUILD, False, small_row, unbounded=True).collision
 
     parted = bench.prepared(case, partition="hash2d", parts=2, kernel="trust").triangle_count().max_collision
-    found = [longest(order, SMALL_ROW) for order in ("none", "indegree", "collective")]
-    return [longest("none", ONE_SIZE), *found, parted]
+    lengths = [longest(order, SMALL_ROW) for order in ("none", "indegree", "collective")]
+    return [longest("none", ONE_SIZE), *lengths, parted]

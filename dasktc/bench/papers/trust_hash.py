@@ -225,9 +225,9 @@ def _hashed_seconds(bench: Bench, case: Case, order: str, small_row: int = SMALL
     task = bench.task(case, order)
 
     def once() -> float:
-        found = hashed(task, LOOK_UP, False, small_row)
-        bench.check(case, f"hashing in {order} order", found.triangles)
-        return found.seconds
+        counted = hashed(task, LOOK_UP, False, small_row)
+        bench.check(case, f"hashing in {order} order", counted.triangles)
+        return counted.seconds
 
     return bench.timed(once)
 
@@ -238,8 +238,8 @@ def _gain(paper: str, runs: dict[str, dict[str, float | None]], name: str, befor
     gains = [b / s for b, s in pairs if b and s]
     if not gains:
         return Statement(paper, NEEDS_GPU)
-    found = geometric_mean(gains)
-    return Statement(paper, f"{found:.2f} times on average, {spread(gains)}", found > 1)
+    gain = geometric_mean(gains)
+    return Statement(paper, f"{gain:.2f} times on average, {spread(gains)}", gain > 1)
 
 
 def _better_order(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:

@@ -20,7 +20,7 @@ the first task that needs it. `flow_control` hears once a second who is there, a
 counting tasks that have not begun to the others.
 
 **When a run gives up**, always by one ClusterError: a task has ended its worker `retries` times more often than Dask
-forgives (it is named by the block triple it counts, where it counts one: `names`); no worker has been there for
+forgives (a counting task is named by its block triple: `FaultPolicy.names`); no worker has been there for
 `patience` seconds; tasks were cancelled, because someone restarted the cluster or shut it down; or the scheduler does
 not answer. An error that a function raises is no fault: it is raised at once, as it is, and nothing is run again.
 

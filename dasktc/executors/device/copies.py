@@ -1,10 +1,10 @@
-"""Copies between the device, pinned host memory and files, and the form that values have outside of the device.
+"""Copies values between device memory, pinned host memory and files, on the current stream or ahead on a copy stream.
 
-A value is pickled with its device arrays left out; these go to slabs of pinned memory, or slab by slab to a file.
-What comes back in a stage is copied on the current stream, in order with everything else there. Blocks of
-counting tasks are copied ahead of their use on a stream of its own: an event says when they are there, and the
-current stream waits for it. What RMM gave on a stream it may hand out again on that stream as soon as it is
-freed; `fence` has the copy stream wait for what the current one was given until now.
+Outside of the device a value is its pickle without the device arrays, and these in slabs of pinned memory, or in a
+file that is written slab by slab. A stage's inputs are copied on the current stream, in order with its other work.
+Blocks of counting tasks are prefetched on a separate copy stream; the current stream waits for an event after each
+copy. RMM may reuse memory on its stream as soon as it is freed there: `fence` makes the copy stream wait for all work
+that the current stream was given before.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from dasktc.executors.device.packing import Packed, unpack
 from dasktc.executors.device.pinned import SLAB, Pinned, Slab, Slabs
 from dasktc.executors.spill.value_files import Stored, contents
 
-__all__ = ["Arrival", "Copied", "Copies"]
+__all__ = ["Arrival", "Copied", "DeviceCopier"]
 
 READERS, ALONE = 4, 1 << 20
-"""Threads that fill a slab of pinned memory with what lies in a file, and bytes below which one does."""
+"""Threads that fill a slab of pinned memory from a mapped file, and bytes below which one thread does."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """A value in pinned memory: its pickle, and where in the slabs each of its arrays begins."""
+    """A value in pinned memory: its pickle, and the offset of each of its arrays in the slabs."""
 
     head: bytes
     starts: list[int]
@@ -40,15 +40,15 @@ class Copied:
     nbytes: int
 
     def buffers(self) -> list[Any]:
-        """Copies of the arrays' bytes, in other memory."""
+        """Copy the arrays' bytes out of the slabs."""
         ends = [*self.starts[1:], self.starts[0] + self.nbytes] if self.starts else []
         return [self.slabs.copied(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
 
 
 class _Streamed:
-    """An array that is written to a file in chunks, each of which passes through a slab of pinned memory."""
+    """A device array that is written to a file in chunks, each through a slab of pinned memory."""
 
-    def __init__(self, copies: Copies, array: Array) -> None:
+    def __init__(self, copies: DeviceCopier, array: Array) -> None:
         self._copies, self._array, self.nbytes = copies, array, int(array.nbytes)
 
     def __iter__(self) -> Iterator[memoryview]:
@@ -56,7 +56,7 @@ class _Streamed:
 
 
 class Arrival(NamedTuple):
-    """A value that is on its way to the device: events are before and after its copies, on the copy stream."""
+    """A value whose copies to the device are queued; events precede and follow them on the copy stream."""
 
     value: Any
     began: Any
@@ -64,8 +64,8 @@ class Arrival(NamedTuple):
     nbytes: int
 
 
-class Copies:
-    """Moves values off the device, to `host` bytes of pinned memory or to files, and back."""
+class DeviceCopier:
+    """Copies values off the device, to at most `host` bytes of pinned memory or to files, and back."""
 
     def __init__(self, host: int) -> None:
         self.pinned = Pinned(host)
@@ -76,7 +76,7 @@ class Copies:
     # off the device, on the current stream
 
     def to_host(self, values: list[Packed]) -> list[Copied] | None:
-        """Copy values to pinned memory, one behind the other; None where they do not fit there."""
+        """Copy values to slabs of pinned memory, and wait for the copies; None where the values do not fit there."""
         sizes = [[int(array.nbytes) for array in value.arrays] for value in values]
         heads = sum(len(value.head) for value in values)
         slabs = self.pinned.take(sum(map(sum, sizes)) + (heads if heads > SLAB >> 8 else 0))
@@ -100,11 +100,11 @@ class Copies:
             place += last - first
 
     def streamed(self, packed: Packed) -> list[Any]:
-        """The arrays as a file takes them."""
+        """The arrays as chunked buffers for the writer of a file."""
         return [_Streamed(self, array) for array in packed.arrays]
 
     def to_staging(self, array: Array) -> Iterator[memoryview]:
-        """Copy an array to the host chunk by chunk: the next one is on its way while one is used."""
+        """Copy an array to the host in chunks, double-buffered: the next chunk is copied while one is used."""
         data, waiting = _bytes(array), list[tuple[Slab, int]]()
         for place in range(0, len(data), SLAB):
             part, slab = data[place : place + SLAB], next(self.pinned.staging)
@@ -123,11 +123,11 @@ class Copies:
     # to the device
 
     def load(self, place: Copied | Stored | Hosted) -> Any:
-        """Copy a value back, on the current stream."""
+        """Copy a value to the device, on the current stream."""
         return self._load(place, cp.cuda.get_current_stream())
 
     def bring(self, place: Copied | Stored | Hosted) -> Arrival:
-        """Begin to copy a value on the copy stream."""
+        """Queue the copies of a value to the device on the copy stream; returns at once."""
         with self._device, self.stream:
             began, ended = cp.cuda.Event(), cp.cuda.Event()
             began.record(self.stream)
@@ -136,21 +136,21 @@ class Copies:
         return Arrival(value, began, ended, place.nbytes)
 
     def wait(self, arrivals: Iterable[Arrival]) -> None:
-        """Have all that the current stream does next come after these copies."""
+        """Make later work of the current stream wait for these copies."""
         for arrival in arrivals:
             cp.cuda.get_current_stream().wait_event(arrival.ended)
 
     def moment(self) -> Any:
-        """An event on the current stream, recorded now."""
+        """Record an event on the current stream."""
         return cp.cuda.get_current_stream().record(cp.cuda.Event())
 
     def seconds(self, began: Any, ended: Any) -> float:
-        """Time between two moments, the second of which is waited for."""
+        """Seconds between two recorded events; waits for the second."""
         ended.synchronize()
         return float(cp.cuda.get_elapsed_time(began, ended)) / 1e3
 
     def fence(self) -> None:
-        """Have all that the copy stream does next come after what the current stream was given until now."""
+        """Make later work of the copy stream wait for all that the current stream was given before."""
         self.stream.wait_event(cp.cuda.get_current_stream().record(cp.cuda.Event(disable_timing=True)))
 
     def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
@@ -172,7 +172,7 @@ class Copies:
         return unpack(place.head, array)
 
     def _fill(self, memory: Any, part: Any) -> None:
-        """Copy on the host: one thread would be slower than the device's link."""
+        """Copy on the host with several threads: one would be slower than the link to the device."""
         if len(part) < ALONE:
             np.copyto(memory, part)
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dasktc.executors.spill.prefetch import Prefetcher
 
 if TYPE_CHECKING:
-    from dasktc.executors.device.copies import Copies
+    from dasktc.executors.device.copies import DeviceCopier
 
 __all__ = ["HORIZON", "DevicePrefetcher", "Place", "TransferStats"]
 
@@ -52,7 +52,7 @@ class DevicePrefetcher(Prefetcher):
     Systems Journal 5, 1966).
     """
 
-    def __init__(self, capacity: int, copies: Copies) -> None:
+    def __init__(self, capacity: int, copies: DeviceCopier) -> None:
         super().__init__(capacity)
         self._turn: dict[Place, int] = {}
         self._copies = copies

@@ -75,7 +75,7 @@ class DeviceStore(LocalStore):
         self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
         self._small = small_for(self._budget) if small is None else small
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
-        self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.Copies(host)
+        self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.DeviceCopier(host)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
         self._usage = DeviceUsage()
         self._prefetcher: DevicePrefetcher | None = None

@@ -1,9 +1,9 @@
 """Distributed orientation and reordering for vertex arrays that exceed one process; ids equal the in-memory path's.
 
-A partition of edges is a small graph: its own vertices, ascending, and its edges by their places there. On that graph
-the stage functions of modules `orient` and `reorder` run as they are, with vectors as long as the list of its
-vertices. Entries of these vectors come from shards (`shards.taken`), and what is counted goes back to them
-(`shards.added`). The ranks are one sort across the shards (`numbering.places`) by degree and id.
+Each partition of edges is treated as a small graph: its own vertices, ascending, and its edges over their positions.
+On it the stage functions of `pipeline.orient` and `pipeline.reorder` run unchanged, with vectors as long as the list of
+its vertices. Entries of vertex vectors are fetched from the shards (`vectors.taken`), and counts are added to the
+shards (`vectors.added`). Ranks come from one sort across the shards (`unique.places`) by degree and id.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Places = Callable[[Executor, Oriented, int, str], Sharded]
 
 
 def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
-    """Do what `orient` does, with vectors in shards.
+    """Orient as `pipeline.orient.orient` does, with sharded vertex vectors; the result is the same.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     backend : str
     """
     starts = even(size, shards)
-    found = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
-    ids, local, degrees = executor.transpose("orient", found, 3)
+    results = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
+    ids, local, degrees = executor.transpose("orient", results, 3)
     degree = added(executor, "orient", ids, degrees, starts, backend)
     degrees.clear()
     ascending, rank, top = _by_weight(executor, "orient", degree, backend)
     del degree
     ranks = taken(executor, "orient", rank, ids)
     del rank
-    found = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
-    partitions, ids, sources = executor.transpose("orient", found, 3)
+    results = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
+    partitions, ids, sources = executor.transpose("orient", results, 3)
     outward = added(executor, "orient", ids, sources, ascending.starts, backend)
     bits = _bits(size)
     pairs = zipped(list(ascending.parts), list(outward.parts))
@@ -71,17 +71,17 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
 
 
 def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None, shift: int, backend: str) -> Oriented:
-    """Do what `reorder` does, with vectors in shards.
+    """Reorder as `pipeline.reorder.reorder` does, with sharded vertex vectors; the result is the same.
 
-    `places` (executor, graph, shift, backend) makes the new id of each rank (`orders.Order.places`); the other
+    `places` (executor, graph, shift, backend) returns the new id of each rank (`orders.Order.places`); the other
     parameters are those of `reorder`.
     """
     if places is None:
         return graph
     place = places(executor, graph, shift, backend)
     ids, local = executor.transpose("reorder", executor.map("reorder", localised, graph.partitions, shift, backend), 2)
-    found = taken(executor, "reorder", place, ids)
-    partitions = executor.map("reorder", _relabelled, zipped(local, found), shift, backend)
+    new_ids = taken(executor, "reorder", place, ids)
+    partitions = executor.map("reorder", _relabelled, zipped(local, new_ids), shift, backend)
     order, outward, inward = (
         moved(executor, "reorder", vector, place, backend)
         for vector in (graph.order, graph.out_degree, graph.in_degree)
@@ -93,7 +93,7 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
 
 
 def localised(keys: Array, shift: int, backend: str) -> list[Array]:
-    """The vertices of some edges, ascending, and the edges by their places there."""
+    """The distinct vertices of some edges, ascending, and the edges over their positions there."""
     ends = get_backend(backend).array.concatenate(unpack(keys, shift))
     ids, places = ranked(ends, 1 << shift, backend)
     return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
@@ -109,9 +109,9 @@ def _none(ids: Array, backend: str) -> Array:
 
 
 def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
-    """The oriented keys, the ranks in them, ascending, and how many edges each is the source of."""
-    local, found = given
-    rank = get_backend(backend).array.concatenate(found)
+    """The oriented keys, the ranks that occur in them, ascending, and the out-degree of each in this partition."""
+    local, by_shard = given
+    rank = get_backend(backend).array.concatenate(by_shard)
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
@@ -120,8 +120,8 @@ def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
 
 
 def _relabelled(given: list[Any], shift: int, backend: str) -> Array:
-    local, found = given
-    return relabel(local, get_backend(backend).array.concatenate(found), shift, backend)
+    local, by_shard = given
+    return relabel(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
 
 
 # orders
@@ -139,7 +139,7 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded, backend: str) ->
     ascending : Sharded
         `(top - weight) << bits | id`, in the order of the vertices.
     place : Sharded
-        Of each vertex in the order.
+        The position of each vertex in the order.
     top : int
         The largest weight.
     """
@@ -172,34 +172,34 @@ def _tie(keys: Array, bits: int) -> Array:
 
 
 def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
-    """The degrees that vertices were sorted by, less the out-degrees."""
+    """In-degrees: the degrees, recovered from the sorted keys, less the out-degrees."""
     keys, outward = pair
     return top - (keys >> bits) - outward
 
 
 def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
-    """The place of each rank among the caller's ids."""
+    """The new id of each rank: its position in ascending order of the caller's ids."""
     return graph.order
 
 
 def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
-    """The place of each rank by in-degree, descending."""
+    """The new id of each rank: its position in descending order of in-degree."""
     return _by_weight(executor, "reorder", graph.in_degree, backend)[1]
 
 
 def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
-    """The place of each rank in TRUST's collective degree order, in bands of out-degree."""
+    """The new id of each rank: its position in TRUST's collective degree order, in bands of out-degree."""
     size, starts = graph.order.size, graph.order.starts
     bits, bands = _bits(size), 3 * (size + 1)
     _refuse_beyond(bands, bits)
     ids, local = executor.transpose(
         "reorder", executor.map("reorder", localised, list(graph.partitions), shift, backend), 2
     )
-    found = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
-    sums = executor.map("reorder", _collective_degree, found, shift, backend)
+    inputs = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
+    sums = executor.map("reorder", _collective_degree, inputs, shift, backend)
     _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts, backend), backend)
-    found = zipped(local, taken(executor, "reorder", visit, ids))
-    firsts = executor.map("reorder", _first_visit, found, size, shift, backend)
+    inputs = zipped(local, taken(executor, "reorder", visit, ids))
+    firsts = executor.map("reorder", _first_visit, inputs, size, shift, backend)
     first = added(executor, "reorder", ids, firsts, starts, backend, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
@@ -207,13 +207,13 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backen
 
 
 def _collective_degree(given: list[Any], shift: int, backend: str) -> Array:
-    local, found = given
-    return collective_degree(local, get_backend(backend).array.concatenate(found), shift, backend)
+    local, by_shard = given
+    return collective_degree(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
 
 
 def _first_visit(given: list[Any], size: int, shift: int, backend: str) -> Array:
-    local, found = given
-    return first_visit(local, get_backend(backend).array.concatenate(found), size, shift, backend)
+    local, by_shard = given
+    return first_visit(local, get_backend(backend).array.concatenate(by_shard), size, shift, backend)
 
 
 def _band_keys(given: list[Array], size: int, bits: int) -> Array:

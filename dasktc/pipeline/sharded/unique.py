@@ -1,7 +1,8 @@
-"""Numbers of distinct values, and places in sorted order, across shards.
+"""Distributed unique and sort: numbers the distinct values of many lists, without all values in one process.
 
-Ascending lists of values are cut at sampled ones, each range is united, and what the ranges before it hold is the
-number of its first value. Every list hears the numbers of its own values.
+Ascending lists are cut at sampled values, and the slices of each range are merged to a shard of distinct values. A
+value's number is its position in its shard plus the sizes of the shards before it. Each list receives the numbers of
+its own values alone.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ __all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
 
 Array = Any
 ARITY, ARITY_WITHIN = 8, 3
-"""Lists that are united at a time; within a budget."""
+"""Lists that are merged at a time, without and with a memory budget."""
 SAMPLES, MARGIN = 256, 1.1
-"""Values a shard that are sampled, and how much more there may be than the samples say."""
+"""Sampled values a shard, and the margin by which the number of distinct values may exceed the estimate."""
 
 
 class ValueOps(NamedTuple):
-    """What values are: how a list of them, ascending and distinct, is handled.
+    """Operations on ascending lists of distinct values, by the type of the values.
 
     Attributes
     ----------
     cut : callable (values, starts) -> list of lists
-        Before each of `starts`.
+        Cuts a list before each of `starts`.
     unite : callable (list of lists) -> list
     find : callable (values, among) -> array
-        The place of each value among others that hold it.
+        The position of each value among others that contain it.
     hash : callable (values) -> array of uint64
         Below 2^63.
     """
@@ -47,7 +48,7 @@ class ValueOps(NamedTuple):
 
 
 def numbered(
-    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> tuple[Sharded, list[list[Any]]]:
     """Number the distinct values of all lists in ascending order.
 
@@ -57,62 +58,62 @@ def numbered(
     stage : str
     values : list of handles of ascending distinct values
     shards : callable (values) -> int
-        How many shards so many distinct values are kept in.
-    kind : ValueOps
+        The number of shards for so many distinct values.
+    ops : ValueOps
 
     Returns
     -------
     distinct : Sharded
-        The values by number.
+        The distinct values in ascending order; a value's position is its number.
     numbers : list of lists of handles of arrays of int32
-        Of each list's values: a shard's after another's.
+        For each list the numbers of its values, one array a shard.
     """
     from dasktc.pipeline.vertex_ids import check_size
 
-    starts = _starts(executor, stage, values, shards, kind)
-    pieces = executor.transpose(stage, executor.map(stage, kind.cut, list(values), starts), len(starts) + 1)
+    starts = _starts(executor, stage, values, shards, ops)
+    ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
-    parts = [tree(executor, stage, kind.unite, list(of_shard), arity) for of_shard in pieces]
+    parts = [tree(executor, stage, ops.unite, list(of_shard), arity) for of_shard in ranges]
     sizes = executor.gather([executor.submit(stage, len, part) for part in parts])
     check_size(sum(sizes))
-    found = Sharded(tuple(accumulate(sizes, initial=0)), parts)
+    distinct = Sharded(tuple(accumulate(sizes, initial=0)), parts)
     numbers = [
-        executor.map(stage, _number, of_shard, part, first, kind)
-        for of_shard, part, first in zip(pieces, parts, found.starts, strict=False)
+        executor.map(stage, _number, of_shard, part, first, ops)
+        for of_shard, part, first in zip(ranges, parts, distinct.starts, strict=False)
     ]
-    return found, [list(answers) for answers in zip(*numbers, strict=True)]
+    return distinct, [list(answers) for answers in zip(*numbers, strict=True)]
 
 
 def _starts(
-    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], kind: ValueOps
+    executor: Executor, stage: str, values: list[Any], shards: Callable[[int], int], ops: ValueOps
 ) -> list[Any]:
-    """Values that cut all distinct ones into shards of about equal size.
+    """Choose values that cut all distinct values into shards of about equal size.
 
-    Every list samples the values of the same few hashes: the more lists hold a value, the no more it weighs, and
-    how many distinct values there are is known to some hundredths.
+    Every list samples the values with the same few hashes, so that a value that many lists hold weighs no more than
+    another, and the number of distinct values is estimated to some hundredths.
     """
     total = sum(executor.gather(executor.map(stage, len, list(values))))
     most = shards(total)
     share = min(1.0, SAMPLES * most / max(1, total))
-    samples = executor.gather(executor.map(stage, _sample, list(values), share, kind))
-    found = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
-    count = min(most, shards(int(MARGIN * len(found) / share)))
-    return sorted({found[len(found) * r // count] for r in range(1, count)}) if found else []
+    samples = executor.gather(executor.map(stage, _sample, list(values), share, ops))
+    sampled = sorted(set(chain.from_iterable(sample.tolist() for sample in samples)))
+    count = min(most, shards(int(MARGIN * len(sampled) / share)))
+    return sorted({sampled[len(sampled) * r // count] for r in range(1, count)}) if sampled else []
 
 
-def _sample(values: Any, share: float, kind: ValueOps) -> Any:
-    """Those values whose hash is in a share of all hashes."""
-    return values if share == 1 else values.take(np.flatnonzero(kind.hash(values) < np.uint64(share * 2**63)))
+def _sample(values: Any, share: float, ops: ValueOps) -> Any:
+    """The values whose hash is among the given share of all hashes."""
+    return values if share == 1 else values.take(np.flatnonzero(ops.hash(values) < np.uint64(share * 2**63)))
 
 
-def _number(values: Any, among: Any, first: int, kind: ValueOps) -> Array:
-    found = kind.find(values, among).astype("int32")
-    found += first
-    return found
+def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
+    numbers = ops.find(values, among).astype("int32")
+    numbers += first
+    return numbers
 
 
 def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
-    """Sort keys across the shards.
+    """Sort distinct keys across the shards, and tell each key's position in the sorted order.
 
     Parameters
     ----------
@@ -127,12 +128,12 @@ def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple
     ascending : Sharded
         The keys in ascending order.
     place : Sharded
-        The place of each key there, in the shards of `keys`.
+        The position of each key there, sharded as `keys`.
     """
-    ascending = executor.map(stage, _ascending, list(keys.parts), backend)
-    found, numbers = numbered(executor, stage, ascending, lambda _: len(keys.parts), integers(backend))
+    sorted_shards = executor.map(stage, _ascending, list(keys.parts), backend)
+    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(backend))
     parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
-    return found, Sharded(keys.starts, parts)
+    return ascending, Sharded(keys.starts, parts)
 
 
 def _ascending(keys: Array, backend: str) -> Array:
@@ -141,15 +142,15 @@ def _ascending(keys: Array, backend: str) -> Array:
 
 def _in_place(given: list[Any], backend: str) -> Array:
     xp, (keys, numbers) = get_backend(backend).array, given
-    found = xp.empty(len(keys), dtype="int32")
-    found[keys.argsort()] = xp.concatenate(numbers)
-    return found
+    place = xp.empty(len(keys), dtype="int32")
+    place[keys.argsort()] = xp.concatenate(numbers)
+    return place
 
 
-def unite(found: list[Array], backend: str) -> Array:
-    """Merge ascending distinct values; on the host in place, where a hash table of all would take twice as much."""
+def unite(lists: list[Array], backend: str) -> Array:
+    """Merge lists to their distinct values, ascending; on the CPU in place: a hash table would take twice as much."""
     xp = get_backend(backend).array
-    values = xp.concatenate(found)
+    values = xp.concatenate(lists)
     if backend != "cpu":
         return get_backend(backend).distinct(values)
     values.sort(kind="stable")
@@ -163,14 +164,14 @@ def _find(values: Array, among: Array) -> Array:
 
 
 def integers(backend: str) -> ValueOps:
-    """Arrays of int64."""
+    """The operations on arrays of int64."""
     return ValueOps(cut, partial(unite, backend=backend), _find, mixed)
 
 
 def mixed(values: Array) -> Array:
-    """Hashes of integers, below 2^63."""
-    found = values.astype("uint64")
+    """Hash integers to uint64 below 2^63."""
+    hashes = values.astype("uint64")
     for shift, factor in ((32, 0x9E3779B97F4A7C15), (29, 0xD6E8FEB86659FD93)):
-        found ^= found >> np.uint64(shift)
-        found *= np.uint64(factor)
-    return found >> np.uint64(1)
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    return hashes >> np.uint64(1)

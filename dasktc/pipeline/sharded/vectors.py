@@ -1,9 +1,9 @@
-"""Vectors over the vertices in shards, so that no process holds one as large as the vertices.
+"""Sharded vertex vectors, for graphs whose vertex arrays exceed one process.
 
-Shard s holds the places from `starts[s]` to `starts[s + 1]`. A partition of edges knows few of the vertices: what it
-wants of a vector it asks of the shards, by an ascending list of its vertices that is cut where shards begin, and what
-it adds to a vector goes to the shards likewise. Lists and answers are inputs of tasks and travel from worker to worker.
-A vector of one shard is a whole one: that is the way where the vertices fit.
+Shard s holds entries `starts[s]` to `starts[s + 1]`. A partition of edges contains few of the vertices: it gathers
+their entries (`taken`) by an ascending list of vertices that is cut at the shards' borders, and scatters updates
+(`added`) likewise. Lists and entries are inputs of tasks and go directly from worker to worker. Where vertex arrays fit
+one process, a vector has one shard (`Sharded.whole`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ __all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
 
 Array = Any
 GROUP = 8
-"""Pieces that are added to a shard's vector at a time where no budget was given."""
+"""Updates that one task adds to a shard, where no memory budget was given."""
 
 
 class Sharded(NamedTuple):
-    """A vector over 0 .. V-1.
+    """A vector with entries 0 .. V-1 in shards of consecutive entries.
 
     Attributes
     ----------
     starts : tuple of int, length shards + 1
-        The first place of each shard, and V.
+        The first entry of each shard, and V.
     parts : list of handles of arrays
     """
 
@@ -45,7 +45,7 @@ class Sharded(NamedTuple):
 
     @property
     def whole(self) -> Any:
-        """The handle of all of it, where that is one array."""
+        """The handle of the whole vector, which must have one shard."""
         (part,) = self.parts
         return part
 
@@ -58,20 +58,20 @@ class Sharded(NamedTuple):
 
 
 def even(size: int, count: int) -> tuple[int, ...]:
-    """Where `count` shards of about equally many places begin, and the size."""
+    """Starts of `count` shards of about equal length, and the size."""
     return tuple(size * shard // count for shard in range(count + 1))
 
 
 def zipped(*lists: list[Any]) -> list[list[Any]]:
-    """Entries that belong together, as inputs of one call each; the lists are emptied, so that inputs can be freed."""
-    found = [list(entries) for entries in zip(*lists, strict=True)]
+    """Zip lists of handles to the inputs of one call each; the lists are emptied, so that inputs can be freed."""
+    rows = [list(entries) for entries in zip(*lists, strict=True)]
     for given in lists:
         given.clear()
-    return found
+    return rows
 
 
 def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:
-    """Ask for entries of a vector.
+    """Gather entries of a sharded vector by many lists of indices.
 
     Parameters
     ----------
@@ -79,20 +79,20 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
     stage : str
     vector : Sharded
     ids : list of handles of arrays
-        Ascending lists of places.
+        Ascending lists of indices.
 
     Returns
     -------
     list of lists of handles of arrays
-        The entries for each list: a shard's after another's.
+        For each list its entries, one array a shard.
     """
     count = len(vector.parts)
-    pieces = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
+    requests = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
     answers = [
         executor.map(stage, _entries, of_shard, part, first)
-        for of_shard, part, first in zip(pieces, vector.parts, vector.starts, strict=False)
+        for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
-    return [list(found) for found in zip(*answers, strict=True)]
+    return [list(entries) for entries in zip(*answers, strict=True)]
 
 
 def cut(values: Array, starts: Any) -> list[Array]:
@@ -117,21 +117,21 @@ def added(
     backend: str,
     how: tuple[str, int] = ("add", 0),
 ) -> Sharded:
-    """Put values of many lists into a vector.
+    """Scatter many lists of values into a new sharded vector, and combine values with the same index.
 
     Parameters
     ----------
     executor : Executor
     stage : str
     ids : list of handles of arrays
-        Ascending lists of distinct places.
+        Ascending lists of distinct indices.
     values : list of handles of arrays
-        One for each place.
+        One value for each index.
     starts : tuple of int
-        Of the vector.
+        Of the result.
     backend : str
     how : (str, int)
-        The array module's function that joins two values, and what an entry is before any.
+        The array module's function that combines two values, and the initial value of an entry.
 
     Returns
     -------
@@ -139,9 +139,9 @@ def added(
         Of int64.
     """
     inputs = [list(pair) for pair in zip(ids, values, strict=True)]
-    pieces = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
+    updates = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
     group, parts = GROUP if executor.memory_per_call is None else 1, []
-    for of_shard, (first, end) in zip(pieces, pairwise(starts), strict=True):
+    for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(_filled, end - first, how[1], backend),
             partial(_put, first=first, joined=how[0], backend=backend),
@@ -162,16 +162,16 @@ def _filled(size: int, value: int, backend: str) -> Array:
     return get_backend(backend).array.full(size, value, dtype="int64")
 
 
-def _put(found: Array, pieces: list[Any], first: int, joined: str, backend: str) -> Array:
+def _put(vector: Array, updates: list[Any], first: int, joined: str, backend: str) -> Array:
     function = getattr(get_backend(backend).array, joined)
-    for ids, values in pieces:
+    for ids, values in updates:
         places = ids - first
-        found[places] = function(found.take(places), values)
-    return found
+        vector[places] = function(vector.take(places), values)
+    return vector
 
 
 def _joined(vectors: list[Array], joined: str, backend: str) -> Array:
-    """As `orient.total` adds: an input at a time."""
+    """Combine vectors into a new one, an input at a time, as `orient.total` adds."""
     function, result = getattr(get_backend(backend).array, joined), vectors.pop().copy()
     while vectors:
         function(result, vectors.pop(), out=result)
@@ -186,14 +186,14 @@ def moved(
     backend: str,
     starts: tuple[int, ...] | None = None,
 ) -> Sharded:
-    """The vector with every entry at its new place.
+    """Permute a sharded vector: entry i of the vector becomes entry place[i] of the result.
 
     Parameters
     ----------
     executor : Executor
     stage : str
     vector, place : Sharded
-        In the same shards; `place` holds each number 0 .. V-1 once.
+        Sharded alike; `place` is a permutation of 0 .. V-1.
     backend : str
     starts : tuple of int, optional
         Of the result; default: as before.

@@ -1,7 +1,7 @@
-"""How vertices are kept while they are numbered and ranked: in whole vectors where these fit, else in shards.
+"""Decides whether vertex vectors are whole or sharded while vertices are numbered and ranked, by memory.
 
-The one rule: a graph's vertices are in one piece where `need(V)` bytes are within the room of a call; else in so many
-shards that a shard's call keeps within it. Only the CPU's backend has shards.
+The one rule: vectors are whole where `need(V)` bytes are within the memory of one call; else there are as many shards
+as keep a call on one shard within it. Only the CPU backend has shards.
 """
 
 from __future__ import annotations
@@ -17,39 +17,38 @@ from dasktc.registry import ORDERS, SCHEMES
 __all__ = ["VertexBudget", "vertex_budget_of"]
 
 ID_BYTES = {"int": 42, "text": 200}
-"""Bytes that merging the ids of two partitions takes for a vertex (of text: of some ten characters)."""
+"""Bytes a vertex that merging the ids of two partitions takes (text: ids of some ten characters)."""
 SHARD_BYTES = {"int": 80, "text": 450}
-"""The same for a vertex of a shard; shards differ by some tenths."""
+"""The same for vertices in shards, with a margin: shards differ in size by some tenths."""
 IN_MEMORY = 3
-"""Times as much where no budget was given: results of eight partitions, not two, are merged at a time."""
+"""Factor where no memory budget was given: results of eight partitions, not two, are merged at a time."""
 LEAST_MEMORY = 1 << 24
-"""Where nothing keeps a budget, memory that is planned for is that of counting tasks; preparing takes this at least."""
+"""Bytes that preparation may take at least where no budget is enforced: --memory then bounds counting tasks only."""
 USUAL_TEXT = 18
-"""Bytes of an id of text that these are for, its offset included."""
+"""Bytes of an id of text, its offset included, that the figures above assume."""
 ROUNDED = 1.02
-"""What `size` may leave off, and a little."""
+"""Factor on a suggested --memory: more than `format_size` may round off."""
 LEAST_SHARDS, MOST_SHARDS = 1, 512
-"""Every shard and every partition exchange a piece."""
+"""Bounds on the number of shards: every shard and every partition exchange a task input."""
 
 
 class VertexBudget(NamedTuple):
-    """What vertices may take.
+    """The memory that vertex vectors may take in one call.
 
     Attributes
     ----------
     memory_per_call : int or None
-        Bytes that one call may take; None: there is no bound that shards could keep.
-    workers : int
+        Bytes that one call may take; None: unbounded.
     ids : {"int", "text"}
     how : str
-        The order.
+        The vertex order.
     times : int
-        How much more than with a budget.
+        Factor on the bytes of ids and ranks: `IN_MEMORY` where no memory budget was given.
     on_device : bool
     memory : float
-        Bytes of `--memory` for each byte of room, at most.
+        Bytes of `--memory` for each byte that a call may take, at most.
     width : float
-        How much longer than usual ids of text are.
+        Length of the ids of text relative to `USUAL_TEXT`; at least 1.
     """
 
     memory_per_call: int | None
@@ -61,41 +60,41 @@ class VertexBudget(NamedTuple):
     width: float = 1.0
 
     def of(self, vertices: int, nbytes: int) -> VertexBudget:
-        """The same for ids of text that take so many bytes together."""
+        """The same budget for ids of text that take so many bytes in all."""
         return self._replace(width=max(1.0, nbytes / max(1, USUAL_TEXT * vertices)))
 
     def need(self, vertices: int) -> int:
-        """Bytes that vertices take in whole vectors."""
+        """Bytes that numbering and ranking take with whole vectors."""
         ids, rank = self.width * ID_BYTES[self.ids], ORDERS[self.how].rank_bytes
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
-        """The option that makes so much room."""
+        """The value of --memory that lets a call take so many bytes."""
         return f"--memory {format_size(ROUNDED * self.memory * need)}"
 
     def fits(self, vertices: int) -> bool:
-        """Whether whole vectors do."""
+        """Whether whole vectors fit."""
         return self.memory_per_call is None or self.need(vertices) <= self.memory_per_call
 
     def shards(self, vertices: int) -> int:
-        """How many shards vertices are kept in."""
+        """The number of shards of a vertex vector."""
         return 1 if self.on_device else min(MOST_SHARDS, self._wanted(vertices))
 
     def _wanted(self, vertices: int) -> int:
         if self.memory_per_call is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._each // self.memory_per_call))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes // self.memory_per_call))
 
     @property
-    def _each(self) -> int:
+    def _vertex_bytes(self) -> int:
         return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
     def possible(self, vertices: int) -> bool:
-        """Whether they can be kept at all."""
+        """Whether vertex vectors fit, whole or sharded."""
         return self.fits(vertices) or not self.on_device
 
     def check(self, vertices: int, partition: str) -> None:
-        """Refuse what takes whole vectors where these do not fit.
+        """Refuse graphs whose vertex vectors do not fit, and schemes that need whole vectors where these do not fit.
 
         Raises
         ------
@@ -107,7 +106,7 @@ class VertexBudget(NamedTuple):
         if self._wanted(vertices) > MOST_SHARDS and not self.on_device:
             raise InputError(
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
-                f"{self._asked(self._each * vertices / MOST_SHARDS)}"
+                f"{self._asked(self._vertex_bytes * vertices / MOST_SHARDS)}"
             )
         kept = "" if partition == "auto" else SCHEMES[partition].dealing.whole_vectors
         if kept and self.shards(vertices) > 1:
@@ -117,12 +116,12 @@ class VertexBudget(NamedTuple):
             )
 
     def why(self, vertices: int) -> str:
-        """What a plan says."""
+        """The plan's sentence on how vertex vectors are kept, and why."""
         count = self.shards(vertices)
         if self.memory_per_call is None:
-            return f"vertices in {_pieces(count)}"
+            return f"vertices in {_parts_text(count)}"
         if not self.fits(vertices):
-            return f"vertices in {_pieces(count)}: {self._fact(vertices)}"
+            return f"vertices in {_parts_text(count)}: {self._fact(vertices)}"
         need = format_size(self.need(vertices))
         within = format_size(self.memory_per_call)
         return f"vertices in one piece: {need} while they are numbered and ranked, within {within}"
@@ -134,12 +133,12 @@ class VertexBudget(NamedTuple):
         )
 
 
-def _pieces(count: int) -> str:
+def _parts_text(count: int) -> str:
     return "one piece" if count == 1 else f"{count:,} shards"
 
 
 def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBudget:
-    """What vertices may take where the stages run.
+    """The memory that vertex vectors may take in one call of this executor.
 
     Parameters
     ----------
@@ -149,8 +148,10 @@ def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBu
     """
     backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
     if backend in ON_DEVICE or executor.memory_per_call is not None or not executor.distributed:
-        found = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
-        return found._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else found
+        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
+        return (
+            budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
+        )
     share = executor.memory(given, backend)
-    found = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
-    return found._replace(memory=given / share) if given and share else found
+    budget = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
+    return budget._replace(memory=given / share) if given and share else budget

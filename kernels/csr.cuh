@@ -23,12 +23,12 @@ struct Block {
 struct Task {
   Block index, table, stream;
   int64 begin, step;  // index rows of this split: a group of GROUP rows from `begin` on, and every `step` rows another
-  int64 skip, rows;   // rows of the first group that are left out, and all rows that are not
-  int64 shift;       // table entries before v in row u are those below v + shift
-  int64 same;        // index and table are one block
-  int64 hubs;        // hub kernel: stream rows with a bitmap
-  int64 near;        // hub kernel: of these, the ones whose bitmaps long rows meet
-  int64 tables;      // hub kernel: key of table row 0; stream row 0 has key 0
+  int64 skip, rows;  // rows of the first group that are left out, and all rows that are not
+  int64 shift;  // table entries before v in row u are those below v + shift
+  int64 same;  // index and table are one block
+  int64 hubs;  // hub kernel: stream rows with a bitmap
+  int64 near;  // hub kernel: of these, the ones whose bitmaps long rows meet
+  int64 tables;  // hub kernel: key of table row 0; stream row 0 has key 0
 };
 
 // Sums over the whole grid, 64-bit.
@@ -144,9 +144,8 @@ __device__ __forceinline__ uint32 owner_of(uint32 ends, uint32 e) {
 
 // The edges of a warp's 32 rows, dealt to its lanes one after the other; `left` edges are a lane's,
 // from place `begin` on, to be met with `size` table entries from `first` on.
-template <class Visit>
-__device__ __forceinline__ void deal_edges(const Task& t, int64 k, int64 begin, uint32 edges, int64 first,
-    int64 size, const Visit& visit) {
+template <class Visit> __device__ __forceinline__ void deal_edges(
+    const Task& t, int64 k, int64 begin, uint32 edges, int64 first, int64 size, const Visit& visit) {
   uint32 lane = threadIdx.x % 32, ends = warp_ends(edges), all = __shfl_sync(ALL, ends, 31);
   for (uint32 e = lane; e - lane < all; e += 32) {
     uint32 row = owner_of(ends, e);

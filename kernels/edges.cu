@@ -62,7 +62,7 @@ __device__ __forceinline__ int64 most_of(int64 x) {
 
 // facts: ~(smallest id), so that both are a maximum; the largest id; loops. They come filled.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
+    edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
   int64 low = facts[0], high = low;
   uint64 loops = 0;
   for (int64 k = first_of(); k < size; k += all_threads()) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ void mark(uint2* table, int64 x) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-edges_mark(const Id* src, const Id* dst, int64 size, int64 low, uint2* table) {
+    edges_mark(const Id* src, const Id* dst, int64 size, int64 low, uint2* table) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 a = src[k], b = dst[k];
     if (a == b) { continue; }
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(SCAN) share_starts(uint64* counts, 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-edges_counts(const uint2* table, int64 words, int64 share, uint64* counts) {
+    edges_counts(const uint2* table, int64 words, int64 share, uint64* counts) {
   uint64 found = 0;
   int64 begin = first_of() / 32 * share, end = min(begin + share, words);
   for (int64 k = begin + threadIdx.x % 32; k < end; k += 32) { found += __popc(table[k].x); }
@@ -119,7 +119,7 @@ edges_counts(const uint2* table, int64 words, int64 share, uint64* counts) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-edges_ranks(const uint2* table, int64 words, int64 share, const uint64* starts, uint2* ranked) {
+    edges_ranks(const uint2* table, int64 words, int64 share, const uint64* starts, uint2* ranked) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, words);
   uint32 before = uint32(starts[warp]);
@@ -142,7 +142,7 @@ extern "C" __global__ void edges_dense(const Id* ids, int64 size, int64 low, con
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-edges_keys(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32 shift, int64* keys) {
+    edges_keys(const Id* src, const Id* dst, int64 size, int64 low, const uint2* table, uint32 shift, int64* keys) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 a = src[k], b = dst[k];
     if (a == b) {
@@ -182,12 +182,14 @@ struct Ranges {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_counts(const int64* keys, int64 size, const int64* starts, uint32 borders, uint64* counts) {
+    keys_counts(const int64* keys, int64 size, const int64* starts, uint32 borders, uint64* counts) {
   __shared__ Ranges ranges;
   ranges.load(starts, borders);
   ranges.clear(borders + 1);
   __syncthreads();
-  for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(ranges.counts + ranges.of(keys[k], borders), 1u); }
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    atomicAdd(ranges.counts + ranges.of(keys[k], borders), 1u);
+  }
   __syncthreads();
   for (uint32 r = threadIdx.x; r <= borders; r += BLOCK) {
     if (ranges.counts[r]) { atomicAdd(counts + r, uint64(ranges.counts[r])); }
@@ -195,8 +197,8 @@ keys_counts(const int64* keys, int64 size, const int64* starts, uint32 borders, 
 }
 
 // A block deals a tile of keys at a time: `next` is where each range's array is filled up to.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_scatter(const int64* keys, int64 size, const int64* starts, uint32 borders, int64* const* arrays, uint64* next) {
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
+    const int64* keys, int64 size, const int64* starts, uint32 borders, int64* const* arrays, uint64* next) {
   __shared__ Ranges ranges;
   ranges.load(starts, borders);
   for (int64 tile = int64(blockIdx.x) * BLOCK * TILE; tile < size; tile += int64(gridDim.x) * BLOCK * TILE) {
@@ -234,7 +236,7 @@ __device__ __forceinline__ bool is_new(const int64* keys, int64 k, uint32 shift)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* counts) {
+    keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* counts) {
   uint64 found = 0;
   int64 begin = first_of() / 32 * share, end = min(begin + share, size);
   for (int64 k = begin + threadIdx.x % 32; k < end; k += 32) { found += is_new(keys, k, shift); }
@@ -242,7 +244,7 @@ keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
+    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
   uint32 lane = threadIdx.x % 32;
   int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
   uint64 place = starts[warp];
@@ -255,7 +257,7 @@ keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uin
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
+    keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
   uint32 lane = threadIdx.x % 32;
   for (int64 k = first_of(); k - lane < size; k += all_threads()) {
     int64 key = k < size ? keys[k] : -1, high = key >> shift;
@@ -270,12 +272,12 @@ keys_degrees(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_sources(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
+    keys_sources(const int64* keys, int64 size, uint32 shift, uint32* degrees) {
   for (int64 k = first_of(); k < size; k += all_threads()) { atomicAdd(degrees + (keys[k] >> shift), 1u); }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_orient(const int64* keys, int64 size, uint32 shift, const int32* rank, int64* oriented) {
+    keys_orient(const int64* keys, int64 size, uint32 shift, const int32* rank, int64* oriented) {
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 key = keys[k], a = rank[key >> shift], b = rank[key & ((int64(1) << shift) - 1)];
     oriented[k] = max(a, b) << shift | min(a, b);
@@ -284,7 +286,7 @@ keys_orient(const int64* keys, int64 size, uint32 shift, const int32* rank, int6
 
 // Row r has the keys from start + r * columns on, below start + (r + 1) * columns.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_offsets(const int64* keys, int64 size, int64 start, int64 columns, int64 rows, int64* offsets) {
+    keys_offsets(const int64* keys, int64 size, int64 start, int64 columns, int64 rows, int64* offsets) {
   for (int64 r = first_of(); r <= rows; r += all_threads()) {
     int64 at = 0, end = size, bound = start + r * columns;
     while (at < end) {
@@ -299,7 +301,7 @@ keys_offsets(const int64* keys, int64 size, int64 start, int64 columns, int64 ro
 
 // A power of two is a mask: 64-bit division takes some dozens of instructions.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-keys_columns(const int64* keys, int64 size, int64 start, int64 columns, int32* found) {
+    keys_columns(const int64* keys, int64 size, int64 start, int64 columns, int32* found) {
   bool power = (columns & (columns - 1)) == 0;
   for (int64 k = first_of(); k < size; k += all_threads()) {
     uint64 place = keys[k] - start;

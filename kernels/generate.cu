@@ -25,8 +25,8 @@ using Id = int32;
 #endif
 
 // `made(i)` gives the two ends of edge i, first <= i < first + size.
-template <class Made> __device__ __forceinline__ void each_made(uint64 first, int64 size, Id* src, Id* dst,
-    const Made& made) {
+template <class Made>
+__device__ __forceinline__ void each_made(uint64 first, int64 size, Id* src, Id* dst, const Made& made) {
   int64 threads = int64(gridDim.x) * blockDim.x;
   for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < size; k += threads) {
     uint64 source = 0, target = 0;
@@ -64,18 +64,16 @@ __device__ __forceinline__ void descend(uint64 draw, const Cuts& cuts, uint64& r
 }
 
 // `start`: seed and splitmix64's increment.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_kronecker(uint64 first, int64 size, uint64 start, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src,
-                   Id* dst) {
+extern "C" __global__ void __launch_bounds__(BLOCK) generate_kronecker(
+    uint64 first, int64 size, uint64 start, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src, Id* dst) {
   Cuts cuts = {one, two, three};
   each_made(first, size, src, dst, [&](uint64 i, uint64& row, uint64& column) {
     for (uint32 bit = bits; bit-- > 0;) { descend(mixed(64 * i + start + bit), cuts, row, column); }
   });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_rmat(uint64 first, int64 size, uint32 seed, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src,
-              Id* dst) {
+extern "C" __global__ void __launch_bounds__(BLOCK) generate_rmat(
+    uint64 first, int64 size, uint32 seed, uint32 bits, uint64 one, uint64 two, uint64 three, Id* src, Id* dst) {
   Cuts cuts = {one, two, three};
   each_made(first, size, src, dst, [&](uint64 i, uint64& row, uint64& column) {
     uint32 at = jenkins(uint32(2 * i) * seed), stride = jenkins(uint32(2 * i + 1) * seed);
@@ -85,7 +83,7 @@ generate_rmat(uint64 first, int64 size, uint32 seed, uint32 bits, uint64 one, ui
 
 // ~`failed` is the first edge that is a loop however often it is drawn; `failed` comes as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_random(uint64 first, int64 size, uint64 vertices, uint64 of_each, uint64* failed, Id* src, Id* dst) {
+    generate_random(uint64 first, int64 size, uint64 vertices, uint64 of_each, uint64* failed, Id* src, Id* dst) {
   each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {
     uint32 draw = jenkins(uint32(i));
     source = i / of_each;
@@ -102,7 +100,7 @@ generate_random(uint64 first, int64 size, uint64 vertices, uint64 of_each, uint6
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_grid3d(uint64 first, int64 size, uint64 side, Id* src, Id* dst) {
+    generate_grid3d(uint64 first, int64 size, uint64 side, Id* src, Id* dst) {
   each_made(first, size, src, dst, [&](uint64 i, uint64& source, uint64& target) {
     uint64 axis = i % 3, step = axis == 0 ? 1 : axis == 1 ? side : side * side;
     source = i / 3;

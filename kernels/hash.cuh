@@ -18,7 +18,11 @@ template <uint32 THREADS_, uint32 BUCKETS_, bool BLOCK_> struct Team {
 
   __device__ static uint32 rank() { return threadIdx.x % SIZE; }
   __device__ static void sync() {
-    if (BLOCK_) { __syncthreads(); } else { __syncwarp(); }
+    if (BLOCK_) {
+      __syncthreads();
+    } else {
+      __syncwarp();
+    }
   }
 };
 

@@ -59,9 +59,8 @@ struct Found {
 };
 
 // Edges `begin` to `end` of the list, a team an edge, from the last one on.
-template <class T>
-__device__ void count_edges(HashTable<T>& table, const Task& t, const EdgeList& list, int64 begin, int64 end,
-    Found& found) {
+template <class T> __device__ void count_edges(
+    HashTable<T>& table, const Task& t, const EdgeList& list, int64 begin, int64 end, Found& found) {
   uint32 teams = blockDim.x / T::SIZE;
   for (int64 k = end - 1 - blockIdx.x * teams - threadIdx.x / T::SIZE; k >= begin; k -= gridDim.x * teams) {
     Pair pair = pair_of(t, list, k);
@@ -78,7 +77,7 @@ __device__ void count_edges(HashTable<T>& table, const Task& t, const EdgeList& 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-hindex_warp(Task t, EdgeList list, uint32 begin, uint32 end, Totals* totals) {
+    hindex_warp(Task t, EdgeList list, uint32 begin, uint32 end, Totals* totals) {
   __shared__ uint32 fill[WARPS * Warp::BUCKETS];
   __shared__ int32 slots[WARPS * Warp::BUCKETS * LEVELS];
   HashTable<Warp> table(fill, slots, nullptr, LEVELS);
@@ -88,7 +87,7 @@ hindex_warp(Task t, EdgeList list, uint32 begin, uint32 end, Totals* totals) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-hindex_block(Task t, EdgeList list, uint32 begin, uint32 end, int32* scratch, uint32 depth, Totals* totals) {
+    hindex_block(Task t, EdgeList list, uint32 begin, uint32 end, int32* scratch, uint32 depth, Totals* totals) {
   __shared__ uint32 fill[BUCKETS];
   __shared__ int32 slots[BUCKETS * LEVELS];
   HashTable<Wide> table(fill, slots, scratch, depth);

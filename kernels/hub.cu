@@ -105,7 +105,7 @@
 #define WORDS8 22  // likewise 8 words; else 16
 #endif
 #ifndef CAPACITY
-#define CAPACITY 12  // bytes an edge that records of 8 or 16 words may take with offsets, else they have 4: the launch's
+#define CAPACITY 12  // bytes an edge, with offsets, that records of 8 or 16 words may take; else they have 4
 #endif
 #ifndef EDGES
 #define EDGES 2  // records that a thread has under way; of 4 words twice as many
@@ -153,8 +153,8 @@ __device__ __forceinline__ uint32 in_bitmap(const int32* a, int64 size, const ui
 }
 
 // One edge (u, v) of a short table row [first, last), by one thread.
-__device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last,
-    Sums& sums) {
+__device__ __forceinline__ void short_edge(
+    const Task& t, const uint32* bitmaps, int64 p, int64 first, int64 last, Sums& sums) {
   int64 v = t.index.columns[p];
   int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
   sums.wedges += b;
@@ -184,9 +184,7 @@ template <uint32 WORDS> struct Record {
   __device__ __forceinline__ bool fits() const { return (word[0] & 0xffff) != LONGER; }
   __device__ __forceinline__ uint32 length() const { return fits() ? word[0] & 0xffff : word[1]; }
   __device__ __forceinline__ int64 begin() const { return int64(word[0] >> 16) << 32 | word[2]; }  // of a longer row
-  __device__ __forceinline__ static uint32 mark_of(uint32 x) {
-    return uint32(uint64(x * 2654435769u) * MARKS >> 32);
-  }
+  __device__ __forceinline__ static uint32 mark_of(uint32 x) { return uint32(uint64(x * 2654435769u) * MARKS >> 32); }
 };
 
 __device__ __forceinline__ uint32 fingerprint(uint32 x, bool narrow) {
@@ -276,8 +274,8 @@ template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>&
 }
 
 // Entries of A that are in a record of row v, or in the row itself.
-template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(const Task& t, int64 v, const int32* a, int64 size,
-    const Record<WORDS>& record, bool narrow) {
+template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
+    const Task& t, int64 v, const int32* a, int64 size, const Record<WORDS>& record, bool narrow) {
   uint32 found = 0;
   if (record.fits()) {
     for (int64 i = 0; i < size; i++) {
@@ -297,8 +295,8 @@ template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(const Task& 
 }
 
 // A thread a row u; the records of EDGES edges, of 4 words twice as many, are under way together.
-template <uint32 WORDS> __device__ __forceinline__ void count_short(const Task& t, const uint4* records,
-    bool narrow, Totals* totals) {
+template <uint32 WORDS>
+__device__ __forceinline__ void count_short(const Task& t, const uint4* records, bool narrow, Totals* totals) {
   constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
   Sums sums;
   int64 threads = int64(gridDim.x) * blockDim.x;
@@ -325,33 +323,30 @@ template <uint32 WORDS> __device__ __forceinline__ void count_short(const Task& 
   sums.add_up(totals);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_records4(Task t, int64 rows, uint4* records, uint32 narrow) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records4(Task t, int64 rows, uint4* records, uint32 narrow) {
   make_records<4>(t, rows, records, narrow);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_records8(Task t, int64 rows, uint4* records, uint32 narrow) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records8(Task t, int64 rows, uint4* records, uint32 narrow) {
   make_records<8>(t, rows, records, narrow);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_records16(Task t, int64 rows, uint4* records, uint32 narrow) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 rows, uint4* records, uint32 narrow) {
   make_records<16>(t, rows, records, narrow);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_short4(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+    hub_short4(Task t, const uint4* records, uint32 narrow, Totals* totals) {
   count_short<4>(t, records, narrow, totals);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_short8(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+    hub_short8(Task t, const uint4* records, uint32 narrow, Totals* totals) {
   count_short<8>(t, records, narrow, totals);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_short16(Task t, const uint4* records, uint32 narrow, Totals* totals) {
+    hub_short16(Task t, const uint4* records, uint32 narrow, Totals* totals) {
   count_short<16>(t, records, narrow, totals);
 }
 
@@ -375,8 +370,8 @@ struct List {
   __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
 };
 
-__device__ __forceinline__ List shorter_list(const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin,
-    int64 b) {
+__device__ __forceinline__ List shorter_list(
+    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b) {
   List list = a < b ? List{v, first, a, a} : List{t.tables + u, begin, b, b};
   const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
   if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
@@ -385,9 +380,8 @@ __device__ __forceinline__ List shorter_list(const Task& t, int64 u, int64 v, in
 
 // 2. All edges. Short table rows are counted. Edges of longer ones meet the near hubs' bitmaps in
 // work items, and the rest are counted by table; plain, all is left to the work items.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64* lists,
-                                     uint64* all_lists, uint32 plain, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
+    uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
   uint64 found = 0;
   auto keep = [&](const TaskRow& row) {
@@ -436,15 +430,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* l
 }
 
 // 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-hub_lists(Task t, uint64* ends, uint64* records) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* ends, uint64* records) {
   each_list(t, [&](const List& list) {
     int64 count = list.records();
     uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
-    for (int64 i = 0; i < list.front; i += MOST) { *place++ = record(list.start + i, min(MOST, list.front - i),
-        false); }
-    for (int64 i = list.front; i < list.size; i += MOST) { *place++ = record(list.start + i, min(MOST,
-        list.size - i), true); }
+    for (int64 i = 0; i < list.front; i += MOST) {
+      *place++ = record(list.start + i, min(MOST, list.front - i), false);
+    }
+    for (int64 i = list.front; i < list.size; i += MOST) {
+      *place++ = record(list.start + i, min(MOST, list.size - i), true);
+    }
   });
 }
 
@@ -531,7 +526,7 @@ __device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
 // Lists of the warp, a record a lane, `count` of them. `narrow` holds the low halves of `columns`,
 // four by four.
 __device__ __forceinline__ uint32 stream_lists(const Streamed& row, uint64 mine, uint32 count, const uint2* narrow,
-                                               const int32* columns, const int32* table, int64 size) {
+    const int32* columns, const int32* table, int64 size) {
   uint32 lane = threadIdx.x % 32, found = 0;
   uint32 fours = uint32(mine >> 32), about = lane < count ? uint32(mine) : 0;
   bool behind = about >> 31;
@@ -586,8 +581,8 @@ extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, ui
 
 // 5. A block takes a work item at a time: a table, and up to ITEM_LISTS lists streamed against it.
 extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
-hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
-           const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+    hub_tables(Task t, const uint2* table_narrow, const uint2* stream_narrow, const uint64* begins,
+        const uint64* records, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ Streamed row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = *items_end;
   clear_all(row);
@@ -659,8 +654,8 @@ template <class Row> __device__ void list_words(Row& row, uint32 most) {
 
 // The row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;
 // `hubs` lanes hold one, `top` is v / 32 there.
-template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row, const uint32* bitmaps, uint32 hubs,
-    uint32 base, uint32 top) {
+template <class Row> __device__ __forceinline__ uint32 meet_hubs(
+    const Row& row, const uint32* bitmaps, uint32 hubs, uint32 base, uint32 top) {
   uint32 lane = threadIdx.x % 32, used = row.used, found = 0;
   for (uint32 k = 0; k < used; k += 32) {
     uint32 word = k + lane < used ? row.words[k + lane] : Row::WORDS;
@@ -685,8 +680,8 @@ template <class Row> __device__ __forceinline__ uint32 meet_hubs(const Row& row,
 }
 
 // B, [begin, begin + b), streamed against the row by a warp.
-__device__ __forceinline__ uint32 stream_list(const FullRow& row, const Task& t, int64 begin, int64 b, int64 first,
-    int64 last) {
+__device__ __forceinline__ uint32 stream_list(
+    const FullRow& row, const Task& t, int64 begin, int64 b, int64 first, int64 last) {
   uint32 lane = threadIdx.x % 32, found = 0;
 #pragma unroll 2
   for (int64 q = lane; q < b; q += 32) {
@@ -703,9 +698,8 @@ __device__ __forceinline__ uint32 stream_list(const FullRow& row, const Task& t,
 
 // Take work items until none is left: `work(row, u, first, last, begin, end)` gets a long table
 // row and some of its index row's edges, with nothing set in `row`.
-template <class Row, class Work>
-__device__ __forceinline__ void each_item(Row& row, const Task& t, const uint2* items, const uint32* items_end,
-    uint32* next, const Work& work) {
+template <class Row, class Work> __device__ __forceinline__ void each_item(
+    Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
   uint32 count = *items_end;
   clear_all(row);
   for (;;) {
@@ -722,7 +716,7 @@ __device__ __forceinline__ void each_item(Row& row, const Task& t, const uint2* 
 // 6. Long table rows and near hubs: a block takes a work item at a time, its warps every
 // NEAR_WARPSth edge. `near` is 0 or a multiple of 32, or the number of stream rows.
 extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
-hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+    hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ NearRow row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
   uint64 triangles = 0;
@@ -746,8 +740,8 @@ hub_near(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_
 }
 
 // The warp's 32 edges (u, v), one a lane.
-__device__ __forceinline__ void meet_edges(const FullRow& row, const Task& t, const uint32* bitmaps, int64 p, int64 end,
-                                           int64 first, int64 last, Sums& sums) {
+__device__ __forceinline__ void meet_edges(
+    const FullRow& row, const Task& t, const uint32* bitmaps, int64 p, int64 end, int64 first, int64 last, Sums& sums) {
   uint32 lane = threadIdx.x % 32;
   bool mine = p < end;
   int64 v = mine ? t.index.columns[p] : 0;
@@ -775,8 +769,8 @@ __device__ __forceinline__ void meet_edges(const FullRow& row, const Task& t, co
 }
 
 // 7. Plain: long table rows, all hubs and all other edges.
-extern "C" __global__ void __launch_bounds__(FullRow::THREADS, 32 / PLAIN_WARPS)
-hub_plain(Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(FullRow::THREADS, 32 / PLAIN_WARPS) hub_plain(
+    Task t, const uint32* bitmaps, const uint2* items, const uint32* items_end, uint32* next, Totals* totals) {
   __shared__ FullRow row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
   Sums sums;

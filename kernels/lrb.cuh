@@ -94,14 +94,13 @@ struct Pair {
 __device__ __forceinline__ Pair pair_of(const Task& t, const EdgeList& list, int64 e) {
   int64 v = list.v(e), begin = t.stream.offsets[v];
   return {t.table.columns + t.table.offsets[list.u(e)], t.stream.columns + begin, list.a(e),
-          t.stream.offsets[v + 1] - begin};
+      t.stream.offsets[v + 1] - begin};
 }
 
 // Logarithmic threads per intersection, Log-TPI (section III-B): 2^split threads for each of the edges from
 // `begin` to `end`. `visit(pair, part)` counts part `part` of 2^split.
-template <class Visit>
-__device__ __forceinline__ void each_part(const Task& t, const EdgeList& list, uint32 begin, uint32 end,
-    uint32 split, const Visit& visit) {
+template <class Visit> __device__ __forceinline__ void each_part(
+    const Task& t, const EdgeList& list, uint32 begin, uint32 end, uint32 split, const Visit& visit) {
   uint64 count = uint64(end - begin) << split, threads = uint64(gridDim.x) * blockDim.x;
   for (uint64 k = uint64(blockIdx.x) * blockDim.x + threadIdx.x; k < count; k += threads) {
     visit(pair_of(t, list, begin + int64(k >> split)), int64(k & ((1ull << split) - 1)));

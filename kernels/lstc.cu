@@ -50,8 +50,8 @@ __device__ __forceinline__ int64 take(uint32* rows, uint32& next) {
 }
 
 // Stream the row's lists, index places [begin, end), against one tile; returns this thread's probes.
-__device__ __forceinline__ uint64 stream_lists(const Task& t, const int32* tile, int32 size, int64 begin, int64 end,
-    uint64& triangles) {
+__device__ __forceinline__ uint64 stream_lists(
+    const Task& t, const int32* tile, int32 size, int64 begin, int64 end, uint64& triangles) {
   uint64 probes = 0;
   for (int64 p = begin; p < end; p++) {
     int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];

@@ -69,7 +69,7 @@ __device__ __forceinline__ uint32 walk(const Pair& pair, int64 d, int64 steps) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-merge_bin(Task t, EdgeList list, uint32 begin, uint32 end, uint32 split, Totals* totals) {
+    merge_bin(Task t, EdgeList list, uint32 begin, uint32 end, uint32 split, Totals* totals) {
   Sums sums;
   each_part(t, list, begin, end, split, [&](const Pair& pair, int64 part) {
     int64 all = pair.a_size + pair.b_size, share = (all + (1ll << split) - 1) >> split, d = part * share;

@@ -36,7 +36,7 @@ __device__ __forceinline__ int64 entries(const Task& t, int64 p, int64 first, in
 __device__ __forceinline__ int64 work_of(int64 a, int64 b) { return min(a, b); }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-search_bin(Task t, EdgeList list, uint32 begin, uint32 end, uint32 split, Totals* totals) {
+    search_bin(Task t, EdgeList list, uint32 begin, uint32 end, uint32 split, Totals* totals) {
   Sums sums;
   each_part(t, list, begin, end, split, [&](const Pair& pair, int64 part) {
     bool swap = pair.b_size < pair.a_size;

@@ -38,9 +38,13 @@ __device__ __forceinline__ int64 work_of(int64, int64) { return 1; }
 
 // An edge's ids, the places of its lists, and its lists: the shorter one, and the longer one that it is
 // searched in. Each is read or worked out one step after the other, so that no step waits for the last.
-struct Ids { uint32 u, v, a; };
+struct Ids {
+  uint32 u, v, a;
+};
 
-struct Places { int64 row, begin, end, a; };
+struct Places {
+  int64 row, begin, end, a;
+};
 
 struct Lists {
   const int32 *few, *many;
@@ -67,8 +71,8 @@ __device__ __forceinline__ Lists lists_of(const Task& t, const Places& places) {
 // What another lane holds.
 __device__ __forceinline__ Lists from_lane(const Lists& mine, uint32 lane) {
   return {reinterpret_cast<const int32*>(__shfl_sync(ALL, reinterpret_cast<uint64>(mine.few), lane)),
-          reinterpret_cast<const int32*>(__shfl_sync(ALL, reinterpret_cast<uint64>(mine.many), lane)),
-          __shfl_sync(ALL, mine.few_size, lane), __shfl_sync(ALL, mine.many_size, lane)};
+      reinterpret_cast<const int32*>(__shfl_sync(ALL, reinterpret_cast<uint64>(mine.many), lane)),
+      __shfl_sync(ALL, mine.few_size, lane), __shfl_sync(ALL, mine.many_size, lane)};
 }
 
 // Node i, from 1 on, is the entry at i / 2^TOP of the list.

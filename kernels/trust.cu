@@ -165,7 +165,11 @@ __device__ __forceinline__ uint32 first_above(const int64* ends, uint32 low, uin
   }
   while (low < high) {
     uint32 middle = (low + high) / 2;
-    if (ends[middle] > i) { high = middle; } else { low = middle + 1; }
+    if (ends[middle] > i) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
   }
   return low;
 }
@@ -177,8 +181,7 @@ struct Combined {
 };
 
 // Lists [tile, tile + SIZE) of those before `end`; returns their entries.
-template <bool WIDE>
-__device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64 end) {
+template <bool WIDE> __device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64 end) {
   uint32 rank = TeamOf<WIDE>::rank();
   int64 p = tile + rank, v = p < end ? t.index.columns[p] : 0;
   int64 size = p < end ? t.stream.length(v) : 0;
@@ -190,9 +193,8 @@ __device__ int64 combine(const Combined& lists, const Task& t, int64 tile, int64
 
 // Virtual combination (section 4.2): entry i of all lists together is in the first list whose
 // running sum of lengths is above i.
-template <bool WIDE>
-__device__ void by_combination(Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end,
-    Found& found) {
+template <bool WIDE> __device__ void by_combination(
+    Table<WIDE>& table, const Combined& lists, const Task& t, int64 begin, int64 end, Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
   for (int64 tile = begin; tile < end; tile += SIZE) {
     int64 all = combine<WIDE>(lists, t, tile, end);
@@ -207,9 +209,8 @@ __device__ void by_combination(Table<WIDE>& table, const Combined& lists, const 
 
 // Physical combination (section 4.2): the lists are copied to the team's array, a warp a list, as many entries
 // as it has room for, and looked up from there.
-template <bool WIDE>
-__device__ void by_copies(Table<WIDE>& table, const Combined& lists, const Task& t, int32* copies, int64 begin,
-    int64 end, Found& found) {
+template <bool WIDE> __device__ void by_copies(
+    Table<WIDE>& table, const Combined& lists, const Task& t, int32* copies, int64 begin, int64 end, Found& found) {
   constexpr uint32 SIZE = TeamOf<WIDE>::SIZE;
   constexpr int64 ROOM = int64(SIZE) * COPIES;
   uint32 rank = TeamOf<WIDE>::rank();
@@ -224,9 +225,7 @@ __device__ void by_copies(Table<WIDE>& table, const Combined& lists, const Task&
         }
       }
       TeamOf<WIDE>::sync();
-      for (int64 i = first + rank; i < last; i += SIZE) {
-        look_up<WIDE>(table, copies[i - first], found);
-      }
+      for (int64 i = first + rank; i < last; i += SIZE) { look_up<WIDE>(table, copies[i - first], found); }
       TeamOf<WIDE>::sync();
     }
   }
@@ -262,9 +261,8 @@ __device__ void report(const Found& found, Totals* totals) {
 }
 
 // Rows below 101 entries (all, without CO), a warp a row.
-extern "C" __global__ void __launch_bounds__(THREADS)
-trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
-    uint32 chunk, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
+    int32* scratch, int32* copies, uint32 depth, uint32 chunk, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<false> table(shared.fill, shared.slots, scratch, depth);
@@ -282,9 +280,8 @@ trust_warp(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copi
 }
 
 // Longer rows, a block a row.
-extern "C" __global__ void __launch_bounds__(THREADS)
-trust_block(Task t, const uint32* rows, Lists* lists, int32* scratch, int32* copies, uint32 depth,
-    uint32 chunk, Totals* totals) {
+extern "C" __global__ void __launch_bounds__(THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
+    int32* scratch, int32* copies, uint32 depth, uint32 chunk, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<true> table(shared.fill, shared.slots, scratch, depth);

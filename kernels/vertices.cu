@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) vertices_inverse(int64 size,
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-vertices_wedges(int64 size, const int32* inward, const int32* outward, uint64* sums) {
+    vertices_wedges(int64 size, const int32* inward, const int32* outward, uint64* sums) {
   uint64 high = 0, low = 0;
   for (int64 v = first_of(); v < size; v += all_threads()) {
     uint64 in = inward[v], out = outward[v];
@@ -47,7 +47,7 @@ vertices_wedges(int64 size, const int32* inward, const int32* outward, uint64* s
 
 // Of values below `bins`. Most vertices have few neighbours: those counts a block has to itself.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-vertices_lengths(int64 size, const int32* values, uint64* counts, uint32 bins) {
+    vertices_lengths(int64 size, const int32* values, uint64* counts, uint32 bins) {
   __shared__ uint32 usual[USUAL];
   for (uint32 k = threadIdx.x; k < USUAL; k += BLOCK) { usual[k] = 0; }
   __syncthreads();

@@ -11,9 +11,8 @@
 //   visit_list      writes triangles (u, v, w) down where the running sum of these says
 
 // The shared entries of the two lists of index edge p, as `found(place in table, place in stream)`.
-template <class Found>
-__device__ __forceinline__ uint32 each_triangle(const Task& t, int64 p, int64 first, int64 last, Sums& sums,
-    const Found& found) {
+template <class Found> __device__ __forceinline__ uint32 each_triangle(
+    const Task& t, int64 p, int64 first, int64 last, Sums& sums, const Found& found) {
   int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.length(v);
   int64 a = before(t, p, first, last, v);
   sums.wedges += b;
@@ -33,8 +32,8 @@ __device__ __forceinline__ uint32 each_triangle(const Task& t, int64 p, int64 fi
   return count;
 }
 
-extern "C" __global__ void visit_support(Task t, uint32* in_index, uint32* in_table, uint32* in_stream,
-    Totals* totals) {
+extern "C" __global__ void visit_support(
+    Task t, uint32* in_index, uint32* in_table, uint32* in_stream, Totals* totals) {
   Sums sums;
   each_edge(t, [&](int64, int64 p, int64 first, int64 last) {
     uint32 count = each_triangle(t, p, first, last, sums, [&](int64 in_row, int64 in_list) {
@@ -61,8 +60,8 @@ extern "C" __global__ void visit_edges(Task t, const int64* group_ends, uint32* 
 }
 
 // `ends` are the running sums of the counts; the first `limit` triangles are written, three ids each.
-extern "C" __global__ void visit_list(Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list,
-                                      Totals* totals) {
+extern "C" __global__ void visit_list(
+    Task t, const int64* group_ends, const int64* ends, int64 limit, int32* list, Totals* totals) {
   Sums sums;
   each_edge(t, [&](int64 u, int64 p, int64 first, int64 last) {
     int64 edge = place_of(t, group_ends, u, p), place = edge ? ends[edge - 1] : 0;

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Take the tier's number of examples, and have all later processes use what one has compiled for the host."""
     settings.load_profile("slow" if slow(config) else "default")
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # run by nohup: what tests hang up on is to hear it
     if host.SHARED not in os.environ and (folder := host.cache_folder()):
         os.environ[host.SHARED] = str(folder)
         config.add_cleanup(lambda: os.environ.pop(host.SHARED))

@@ -246,6 +246,7 @@ from dasktc.api.count import as_source
 @contextmanager
 def started(number):
     from dasktc.executors.connect import connect
+    from dasktc.options import RunOptions
     with connect(RunOptions(workers=number)) as tasks:
         yield tasks.client
 

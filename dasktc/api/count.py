@@ -9,20 +9,24 @@ from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
+from dasktc.api.distribution import as_tasks, distribution_of, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
+from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import RETRIES, WORKER_SECONDS, CountOptions, Options, RunOptions, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
+from dasktc.planning.distribution import Distribution
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
 __all__ = ["as_source", "build", "prepare", "read_options", "triangle_count"]
@@ -51,6 +55,7 @@ def triangle_count(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
+    distribute: str | None = None,
     verify: float = 0.0,
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -110,6 +115,10 @@ def triangle_count(
     security : distributed.Security, optional
         TLS certificates for `scheduler`, `scheduler_file` or `workers`. Default: those of Dask's configuration.
         A client that is passed has its own.
+    distribute : {"auto", "always", "never"}, optional
+        On a cluster, count by tasks on all workers always, never (in one call on one worker), or where that is
+        predicted to be faster: `result.plan.distribution` says why. Default: `dasktc.distribute` of Dask's
+        configuration, else "auto".
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
@@ -161,7 +170,7 @@ def triangle_count(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
     )
     counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
@@ -172,10 +181,14 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with connect(run, options.backend) as anywhere, ExitStack() as held:
-        options = options if memory is None else choose_backend(anywhere, options)
+        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+        how = distribution_of(anywhere, opened, options, run)
+        if isinstance(anywhere, DaskExecutor) and how and how.kind == "call" and checkpoint is None and outputs.none:
+            result = count_in_one_call(anywhere, opened, options, run, counting)
+            return replace(result, plan=replace(result.plan, distribution=str(how)))
         limits = (memory, work_dir, options.chosen_backend, host_memory)
         executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, opened, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent, how)
         outputs.check_memory(graph)
         result = count(graph, counting)
         outputs.write(graph, result)
@@ -205,6 +218,7 @@ def prepare(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
+    distribute: str | None = None,
     seed: int = 0,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
@@ -232,23 +246,32 @@ def prepare(
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
     )
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
-        options = options if memory is None else choose_backend(anywhere, options)
+        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+        how = distribution_of(anywhere, opened, options, run)
         executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        graph = build(executor, opened, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent, how)
         starts = run.client is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
-def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
-    """Run all stages before counting."""
+def build(
+    executor: Executor, source: Source, options: Options, progress: Progress = silent, how: Distribution | None = None
+) -> Graph:
+    """Run all stages before counting: as one call on one worker where `how` says so and results stand in memory."""
     options = choose_backend(executor, options)
-    prepared = prepare_edges(executor, source, options, progress)
-    prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
+    if isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, how):
+        prepared, blocks = prepare_in_one_call(executor, source, options, progress)
+    else:
+        how = as_tasks(how) if how is not None and how.kind == "call" else how
+        prepared = prepare_edges(executor, source, options, progress)
+        prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
+    if how is not None:
+        prepared = replace(prepared, plan=replace(prepared.plan, distribution=str(how)))
     return Graph(executor, prepared, blocks, prepared.options)
 
 

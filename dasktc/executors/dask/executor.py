@@ -203,6 +203,11 @@ class DaskExecutor(Executor):
         """Bring results to the client; the first error among them is raised here."""
         return [self.store.load(place) for place in self._places(handles)]
 
+    def watch(self, handle: Any, waiting: Callable[[], None] | None = None) -> Any:
+        """Bring a (small) result to the client, and call a function now and then meanwhile, in this thread."""
+        ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
+        return self.store.load(value)
+
     def _results(self, futures: list[Any]) -> list[Any]:
         """The values of futures, in their order, as they came from the workers."""
         values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}

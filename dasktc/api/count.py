@@ -9,7 +9,7 @@ from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
-from dasktc.api.distribution import as_tasks, distribution_of, prepares_in_one_call
+from dasktc.api.distribution import OnCluster, distribution_of, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -26,7 +26,6 @@ from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import RETRIES, WORKER_SECONDS, CountOptions, Options, RunOptions, check_keywords, read_ids
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
-from dasktc.planning.distribution import Distribution
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
 __all__ = ["as_source", "build", "prepare", "read_options", "triangle_count"]
@@ -182,13 +181,19 @@ def triangle_count(
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with connect(run, options.backend) as anywhere, ExitStack() as held:
         options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
-        how = distribution_of(anywhere, opened, options, run)
-        if isinstance(anywhere, DaskExecutor) and how and how.kind == "call" and checkpoint is None and outputs.none:
-            result = count_in_one_call(anywhere, opened, options, run, counting)
-            return replace(result, plan=replace(result.plan, distribution=str(how)))
+        cluster = distribution_of(anywhere, opened, options, run)
+        if (
+            isinstance(anywhere, DaskExecutor)
+            and cluster
+            and cluster.how.kind == "call"
+            and not checkpoint
+            and outputs.none
+        ):
+            result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
+            return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
         limits = (memory, work_dir, options.chosen_backend, host_memory)
         executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, opened, options, progress or silent, how)
+        graph = build(executor, opened, options, progress or silent, cluster)
         outputs.check_memory(graph)
         result = count(graph, counting)
         outputs.write(graph, result)
@@ -252,26 +257,27 @@ def prepare(
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
         options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
-        how = distribution_of(anywhere, opened, options, run)
+        cluster = distribution_of(anywhere, opened, options, run)
         executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        graph = build(executor, opened, options, progress or silent, how)
+        graph = build(executor, opened, options, progress or silent, cluster)
         starts = run.client is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
 def build(
-    executor: Executor, source: Source, options: Options, progress: Progress = silent, how: Distribution | None = None
+    executor: Executor, source: Source, options: Options, progress: Progress = silent, cluster: OnCluster | None = None
 ) -> Graph:
-    """Run all stages before counting: as one call on one worker where `how` says so and results stand in memory."""
-    options = choose_backend(executor, options)
-    if isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, how):
-        prepared, blocks = prepare_in_one_call(executor, source, options, progress)
+    """Run all stages before counting; on a cluster in one call on one worker where it was so chosen and can be."""
+    options = options if cluster else choose_backend(executor, options)
+    if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
+        prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
     else:
-        how = as_tasks(how) if how is not None and how.kind == "call" else how
         prepared = prepare_edges(executor, source, options, progress)
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
-    if how is not None:
-        prepared = replace(prepared, plan=replace(prepared.plan, distribution=str(how)))
+        if cluster and cluster.how.kind == "call":
+            cluster = cluster._replace(how=cluster.how.not_possible())
+    if cluster:
+        prepared = replace(prepared, plan=replace(prepared.plan, distribution=str(cluster.how)))
     return Graph(executor, prepared, blocks, prepared.options)
 
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
-from dasktc.options import Options, RunOptions, bytes_of
+from dasktc.options import Options, RunOptions
+from dasktc.pipeline.prepare import limits_of
 from dasktc.planning.distribution import Distribution, choose_distribution
+from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 
-__all__ = ["as_tasks", "distribution_of", "prepares_in_one_call", "rates_of"]
+__all__ = ["OnCluster", "distribution_of", "prepares_in_one_call", "rates_of"]
 
 NVLINK = 45e9
 """Bytes a second that a worker receives over UCX from another GPU of its host, as measured."""
 
 
-def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> Distribution | None:
+class OnCluster(NamedTuple):
+    """How a count runs on a cluster, and what its workers offer."""
+
+    how: Distribution
+    limits: Limits
+
+
+def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> OnCluster | None:
     """Choose between one call and tasks on a cluster, as asked for or by predicted seconds; None without a cluster.
 
     Parameters
@@ -31,12 +40,13 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
     """
     if not isinstance(executor, DaskExecutor):
         return None
+    limits = limits_of(executor, options)
     if run.distribution != "auto":
-        kinds = {"always": Distribution("tasks", "asked for"), "never": Distribution("call", "asked for")}
-        return kinds[run.distribution]
+        return OnCluster(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
     backend = options.chosen_backend
-    memory = executor.memory(bytes_of(options.memory), backend)
-    return choose_distribution(source.size, executor.workers, memory, rates_of(executor, backend), backend, source.ids)
+    rates = rates_of(executor, backend)
+    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
+    return OnCluster(how, limits)
 
 
 def rates_of(executor: DaskExecutor, backend: str) -> Rates:
@@ -45,13 +55,8 @@ def rates_of(executor: DaskExecutor, backend: str) -> Rates:
     return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]
 
 
-def prepares_in_one_call(executor: Executor, options: Options, how: Distribution | None) -> bool:
+def prepares_in_one_call(executor: Executor, options: Options, how: Distribution) -> bool:
     """Whether the stages before counting are one call: results stand in memory, and partitions are arithmetic alone."""
-    if how is None or how.kind == "tasks" or executor.memory_per_call is not None:
+    if how.kind == "tasks" or executor.memory_per_call is not None:
         return False
     return all(scheme.dealing in (BY_REMAINDER, BY_RANGES) for scheme in considered(options.partition))
-
-
-def as_tasks(how: Distribution) -> Distribution:
-    """The same where one call was chosen but cannot be made."""
-    return replace(how, kind="tasks", why=f"{how.why}; but results that stand in files, or with proxies, are of tasks")

@@ -28,7 +28,7 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.prepare import Prepared, Progress, limits_of, prepare_blocks, prepare_edges, silent
+from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_edges, silent
 from dasktc.planning.plan import Limits
 
 __all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call"]
@@ -69,7 +69,7 @@ class _Call:
 
 
 def count_in_one_call(
-    executor: DaskExecutor, source: Source, options: Options, run: RunOptions, counting: CountOptions
+    executor: DaskExecutor, source: Source, options: Options, limits: Limits, run: RunOptions, counting: CountOptions
 ) -> TriangleCount:
     """Read, prepare and count a graph in one call on one worker.
 
@@ -80,6 +80,8 @@ def count_in_one_call(
     source : Source
     options : Options
         With the backend chosen.
+    limits : Limits
+        Of the workers.
     run : RunOptions
         Its `work_dir` and `host_memory` hold on the worker.
     counting : CountOptions
@@ -90,11 +92,10 @@ def count_in_one_call(
     TriangleCount
         Planned for one task at a time.
     """
-    began, limits = time.perf_counter(), None
-    if options.memory is None:
-        limits = replace(limits_of(executor, options), workers=1)
+    began = time.perf_counter()
+    here = replace(limits, workers=1) if options.memory is None else None  # else what its budget leaves
     with _heard(executor, counting.progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits, name)
+        call = _Call(replace(source, parts=()), options, here, name)
         places = (run.work_dir, run.host_memory)
         handle = executor.submit(
             f"{PREPARE}-count", _count, call, *_sent(executor, source), places, counting.verify, counting.seed
@@ -115,7 +116,7 @@ def _count(
 
 
 def prepare_in_one_call(
-    executor: DaskExecutor, source: Source, options: Options, progress: Progress | None = None
+    executor: DaskExecutor, source: Source, options: Options, limits: Limits, progress: Progress | None = None
 ) -> tuple[Prepared, Blocks]:
     """Prepare a graph in one call on one worker, for counting tasks on all.
 
@@ -126,6 +127,8 @@ def prepare_in_one_call(
     source : Source
     options : Options
         With the backend chosen, and a scheme whose partition is arithmetic alone.
+    limits : Limits
+        Of the workers that will count.
     progress : callable, optional
 
     Returns
@@ -134,7 +137,7 @@ def prepare_in_one_call(
     blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits_of(executor, options), name)
+        call = _Call(replace(source, parts=()), options, limits, name)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source))
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made), hear)
     vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))

@@ -13,7 +13,7 @@ graph is counted sooner in one call: of a Kronecker graph on four H200, up to sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dasktc.options import format_size
@@ -72,6 +72,11 @@ class Distribution:
     def __str__(self) -> str:
         way = "in one call on one worker" if self.kind == "call" else "as tasks on all workers"
         return f"{way}: {self.why}"
+
+    def not_possible(self) -> Distribution:
+        """Tasks after all: their results stand in files, or blocks have proxies."""
+        why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
+        return replace(self, kind="tasks", why=why)
 
 
 def choose_distribution(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
-from dasktc.api.distribution import OnCluster, distribution_of, prepares_in_one_call
+from dasktc.api.distribution import ClusterRun, distribution_of, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -265,7 +265,7 @@ def prepare(
 
 
 def build(
-    executor: Executor, source: Source, options: Options, progress: Progress = silent, cluster: OnCluster | None = None
+    executor: Executor, source: Source, options: Options, progress: Progress = silent, cluster: ClusterRun | None = None
 ) -> Graph:
     """Run all stages before counting; on a cluster in one call on one worker where it was so chosen and can be."""
     options = options if cluster else choose_backend(executor, options)

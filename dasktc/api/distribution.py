@@ -14,20 +14,20 @@ from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 
-__all__ = ["OnCluster", "distribution_of", "prepares_in_one_call", "rates_of"]
+__all__ = ["ClusterRun", "distribution_of", "prepares_in_one_call", "rates_of"]
 
 NVLINK = 45e9
 """Bytes a second that a worker receives over UCX from another GPU of its host, as measured."""
 
 
-class OnCluster(NamedTuple):
+class ClusterRun(NamedTuple):
     """How a count runs on a cluster, and what its workers offer."""
 
     how: Distribution
     limits: Limits
 
 
-def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> OnCluster | None:
+def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> ClusterRun | None:
     """Choose between one call and tasks on a cluster, as asked for or by predicted seconds; None without a cluster.
 
     Parameters
@@ -42,11 +42,11 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
         return None
     limits = limits_of(executor, options)
     if run.distribution != "auto":
-        return OnCluster(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
+        return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
     backend = options.chosen_backend
     rates = rates_of(executor, backend)
     how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
-    return OnCluster(how, limits)
+    return ClusterRun(how, limits)
 
 
 def rates_of(executor: DaskExecutor, backend: str) -> Rates:

@@ -18,6 +18,7 @@ from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel,
 
 __all__ = [
     "BACKENDS",
+    "DISTRIBUTE",
     "RETRIES",
     "WORKER_SECONDS",
     "CountOptions",
@@ -41,6 +42,8 @@ RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask forgives."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
+DISTRIBUTE = ("auto", "always", "never")
+"""Whether a cluster counts by tasks on all workers, or by one call on one."""
 MOST_BYTES = 2**63 - 1
 """What 64-bit sizes and addresses reach."""
 MOST_NAME, MOST_PATH = 255, 4096
@@ -132,6 +135,9 @@ class RunOptions:
         Folder for files of what does not fit the memory budget.
     host_memory : int, str or None
         Bytes of pinned host memory, of each process, for what does not fit the budget of a GPU.
+    distribute : {"auto", "always", "never"} or None
+        On a cluster, as tasks on all workers always, never (in one call on one worker), or where that is predicted to
+        be faster. None: the value `dasktc.distribute` of Dask's configuration, "auto" where there is none.
 
     Raises
     ------
@@ -148,6 +154,7 @@ class RunOptions:
     security: Any = None
     work_dir: str | os.PathLike[str] | None = None
     host_memory: int | str | None = None
+    distribute: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
@@ -164,6 +171,19 @@ class RunOptions:
         if self.scheduler_file is not None:
             object.__setattr__(self, "scheduler_file", path_text("--scheduler-file", self.scheduler_file))
         check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
+        if self.distribute is not None:
+            check_choice("distribute", self.distribute, DISTRIBUTE)
+
+    @property
+    def distribution(self) -> str:
+        """`distribute`, or what Dask's configuration says."""
+        if self.distribute is not None:
+            return self.distribute
+        import dask
+
+        configured = dask.config.get("dasktc.distribute", "auto")
+        check_choice("distribute", configured, DISTRIBUTE)
+        return str(configured)
 
     @property
     def places(self) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from emulation import host
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -21,6 +22,7 @@ settings.register_profile("default", FEW)
 settings.register_profile("slow", FEW, max_examples=100)
 
 HERE = Path(__file__).parent
+os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Take the tier's number of examples, and have all later processes use what one has compiled for the host."""
     settings.load_profile("slow" if slow(config) else "default")
+    dask.config.set({"dasktc.distribute": os.environ["DASK_DASKTC__DISTRIBUTE"]})
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # run by nohup: what tests hang up on is to hear it
     if host.SHARED not in os.environ and (folder := host.cache_folder()):

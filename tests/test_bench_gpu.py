@@ -13,7 +13,9 @@ from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
 from emulation.host import compiler
 
+from dasktc import generate
 from dasktc.bench import gpu, gpu_scaling, ooc
+from dasktc.bench.end_to_end import end_to_end
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
 from dasktc.executors.local import LocalExecutor
@@ -89,7 +91,7 @@ def test_several_gpus(monkeypatch):
 
     monkeypatch.setattr(gpu_scaling, "connect", connect)
     monkeypatch.setattr(gpu_scaling, "_warm", lambda: None)
-    rows = gpu_scaling.several([(gpu.QUICK[-1], "auto")], 1, 3, lambda text: None).rows
+    rows = gpu_scaling.several([(gpu.QUICK[-1], "auto")], 1, [1, 2, 3], lambda text: None).rows
     assert [row[:2] for row in rows] == [["3D torus 3^3", 1], ["3D torus 3^3", 2], ["3D torus 3^3", 3]]
     assert {row[2] for row in rows} == {"short"}, "what auto takes"
     assert rows[0][-1] == 1.0
@@ -97,7 +99,37 @@ def test_several_gpus(monkeypatch):
     assert rows[1][-2] == float("inf"), "one worker, which alone has tasks"
     wrong = replace(gpu.QUICK[-1], triangles=28)
     with pytest.raises(CountError, match="has 28 triangles, the cluster counted 27"):
-        gpu_scaling.several([(wrong, "hub")], 1, 1, lambda text: None)
+        gpu_scaling.several([(wrong, "hub")], 1, [1], lambda text: None)
+
+
+def test_end_to_end_on_workers_of_the_cpu(tmp_path):
+    """What a cluster does for a count is read off in the same way whatever its workers have."""
+    cases, page = [replace(gpu.QUICK[-1], triangles=None), kronecker_8()], tmp_path / "profile.html"
+    section = end_to_end(cases, 1, [1, 2], "cpu", lambda text: None, str(page))
+    rows = [dict(zip(section.columns, row, strict=True)) for row in section.rows]
+    assert [row["workers"] for row in rows] == ["no client", "1", "2"] * 2
+    for row in rows:
+        assert row["wall"] > 0
+        assert 0 <= row["kernel/wall"] <= 1
+        assert 0 < row["computing"] <= 1
+    assert rows[0]["tasks"] == rows[0]["waits"] == 0
+    assert rows[-1]["tasks"] > 10
+    assert rows[-1]["waits"] > 1
+    assert rows[-1]["counted"] == "as tasks on all workers"
+    assert "<html" in page.read_text()
+    with pytest.raises(CountError, match="27 were counted on no client"):
+        end_to_end([replace(gpu.QUICK[-1], triangles=28)], 1, [], "cpu", lambda text: None)
+
+
+def kronecker_8():
+    return replace(gpu.QUICK[-1], name="Kronecker 8", source=lambda: generate.kronecker(8), triangles=10_618)
+
+
+@pytest.mark.parametrize("workers", ["", "0", "1,x", "-1"])
+def test_numbers_of_workers(workers):
+    assert gpu_scaling.numbers("1,4") == [1, 4]
+    with pytest.raises(InputError, match="is no list of numbers"):
+        gpu_scaling.numbers(workers)
 
 
 def test_out_of_core(capsys, monkeypatch):
@@ -141,10 +173,11 @@ def test_the_first_to_use_the_device_counts_what_is_allocated(monkeypatch):
 def test_clusters_come_before_this_process_uses_a_device(monkeypatch):
     used: list[str] = []
     monkeypatch.setattr(gpu, "several", lambda *_: used.append("several"))
+    monkeypatch.setattr(gpu, "end_to_end", lambda *_: used.append("end to end"))
     monkeypatch.setattr("dasktc.backends.get_backend", lambda name: used.append(name) or [][0])
     with pytest.raises(IndexError):
-        gpu.run(quick=True, workers=2)
-    assert used == ["several", "cuda"]
+        gpu.run(quick=True, workers="2")
+    assert used == ["several", "end to end", "cuda"]
 
 
 def test_a_wrong_count_ends_it():

@@ -82,15 +82,19 @@ def faulty(most, refused):
             raise MemoryError(f"{edges_of(task)} edges")
         return cpu().count(task, kernel)
 
-    def support(task):
+    def support(task, kernel):
         count(task, "merge")
-        return cpu().support(task)
+        return cpu().support(task, kernel)
 
     def listing(task, limit):
         count(task, "merge")
         return cpu().listing(task, limit)
 
-    short = replace(cpu(), count=count, support=support, listing=listing)
+    def vertex_support(task, sides, sizes):
+        count(task, "merge")
+        return cpu().vertex_support(task, sides, sizes)
+
+    short = replace(cpu(), count=count, support=support, listing=listing, vertex_support=vertex_support)
     with ExitStack() as patched:
         for module in (counting, supporting, lists):
             patched.enter_context(mock.patch.object(module, "get_backend", return_value=short))

@@ -31,8 +31,9 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.options import Options
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
-from dasktc.planning.cost_model import RATES, network, predict
+from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
+from dasktc.planning.rates import RATES
 
 SOURCES = {
     "kronecker": kronecker(15, parts=2),

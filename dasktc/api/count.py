@@ -9,14 +9,17 @@ from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
+from dasktc.api.distribution import ClusterRun, distribution_of, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
+from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
@@ -51,6 +54,7 @@ def triangle_count(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
+    distribute: str | None = None,
     verify: float = 0.0,
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -110,6 +114,10 @@ def triangle_count(
     security : distributed.Security, optional
         TLS certificates for `scheduler`, `scheduler_file` or `workers`. Default: those of Dask's configuration.
         A client that is passed has its own.
+    distribute : {"auto", "always", "never"}, optional
+        On a cluster, count by tasks on all workers always, never (in one call on one worker), or where that is
+        predicted to be faster: `result.plan.distribution` says why. Default: `dasktc.distribute` of Dask's
+        configuration, else "auto".
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
@@ -161,7 +169,7 @@ def triangle_count(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
     )
     counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
@@ -172,10 +180,20 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with connect(run, options.backend) as anywhere, ExitStack() as held:
-        options = options if memory is None else choose_backend(anywhere, options)
+        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+        cluster = distribution_of(anywhere, opened, options, run)
+        if (
+            isinstance(anywhere, DaskExecutor)
+            and cluster
+            and cluster.how.kind == "call"
+            and not checkpoint
+            and outputs.none
+        ):
+            result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
+            return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
         limits = (memory, work_dir, options.chosen_backend, host_memory)
         executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, opened, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent, cluster)
         outputs.check_memory(graph)
         result = count(graph, counting)
         outputs.write(graph, result)
@@ -205,6 +223,7 @@ def prepare(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
+    distribute: str | None = None,
     seed: int = 0,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
@@ -232,23 +251,33 @@ def prepare(
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory
+        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
     )
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
-        options = options if memory is None else choose_backend(anywhere, options)
+        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+        cluster = distribution_of(anywhere, opened, options, run)
         executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        graph = build(executor, opened, options, progress or silent)
+        graph = build(executor, opened, options, progress or silent, cluster)
         starts = run.client is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
-def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
-    """Run all stages before counting."""
-    options = choose_backend(executor, options)
-    prepared = prepare_edges(executor, source, options, progress)
-    prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
+def build(
+    executor: Executor, source: Source, options: Options, progress: Progress = silent, cluster: ClusterRun | None = None
+) -> Graph:
+    """Run all stages before counting; on a cluster in one call on one worker where it was so chosen and can be."""
+    options = options if cluster else choose_backend(executor, options)
+    if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
+        prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
+    else:
+        prepared = prepare_edges(executor, source, options, progress)
+        prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
+        if cluster and cluster.how.kind == "call":
+            cluster = cluster._replace(how=cluster.how.not_possible())
+    if cluster:
+        prepared = replace(prepared, plan=replace(prepared.plan, distribution=str(cluster.how)))
     return Graph(executor, prepared, blocks, prepared.options)
 
 

@@ -24,8 +24,10 @@ from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
-from dasktc.planning.cost_model import RATES, Prediction, predict
+from dasktc.planning.cost_model import Prediction, predict
+from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
+from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Block, considered
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
 from dasktc.registry import SCHEMES
@@ -49,7 +51,7 @@ class CostModelOptions:
     wedges : int or None
         Σ in(v)·out(v), where a size alone is given.
     rate_edges, rate_probes, overhead : float or None
-        In place of `planning.cost_model.RATES`.
+        In place of `planning.rates.RATES`.
     rate_network : int, str or None
         Bytes a second, e.g. "45GB".
     """
@@ -85,12 +87,14 @@ def predict_source(
     retries: int = RETRIES,
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
+    distribute: str | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Prediction:
     """Read a source, once, plan its count, and predict what that takes; parameters as for `triangle_count`.
 
-    `workers` is how many tasks to plan for: the source is prepared in this process.
+    `workers` is how many tasks to plan for: the source is prepared in this process. Both ways of `distribute` are
+    predicted, whatever it is.
 
     Parameters
     ----------
@@ -99,7 +103,9 @@ def predict_source(
     """
     chosen, wanted = Options(**options), _checked(means)
     check_keywords(progress=progress)
-    run = RunOptions(client, None, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory)
+    run = RunOptions(
+        client, None, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
+    )
     opened = as_source(source, read_options(format, columns, ids, skip, chosen.memory))
     with connect(run) as anywhere, ExitStack() as stack:
         chosen = choose_backend(anywhere, chosen)
@@ -112,7 +118,9 @@ def predict_source(
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
-    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there)
+    stored = 0 if opened.size is None else opened.size.stored
+    size = SourceSize(prepared.rows, stored)
+    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there, size)
 
 
 def plan_size(

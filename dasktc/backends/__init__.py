@@ -35,6 +35,8 @@ __all__ = [
     "lean_kernel",
     "scratch_bytes",
     "support_bytes",
+    "support_kernel",
+    "support_scratch_bytes",
     "tasks_a_worker",
     "unusable",
 ]
@@ -106,6 +108,18 @@ def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | Non
     """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
     entry: Kernel = KERNELS[name][kernel]
     return entry.scratch_bytes(of, graph)
+
+
+def support_kernel(name: str) -> str | None:
+    """The kernel of a backend that gives triangles by edge and by vertex itself; None where there is none."""
+    return "hub" if name == "cpu" else None
+
+
+def support_scratch_bytes(of: TaskSize, graph: GraphBounds | None = None) -> int:
+    """Bytes that the kernel of `support_kernel` works with for a task, beside its blocks and the supports."""
+    from dasktc.backends.cpu.sizes import support_bytes
+
+    return support_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

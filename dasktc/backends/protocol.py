@@ -6,7 +6,7 @@ library. This module imports neither Numba nor CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from types import ModuleType
@@ -130,8 +130,12 @@ class Backend:
         Bytes that the kernel allocates for a task beside its blocks, at most; less where the graph is known.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
-    support : callable (task) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them.
+    support : callable (task, kernel) -> (supports, triangles, wedges)
+        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel: that which
+        gives them itself (`vertex_support`), or by visiting the triangles one by one.
+    vertex_support : callable (task, sides, sizes) -> (sums, triangles, wedges), or None
+        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by the kernel that
+        `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
     listing : callable (task, limit) -> array
         The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
     add_ends : callable (block, values, at_row, at_column)
@@ -167,7 +171,7 @@ class Backend:
     count: Callable[[BlockTask, str], TaskCount]
     scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
-    support: Callable[[BlockTask], tuple[list[Any], int, int]]
+    support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
@@ -178,3 +182,4 @@ class Backend:
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
+    vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from dasktc.api.count import as_source, build, triangle_count
 from dasktc.api.graph import Graph
+from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
-from dasktc.bench.gpu_scaling import several
+from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
@@ -64,7 +65,8 @@ def run(
     quick: bool = False,
     kernel: str = "auto",
     only: tuple[str, ...] = (),
-    workers: int | str | None = None,
+    workers: str | None = None,
+    profile: str | None = None,
     say: Say | None = None,
 ) -> Report:
     """Run the benchmark.
@@ -81,8 +83,10 @@ def run(
         A kernel of the CUDA backend, or "auto"; real graphs are counted with what `auto` takes.
     only : tuple of str
         Of the graphs, those whose name begins so.
-    workers : int or "all", optional
-        Also count on clusters of one GPU and of so many.
+    workers : str, optional
+        Also count on clusters of so many GPUs: numbers with commas between them, or "all".
+    profile : str, optional
+        With `workers`, where Dask's performance report of the largest cluster is written: .html.
     say : callable (str), optional
         Told what is being measured.
 
@@ -112,7 +116,9 @@ def run(
     if workers is not None:  # first: a process that uses a GPU itself leaves a worker little of it
         small = [] if graphs is None else _small_cases(Path(graphs))
         cases_by = [*((case, kernel) for case in chosen), *((case, "auto") for case in small)]
-        several_gpus = [several(cases_by, times, workers, tell)]
+        clusters = numbers(workers)
+        counting = several(cases_by, times, clusters, tell)
+        several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
     get_backend("cuda")
     sections = [_table(chosen, kernel, times, tell)]
     if graphs is not None:

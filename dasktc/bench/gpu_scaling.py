@@ -13,13 +13,13 @@ from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
 from dasktc.bench.report import Section
 from dasktc.counting.result import TriangleCount
-from dasktc.errors import CountError
+from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect
 from dasktc.options import Options, RunOptions
 
-__all__ = ["Counted", "measure", "several"]
+__all__ = ["Counted", "measure", "numbers", "several"]
 
 Say = Callable[[str], None]
 
@@ -36,15 +36,15 @@ class Counted(NamedTuple):
     balance: float
 
 
-def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: Say) -> Section:
-    """Count each graph on 1, 2, 4, ... GPUs, up to `workers`.
+def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: Say) -> Section:
+    """Count each graph, its blocks ready, on clusters of so many GPUs.
 
     Parameters
     ----------
     cases : list of (Case, str)
         With the kernel that counts each.
     runs : int
-    workers : int or "all"
+    workers : list of int
     say : callable (str)
 
     Raises
@@ -56,7 +56,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: S
     columns |= {"kernel, busiest": ",.2f", "most/least": ".3f", "times one GPU": ".2f"}
     section = Section(f"on a cluster, ms, medians of {runs} after a warm-up", columns)
     counts: dict[str, list[Counted]] = {case.name: [] for case, _ in cases}
-    for number in _numbers(workers):
+    for number in workers:
         with connect(RunOptions(workers=number), "cuda") as executor:
             executor.run_on_workers(_warm)
             for case, kernel in cases:
@@ -73,10 +73,24 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: int | str, say: S
     return section
 
 
-def _numbers(workers: int | str) -> list[int]:
-    """1, 2, 4, ... GPUs, and all that are wanted."""
-    most = len(gpus.devices()) if workers == "all" else int(workers)
-    return list(dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)))
+def numbers(workers: str) -> list[int]:
+    """The numbers of GPUs in "1,2,4"; of "all" 1, 2, 4, ... and as many as there are.
+
+    Raises
+    ------
+    InputError
+        It is no such list.
+    """
+    if workers == "all":
+        most = len(gpus.devices())
+        return list(dict.fromkeys((*(1 << power for power in range(most.bit_length())), most)))
+    try:
+        wanted = [int(number) for number in workers.split(",")]
+    except ValueError:
+        wanted = [0]
+    if min(wanted) < 1:
+        raise InputError(f"--workers {workers!r} is no list of numbers from 1 on: give one such as 1,2,4, or all")
+    return wanted
 
 
 def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:

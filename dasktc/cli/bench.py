@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import NameOf, counting, workers_of
+from dasktc.cli.options import NameOf, counting
 from dasktc.options import BACKENDS
 from dasktc.registry import SCHEMES
 
@@ -60,7 +60,8 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Tiny graphs, one run: whether it works.")
 @click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
-@click.option("--workers", callback=workers_of, metavar="N", help="Also on clusters of 1, 2, 4, ... N GPUs, or all.")
+@click.option("--workers", metavar="N,N,...", help="Also on clusters of so many GPUs, or all.")
+@click.option("--profile", metavar="OUT.html", help="With --workers: Dask's performance report of the last cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:

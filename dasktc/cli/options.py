@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dasktc.options import BACKENDS, RETRIES, WORKER_SECONDS
+from dasktc.options import BACKENDS, DISTRIBUTE, RETRIES, WORKER_SECONDS
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "workers_of",
 ]
 
-RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security")
+RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "distribute")
 """Fields of `RunOptions` that the options of running become."""
 
 
@@ -143,6 +143,12 @@ running = options_of(
         show_default=True,
         metavar="SECONDS",
         help="Give up after so long without any worker.",
+    ),
+    click.option(
+        "--distribute",
+        type=click.Choice(DISTRIBUTE),
+        help="On a cluster: tasks on all workers always, or never (one call on one worker). auto: what is predicted to "
+        "be faster.",
     ),
     click.option("--tls-ca-file", metavar="PEM", help="Authority that signs the cluster's certificates."),
     click.option("--tls-cert", metavar="PEM", help="Our certificate."),

@@ -1,10 +1,11 @@
 """Count the triangles of every edge (its support), and the supports' sums at every vertex.
 
-These are the counting tasks with another output, run the same way: few in flight, where their blocks are. A task
-visits its triangles and adds one to each of their three edges; workers add up the arrays that different tasks have
-for a block as they come. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole block.
-The work is that of `trust`. A vertex's edges have twice its triangles together. The wedges of all tasks are checked as
-those of a count are.
+These are the counting tasks with another output, run the same way: few in flight, where their blocks are. On the CPU
+the `hub` kernel gives both, whatever the count's kernel is, by the tests that it counts with. Where its tables do not
+fit the memory, and on a device, triangles are visited one by one, with the work of `trust`; a vertex's edges then have
+twice its triangles together. Workers add up the arrays that different tasks have as they come. Tasks are cut by rows,
+with `edges` too: supports stand beside the columns of a whole block. The wedges of all tasks are checked as those of a
+count are.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from dasktc.backends import get_backend, support_bytes
-from dasktc.backends.csr import OrientedCSR, TaskCount
+from dasktc.backends import get_backend, support_bytes, support_kernel, support_scratch_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.protocol import GraphBounds
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record, check, in_halves, jobs, task_of
-from dasktc.errors import InputError
+from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Fold
 from dasktc.options import format_size
 from dasktc.pipeline.orient import total
+from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.schemes import Block, Triple
+from dasktc.registry import ORDERS
 
 __all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
 
@@ -59,13 +64,13 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
 
 
 def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
-    """Sum every vertex's edges' supports; parameters and errors are those of `edge_supports`.
+    """Count every vertex's triangles; parameters and errors are those of `edge_supports`.
 
     Returns
     -------
     sums : dict of int to handle of array of int64
-        By side of the blocks (`Scheme.sides`): the sums of its vertices, in the order of their numbers. A
-        vertex that is on several sides has the sum of all of them.
+        By side of the blocks (`Scheme.sides`): what its vertices have there, in the order of their numbers. Of a
+        vertex that is on several sides they add up to its triangles.
     triangles : int
         Of the graph.
     """
@@ -89,13 +94,13 @@ def _sums(
 
     These are one array for each distinct key of the triple, in ascending order, `nbytes` in all; a Record follows.
     """
-    plan, needed = graph.plan, refuse_beyond_memory(graph)
+    plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
     if (
         graph.executor.memory_per_call is None
     ):  # a worker then holds its part of the sums, and what is about to be added to it
         needed = min(plan.memory, needed + 2 * nbytes // plan.workers)
     graph.executor.set_task_memory(needed)
-    blocks, work = graph.blocks, jobs(graph.plan, "trust", graph.options.chosen_backend)
+    blocks, work = graph.blocks, jobs(graph.plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
@@ -106,13 +111,14 @@ def _sums(
     return folded[1], sum(record.count.triangles for record in records)
 
 
-def refuse_beyond_memory(graph: CountingContext) -> int:
-    """Keep the budget: next to the blocks, a visit holds their supports and the sums of three parts.
+def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
+    """Choose the kernel: that which gives supports itself where its tables fit beside them, else one that visits.
 
     Returns
     -------
-    int
-        Bytes that a task needs.
+    kernel : str
+    nbytes : int
+        That a task needs: next to the blocks their supports, the sums of three parts, and what the kernel works with.
 
     Raises
     ------
@@ -122,26 +128,44 @@ def refuse_beyond_memory(graph: CountingContext) -> int:
     from dasktc.backends.cpu.splits import sample_bytes
 
     plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
+    backend = graph.options.chosen_backend
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)
-    need = 4 * edges + 2 * 8 * blocks * rows + max(support_bytes(graph.options.chosen_backend, edges, rows), sample)
+    kernel, beside = support_kernel(backend), 4 * edges + 2 * 8 * blocks * rows
+    if kernel is not None:
+        bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
+        scratch = partial(support_scratch_bytes, graph=bounds)
+        need = beside + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
+        if need <= plan.memory:
+            return kernel, need
+    need = beside + max(support_bytes(backend, edges, rows), sample)
     if need > plan.memory:
         raise InputError(
             f"a task that visits triangles needs {format_size(need)} at n = {plan.parts}, more than the "
             f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
             f"parts={2 * plan.parts}, or raise memory"
         )
-    return need
+    return "trust", need
+
+
+def refuse_beyond_memory(graph: CountingContext) -> None:
+    """Refuse what `kernel_and_bytes` refuses."""
+    kernel_and_bytes(graph)
 
 
 Visited = dict[Block, tuple[OrientedCSR, Array]]
 """Each block of a task, by place, and its edges' supports."""
 
 
-def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
+def _task(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[BlockTask, dict[Block, OrientedCSR]]:
+    """The task of a job, cut by rows, and its blocks by place."""
     by_place = dict(zip(job.triple.places, blocks, strict=True))
-    task = task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places))
-    parts = in_halves(get_backend(job.backend).support, task, job)
+    return task_of(replace(job, cut="rows"), *(by_place[place] for place in job.triple.places)), by_place
+
+
+def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record]:
+    backend, (task, by_place) = get_backend(job.backend), _task(job, blocks)
+    parts = in_halves(lambda part: backend.support(part, job.kernel), task, job)
     supports, triangles, wedges = next(parts)
     for more, triangles_more, wedges_more in parts:
         for mine, other in {id(mine): (mine, other) for mine, other in zip(supports, more, strict=True)}.values():
@@ -157,12 +181,44 @@ def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
-    backend = get_backend(job.backend)
-    visited, record = _visited(job, blocks)
-    sums: dict[int, Array] = {}
+    backend, sizes = get_backend(job.backend), dict(end for both in ends.values() for end in both)
+    if backend.vertex_support is None or job.kernel != support_kernel(job.backend):
+        sums, record = _ends_of_edges(job, ends, sizes, blocks)
+    else:
+        sums, record = _vertices(job, ends, sizes, blocks)
+    return [*(sums[side] for side in sorted(sums)), record]
+
+
+def _vertices(
+    job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[int, Array], Record]:
+    """What the kernel itself says of vertices."""
+    count: Any = get_backend(job.backend).vertex_support
+    (task, _), (index, table, _) = _task(job, blocks), job.triple.places
+    sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
+    parts = in_halves(lambda part: count(part, sides, sizes), task, job)
+    sums, triangles, wedges = next(parts)
+    for more, triangles_more, wedges_more in parts:
+        for side, other in more.items():
+            sums[side] += other
+        triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+
+
+def _ends_of_edges(
+    job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
+) -> tuple[dict[int, Array], Record]:
+    """Half of what the edges of each vertex have together, which is even: of a triangle two edges meet there."""
+    backend, (visited, record) = get_backend(job.backend), _visited(job, blocks)
+    sums = {side: backend.array.zeros(size, dtype="int64") for side, size in sizes.items()}
     for place, (block, supports) in visited.items():
-        for side, vertices in ends[place]:
-            sums.setdefault(side, backend.array.zeros(vertices, dtype="int64"))
         (row, _), (column, _) = ends[place]
         backend.add_ends(block, supports, sums[row], sums[column])
-    return [*(sums[side] for side in sorted(sums)), record]
+    for twice in sums.values():
+        if bool((twice & 1).any()):
+            raise CountError(
+                f"{job}: a vertex's edges have an odd number of triangles together: some were lost or repeated; run "
+                "again, and report this with `dasktc info`"
+            )
+        twice >>= 1
+    return sums, record

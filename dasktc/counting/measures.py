@@ -194,7 +194,10 @@ def _added(edges: Array) -> tuple[int, int]:
 def _slice(block: OrientedCSR, support: Array, order: Array | None, start: int, stop: int, backend: str) -> Any:
     """The keys of some of a block's edges, the smaller dense id first, above their supports; on the host."""
     xp, stop = get_backend(backend).array, min(stop, block.edges)
-    rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
+    if xp is np:  # a search for each edge takes three times as long
+        rows = np.repeat(np.arange(block.rows), np.diff(block.offsets.clip(start, stop)))
+    else:
+        rows = block.offsets.searchsorted(xp.arange(start, stop, dtype="int64"), side="right") - 1
     u, v = block.row_ids(rows), block.column_ids(block.columns[start:stop])
     if order is not None:
         u, v = order.take(u), order.take(v)
@@ -233,10 +236,23 @@ def _joined(slices: list[Array]) -> Array:
 def _edge_frame(slices: list[Array], vertices: VertexMap) -> pd.DataFrame:
     import pandas as pd
 
-    keys, support = _joined(slices)
-    place = keys.argsort()
-    src, dst = (column(vertices.external(end)) for end in unpack(keys[place], SHIFT))
-    return pd.DataFrame({"src": src, "dst": dst, "support": support[place]})
+    keys, support = _ascending(*_joined(slices))
+    src, dst = (column(vertices.external(end)) for end in unpack(keys, SHIFT))
+    return pd.DataFrame({"src": src, "dst": dst, "support": support})
+
+
+def _ascending(keys: Array, support: Array) -> tuple[Array, Array]:
+    """Keys in ascending order, and their supports: in one word each where both fit, which sorts ten times as fast."""
+    high, low = unpack(keys, SHIFT)
+    bits = int(low.max(initial=0)).bit_length()
+    lowest = int(support.max(initial=0)).bit_length()
+    if bits + int(high.max(initial=0)).bit_length() + lowest > 62:
+        place = keys.argsort()
+        return keys[place], support[place]
+    words = ((high << bits | low) << lowest) | support
+    words = get_backend("cpu").sort(words, 1 + int(words.max(initial=0)))
+    high, low = unpack(words >> lowest, bits)
+    return pack(high, low, SHIFT), words & ((1 << lowest) - 1)
 
 
 def _distributed(frames: list[Any], ids: str) -> Any:

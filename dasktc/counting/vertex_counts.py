@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "added_up",
     "coefficients",
     "frames_by_id",
-    "halves",
     "pairs_of",
     "refuse_series",
     "refuse_unless",
@@ -48,10 +48,12 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
-        return Sharded(starts, [executor.submit("triangles", halves, sides, numberings, graph.vertices, count)]), count
+        return Sharded(
+            starts, [executor.submit("triangles", added_up, sides, numberings, graph.vertices, count)]
+        ), count
     shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
-    parts = [executor.submit("triangles", halves, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
+    parts = [executor.submit("triangles", added_up, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
     counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
     refuse_unless(counted == 3 * count, UNEQUAL)
     return Sharded(starts, parts), count
@@ -61,18 +63,16 @@ def _sum(vector: Array) -> int:
     return int(vector.sum())
 
 
-def halves(sums: list[Array], numberings: list[Any], vertices: int, count: int | None) -> Any:
-    """Every vertex's triangles from the sums of its edges' on all sides; `count` is the graph's, if all are here."""
-    twice = np.zeros(vertices, np.int64)
+def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None) -> Any:
+    """Every vertex's triangles from those on all sides; `count` is the graph's, if all are here."""
+    counts = np.zeros(vertices, np.int64)
     for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
-            there = twice[first::stride][: len(of_side)]
+            there = counts[first::stride][: len(of_side)]
             there += of_side[: len(there)]
         else:
-            twice[on_host(numbering)] += of_side
-    counts = twice >> 1
-    refuse_unless(not (twice & 1).any(), "a vertex's edges have an odd number of triangles together")
+            counts[on_host(numbering)] += of_side
     refuse_unless(count is None or int(counts.sum()) == 3 * count, UNEQUAL)
     return counts
 

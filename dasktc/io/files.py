@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from importlib import import_module
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
@@ -16,6 +17,7 @@ from dasktc.io.formats import files, listing
 from dasktc.io.formats.columns import listed
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
+from dasktc.planning.distribution import SourceSize
 
 __all__ = ["FORMATS", "detect", "open_source"]
 
@@ -35,6 +37,8 @@ class Format(NamedTuple):
         The module has a function `looks_like`, which knows the first bytes of such a file.
     options : frozenset of str
         Which of the options `columns`, `ids` and `skip` it takes; others are refused.
+    row_bytes : float or None
+        Bytes of a file that a row takes, about, as in real and generated graphs; None: too different to say.
     """
 
     module: str
@@ -42,20 +46,21 @@ class Format(NamedTuple):
     magic: bytes = b""
     by_content: bool = False
     options: frozenset[str] = frozenset()
+    row_bytes: float | None = 12
 
 
 _ALL = frozenset({"columns", "ids", "skip"})
 FORMATS = {
     "text": Format("text", options=_ALL),
     "csv": Format("text", (".csv",), options=_ALL),
-    "mtx": Format("matrixmarket", by_content=True),
-    "metis": Format("metis", (".graph", ".metis")),
-    "smat": Format("smat", (".smat",)),
-    "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True),
-    "parquet": Format("columnar", (".parquet", ".pq"), b"PAR1", options=_ALL - {"skip"}),
-    "npy": Format("columnar", (".npy",), b"\x93NUMPY"),
-    "npz": Format("columnar", (".npz",), options=frozenset({"columns"})),
-    "bvgraph": Format("bvgraph", (".properties",)),
+    "mtx": Format("matrixmarket", by_content=True, row_bytes=11),
+    "metis": Format("metis", (".graph", ".metis"), row_bytes=6),
+    "smat": Format("smat", (".smat",), row_bytes=14),
+    "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True, row_bytes=9),
+    "parquet": Format("columnar", (".parquet", ".pq"), b"PAR1", options=_ALL - {"skip"}, row_bytes=5),
+    "npy": Format("columnar", (".npy",), b"\x93NUMPY", row_bytes=8),
+    "npz": Format("columnar", (".npz",), options=frozenset({"columns"}), row_bytes=6),
+    "bvgraph": Format("bvgraph", (".properties",), row_bytes=None),
 }
 """The registry of file formats, by the names that users give. A new format is a module and an entry here."""
 
@@ -65,6 +70,8 @@ _UNUSED = {
     "skip": "it says itself where its edges begin",
 }
 
+COMPRESSED = 3.5
+"""How many times as long text is as its archive."""
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _FOREIGN = {
     rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
@@ -109,6 +116,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     urls = [url for name in names for url in listing.expand(name)]
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
+    rows = stored = 0.0  # infinite where one file's are not known
     for url in urls:
         start = files.head(url)
         if not start and len(urls) > 1:
@@ -118,6 +126,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         of_file, ids = _module(name).parts(url, options)
         first_of.setdefault(ids, url)
         parts.extend(of_file)
+        nbytes, row_bytes = inf if files.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
+        stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     if len(first_of) > 1:
         raise InputError(
             f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
@@ -125,7 +135,8 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         )
     if not first_of:
         raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
-    return Source(", ".join(os.fspath(name) for name in names), tuple(parts), next(iter(first_of)))
+    size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
+    return Source(", ".join(os.fspath(name) for name in names), tuple(parts), next(iter(first_of)), size=size)
 
 
 def detect(url: str, head: bytes) -> str:
@@ -177,6 +188,11 @@ def detect(url: str, head: bytes) -> str:
 
 def _module(name: str) -> Any:
     return import_module(f"dasktc.io.formats.{FORMATS[name].module}")
+
+
+def _decompressed_size(url: str) -> float:
+    """Bytes of a local file; of an archive, by its name, about those of what it holds."""
+    return files.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
 
 
 def _extension(url: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dasktc.options import Ids
+from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -88,9 +89,15 @@ class Source:
         The type of ids in every part.
     triangles : int or None
         The known answer, where arithmetic gives one.
+    size : SourceSize or None
+        None: not known.
+    in_memory : bool
+        The parts hold rows of this process, which travel with them.
     """
 
     name: str
     parts: tuple[Part, ...]
     ids: Ids = "int"
     triangles: int | None = None
+    size: SourceSize | None = None
+    in_memory: bool = False

@@ -33,6 +33,7 @@ __all__ = [
     "Prepared",
     "Progress",
     "choose_backend",
+    "limits_of",
     "plan_again",
     "prepare_blocks",
     "prepare_edges",
@@ -174,7 +175,7 @@ def prepare_edges(
     # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
     measured: list[Partition] = []
-    limits = limits or _limits(executor, options)
+    limits = limits or limits_of(executor, options)
 
     def sizes(scheme: str, parts: int) -> Sizes:
         partition = lay_out(executor, graph, scheme, parts, options, Shape(size, shift, order.ordered))
@@ -193,7 +194,8 @@ def prepare_edges(
     return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
 
 
-def _limits(executor: Executor, options: Options) -> Limits:
+def limits_of(executor: Executor, options: Options) -> Limits:
+    """What the workers offer, and what the options ask for."""
     backend = options.chosen_backend
     return Limits(
         workers=executor.workers,

@@ -13,97 +13,32 @@ Time, all workers alike:
     seconds    network + the larger of counting and scheduler
 
 A triple's index edges are visited once: E for a whole graph, n·E for `hash2d` (TRUST, section 5.3). Preparing the
-graph is not in it.
+graph is not in it; `planning.distribution` predicts everything from the source on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from dasktc.options import format_size, real_number
+from dasktc.options import format_size
+from dasktc.planning.distribution import SourceSize, pipeline_seconds
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ReplicaCache, homes, needed, numbered
 from dasktc.planning.plan import Plan
+from dasktc.planning.rates import Rates, probes_of
 from dasktc.planning.schemes import Block
 
-__all__ = ["RATES", "Network", "Prediction", "Rates", "network", "predict"]
+__all__ = ["Network", "Prediction", "network", "predict"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
-
-PROBES_PER_EDGE, OF_EDGES, GROWTH = 78, 15_702_423, 0.256
-"""Of the hub kernel on the Kronecker graph of scale 20, and the power of |E| with which they grow.
-
-That is 26, 78 and 160 at scales 14, 20 and 24, as measured; a random graph has 10 and fewer.
-"""
 PROBES_PER_WEDGE = 0.28
-"""Likewise: 0.42 at scale 14; 0.9 and more on random graphs, where rows are short and visits are what counts."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What one worker does in a second.
-
-    Attributes
-    ----------
-    edges : float
-        Index edges visited.
-    probes : float
-        Streamed elements tested.
-    network : float
-        Bytes received.
-    overhead : float
-        The scheduler's seconds a task.
-    source : str
-        Where the figures come from.
-    """
-
-    edges: float
-    probes: float
-    network: float
-    overhead: float
-    source: str
-
-    def changed(self, **given: float | None) -> Rates:
-        """Replace those that are given.
-
-        Raises
-        ------
-        InputError
-            A rate is not above 0, or the overhead is below 0.
-        """
-        chosen = {name: value for name, value in given.items() if value is not None}
-        for name, value in chosen.items():
-            option = name if name == "overhead" else f"rate-{name}"
-            chosen[name] = real_number(option, value, 0, above=name != "overhead")
-        named = ", ".join(chosen)
-        return replace(self, **chosen, source=f"{self.source}; {named} as given") if chosen else self
-
-
-RATES = {
-    "cpu": Rates(
-        edges=7e7,
-        probes=5e9,
-        network=1.1e9,
-        overhead=0.002,
-        source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
-        "TCP; 1.8 to 4.2 ms a task on a busy machine",
-    ),
-    "cuda": Rates(
-        edges=2e10,
-        probes=8.3e11,
-        network=1.1e9,
-        overhead=0.002,
-        source="kernel hub on one H200: Kronecker graphs of scale 20 to 24, a random graph; TCP (UCX between two GPUs "
-        "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine",
-    ),
-}
-"""As measured. The two terms of counting make 0.5 to 3 times what single graphs took on a core, 0.9 to 3 on an H200:
-most for a torus and for what caches hold, least for large random graphs."""
+"""Of the hub kernel on Kronecker graphs: 0.42 at scale 14. 0.9 and more on random graphs, where rows are short and
+visits are what counts."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +72,9 @@ class Prediction:
     seconds : dict of str to float
         Of counting, network and scheduler, and predicted.
     rates : Rates
+    call_seconds, task_seconds : float
+        From the source to the number, preparation included: in one call on one worker, and as tasks on all
+        (`planning.distribution`).
     notes : list of str
         What else should be known.
     """
@@ -147,6 +85,8 @@ class Prediction:
     estimate: str
     seconds: dict[str, float]
     rates: Rates
+    call_seconds: float
+    task_seconds: float
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,6 +99,8 @@ class Prediction:
             "probes": self.probes,
             "probes_from": self.estimate,
             **seconds,
+            "seconds_in_one_call": self.call_seconds,
+            "seconds_as_tasks": self.task_seconds,
             "rates": asdict(self.rates),
             "notes": self.notes,
         }
@@ -179,14 +121,24 @@ class Prediction:
                 f"{parts['predicted']:.3g}: counting {parts['count']:.3g}, scheduler {parts['scheduler']:.3g} (the "
                 f"larger of these), network {parts['network']:.3g}; without preparing the graph",
             ),
+            ("from source", self._both_ways()),
             (
                 "rates",
                 f"a worker visits {rates.edges:.3g} edges, tests {rates.probes:.3g} elements, receives "
-                f"{format_size(rates.network)} a second; {1000 * rates.overhead:.3g} ms a task",
+                f"{format_size(rates.network)}, reads {format_size(rates.read)} of files and prepares {rates.rows:.3g} "
+                f"rows a second; {1000 * rates.overhead:.3g} ms a task, {1000 * rates.round_trip:.3g} ms a round trip",
             ),
             ("from", rates.source),
             *(("note", note) for note in self.notes),
         ]
+
+    def _both_ways(self) -> str:
+        """Seconds of everything, preparation included."""
+        call, tasks, workers = self.call_seconds, self.task_seconds, self.plan.workers
+        if workers == 1:
+            return f"{call:.3g} s, preparing the graph included"
+        chosen = "one call" if call < tasks else "tasks"
+        return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}, if it fits"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -199,6 +151,7 @@ def predict(
     wedges: int | None = None,
     notes: list[str] | None = None,
     worker_threads: Array | None = None,
+    size: SourceSize | None = None,
 ) -> Prediction:
     """Say what a plan will take.
 
@@ -213,11 +166,15 @@ def predict(
     notes : list of str, optional
     worker_threads : array of int64, optional
         Number of the worker that each task at a time runs on; default: every one has its own.
+    size : SourceSize, optional
+        Default: a row an edge, in memory.
 
     Returns
     -------
     Prediction
     """
+    size = SourceSize(plan.edges) if size is None else size
+    call, tasks = (pipeline_seconds(size, number, rates) for number in (1, plan.workers))
     blocks, triples = numbered(plan)
     if block_bytes is None:
         sizes = np.full(len(blocks), plan.bytes_total / len(blocks))
@@ -230,15 +187,16 @@ def predict(
     probes, estimate = _probes(plan.edges, wedges)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, visits, probes, received)
-    return Prediction(plan, received, probes, estimate, seconds, rates, notes or [])
+    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes or [])
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     """The probes, and how they are estimated."""
     if wedges is not None:
         return int(PROBES_PER_WEDGE * wedges), f"{PROBES_PER_WEDGE} of {wedges:,} wedges, as in Kronecker graphs"
-    each = PROBES_PER_EDGE * (edges / OF_EDGES) ** GROWTH
-    return int(each * edges), f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
+    probes = probes_of(edges)
+    each = probes / max(1, edges)
+    return probes, f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
 
 
 def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:

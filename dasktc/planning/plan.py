@@ -103,6 +103,8 @@ class Plan:
         Fits with the scratch of a leaner kernel alone.
     shards, numbering : int and str
         How vertices are kept while they are numbered and ranked (1: in whole vectors), and why.
+    distribution : str
+        Whether a cluster runs it as tasks on all workers or as one call on one, and why; "" where nothing was chosen.
     """
 
     partition: str
@@ -124,6 +126,7 @@ class Plan:
     lean: bool = False
     shards: int = 1
     numbering: str = ""
+    distribution: str = ""
 
     @property
     def scheme(self) -> Scheme:
@@ -143,6 +146,7 @@ class Plan:
 
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
+        chosen = [("choice", self.choice), ("prepared", self.numbering), ("distribution", self.distribution)]
         return [
             ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
             ("partition", self.partition),
@@ -154,7 +158,7 @@ class Plan:
             ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
             ("fits", "yes" if self.fits else "NO"),
             ("why", self.why),
-            *((name, text) for name, text in (("choice", self.choice), ("prepared", self.numbering)) if text),
+            *((name, text) for name, text in chosen if text),
             *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import hub_tables, probes, radix, text, visit
+from dasktc.backends.cpu import hub_tables, probes, radix, supports, text, visit
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array, BlockTask, TaskCount
@@ -115,6 +115,10 @@ def _lookup(ids: Array, values: Array) -> Array:
     return places
 
 
+def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
+    return supports.edges(task) if kernel == "hub" else visit.support(task)
+
+
 BACKEND = Backend(
     name="cpu",
     frame=pd,
@@ -127,7 +131,8 @@ BACKEND = Backend(
     count=count,
     scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
-    support=visit.support,
+    support=_support,
+    vertex_support=supports.vertices,
     listing=visit.listing,
     add_ends=visit.add_ends,
     memory=_memory,

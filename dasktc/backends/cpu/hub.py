@@ -45,7 +45,21 @@ from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
-__all__ = ["by_columns", "by_rows", "group", "hub_bitmaps"]
+__all__ = [
+    "REACH",
+    "ROWS_AHEAD",
+    "bitmap_start",
+    "by_columns",
+    "by_rows",
+    "clear",
+    "group",
+    "hub_bitmaps",
+    "look_ahead",
+    "mark",
+    "prefetch_list",
+    "prefetch_row",
+    "set_bits",
+]
 
 LINE = 16
 """Columns in a cache line."""
@@ -61,14 +75,14 @@ U = np.uint64
 
 
 @inlined
-def _bitmap(v: Any) -> Any:
+def bitmap_start(v: Any) -> Any:
     """First word of hub v's bitmap, which ends with the block of v since v stands behind its entries."""
     group = v >> BLOCK
     return U(WORDS * (group + 1) * ((group << BLOCK - 1) + (v & (1 << BLOCK) - 1)))
 
 
 @inlined
-def _set(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
+def set_bits(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
     """Set bits of ascending columns; no word is read again, which would wait for its last store."""
     place, word = U(0), U(0)
     for p in range(U(first), U(last)):
@@ -79,7 +93,8 @@ def _set(bits: Array, base: Any, columns: Array, first: Any, last: Any) -> None:
 
 
 @inlined
-def _clear(bits: Array, columns: Array, first: Any, last: Any) -> None:
+def clear(bits: Array, columns: Array, first: Any, last: Any) -> None:
+    """Clear the words in which bits of these columns are set."""
     for p in range(U(first), U(last)):
         bits[U(columns[p]) >> U(6)] = U(0)
 
@@ -108,7 +123,7 @@ def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
     stream, stream_columns = t.stream, t.stream_columns
     for v in range(hubs):
         if length(stream, v) > min(SHORT, SPARSE * ((v >> BLOCK) + 1)):
-            _set(bitmaps, _bitmap(v), stream_columns, stream[v], stream[v + 1])
+            set_bits(bitmaps, bitmap_start(v), stream_columns, stream[v], stream[v + 1])
     rows = len(stream) - 1
     while rows > 0 and length(stream, rows - 1) <= SHORT:
         rows -= 1
@@ -119,7 +134,7 @@ def _hub_bitmaps(t: Triple, hubs: int, bitmaps: Array) -> int:
 
 
 @inlined
-def _look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
+def look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_columns: Array, hubs: Any) -> Any:
     """Sum the lengths of the rows that a row's entries name; prefetch those that will be streamed."""
     wedges = 0
     for p in range(U(first), U(last)):
@@ -133,7 +148,8 @@ def _look_ahead(columns: Array, first: Any, last: Any, stream: Array, stream_col
 
 
 @inlined
-def _prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
+def prefetch_row(offsets: Array, columns: Array, row: Any, end: Any) -> None:
+    """Prefetch both ends of a row's entries."""
     if row < end:
         prefetch(columns, U(offsets[row]))
         prefetch(columns, U(offsets[row + 1]))
@@ -152,19 +168,19 @@ def _by_rows(
     in_place = same and shift == 0  # then an edge's own position is where its row is cut
     following = end
     if begin < end:
-        ahead = _look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
     for u in range(begin, end):
         if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
             following = u
             break
         wedges += ahead
-        _prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
         if u + 1 < end:
-            ahead = _look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
         first, last = table[u], table[u + 1]
         if first == last or length(index, u) < 1 + in_place:
             continue
-        _set(bits, U(0), table_columns, first, last)
+        set_bits(bits, U(0), table_columns, first, last)
         cut = first
         for p in range(U(index[u]), U(index[u + 1])):
             v = np.int64(index_columns[p])
@@ -174,18 +190,18 @@ def _by_rows(
                 continue
             blocks = (v >> BLOCK) + 1
             if v < hubs and min(a, b) > SPARSE * blocks:
-                triangles += _anded(bits, bitmaps, _bitmap(v), WORDS * blocks)
+                triangles += _anded(bits, bitmaps, bitmap_start(v), WORDS * blocks)
                 probes += b if b <= SHORT else min(a, b)
             elif b <= SHORT or b <= a:
                 triangles += _streamed(bits, U(0), stream_columns, row, row + b)
                 probes += b
             elif v < hubs:
-                triangles += _streamed(bitmaps, _bitmap(v), table_columns, first, cut)
+                triangles += _streamed(bitmaps, bitmap_start(v), table_columns, first, cut)
                 probes += a
             else:
                 waiting[U(v)] += 1
                 deferred += 1
-        _clear(bits, table_columns, first, last)
+        clear(bits, table_columns, first, last)
     return triangles, wedges, probes, deferred, following
 
 
@@ -202,7 +218,7 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
         waiting[column] = place
         place += size
     for u in range(begin, end):
-        _prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
         first, last = table[u], table[u + 1]
         cut = first
         for p in range(U(index[u]), U(index[u + 1])):
@@ -220,7 +236,8 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
 
 
 @inlined
-def _mark(marker: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
+def mark(marker: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
+    """Set the markers of some entries."""
     for p in range(U(first), U(last)):
         marker[U(columns[p])] = value
 
@@ -235,7 +252,8 @@ def _marked(marker: Array, columns: Array, first: Any, last: Any) -> Any:
 
 
 @inlined
-def _prefetch_list(columns: Array, first: Any, last: Any) -> None:
+def prefetch_list(columns: Array, first: Any, last: Any) -> None:
+    """Prefetch every cache line of some entries."""
     for p in range(U(first), U(last), U(LINE)):
         prefetch(columns, p)
 
@@ -248,15 +266,15 @@ def _by_columns(t: Triple, hubs: int, waiting: Array, lists: Array, marker: Arra
     for v in range(hubs, len(waiting)):
         if waiting[v] == place:
             continue
-        _mark(marker, 1, stream_columns, stream[v], stream[v + 1])
+        mark(marker, 1, stream_columns, stream[v], stream[v + 1])
         while place < waiting[v]:
             first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
-            _prefetch_list(table_columns, first, first + size)
+            prefetch_list(table_columns, first, first + size)
             first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
             triangles += _marked(marker, table_columns, first, first + size)
             probes += size
             place += 1
-        _mark(marker, 0, stream_columns, stream[v], stream[v + 1])
+        mark(marker, 0, stream_columns, stream[v], stream[v + 1])
     return triangles, probes
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from dasktc.backends.cpu.jit import compiles
 from dasktc.backends.cpu.sizes import AHEAD, WORDS, bitmap_words, hub_count, most_deferred
 from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["Tables", "count", "forget", "kept"]
+__all__ = ["Tables", "count", "forget", "kept", "lent"]
 
 
 @dataclass
@@ -92,16 +94,24 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
     ----------
     task : BlockTask
     """
-    t, place = triple(task), _thread.place
-    tables = _tables(task, t, place)
+    t = triple(task)
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
-    while t.begin < t.end:
-        closed, walked, tested, following = _chunk(t, tables, most)
-        triangles, wedges, probes = triangles + closed, wedges + walked, probes + tested
-        t = t._replace(begin=following)
-    place.tables = tables  # only now: what an error left behind must not meet another task
+    with lent(task, t) as tables:
+        while t.begin < t.end:
+            closed, walked, tested, following = _chunk(t, tables, most)
+            triangles, wedges, probes = triangles + closed, wedges + walked, probes + tested
+            t = t._replace(begin=following)
     return triangles, wedges, probes, 0
+
+
+@contextmanager
+def lent(task: BlockTask, t: Triple) -> Iterator[Tables]:
+    """Yield the thread's tables, for a task that counts by them in its own way, and keep them afterwards."""
+    place = _thread.place
+    tables = _tables(task, t, place)
+    yield tables
+    place.tables = tables  # only now: what an error left behind must not meet another task
 
 
 def _tables(task: BlockTask, t: Triple, place: _Place) -> Tables:

@@ -7,10 +7,17 @@ from typing import Any, cast
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-__all__ = ["ones", "prefetch", "scalar"]
+__all__ = ["LEVELS", "LOWER", "add_common", "carry_up", "ones", "prefetch", "scalar", "trailing_zeros"]
+
+LANES = 8
+"""64-bit words in a vector: a block of 512 ids."""
+LOWER, LEVELS = 4, 12
+"""Planes of the counters that single sets are added to, and of those that take these over.
+
+Bit i of plane p has the weight 2^p in the counter of id i."""
 
 
 def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,6 +28,16 @@ def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
 def ones(_: Any, word: Any) -> Any:
     """Count the bits set in a 64-bit word."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+
+@_instruction
+def trailing_zeros(_: Any, word: Any) -> Any:
+    """Count the zeros below the lowest bit that is set in a 64-bit word, which is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), generate
 
 
 @_instruction
@@ -46,9 +63,87 @@ def prefetch(_: Any, array: Any, at: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        fetch = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         read, keep, data_cache = number(0), number(3), number(1)
         builder.call(fetch, [builder.bitcast(builder.gep(data, [args[1]]), byte), read, keep, data_cache])
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), generate
+
+
+class _Vectors:
+    """Vectors of LANES words in arrays of words, for one call of an intrinsic."""
+
+    kind = ir.VectorType(ir.IntType(64), LANES)
+
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
+        self._context, self._builder, self._signature, self._args = context, builder, signature, args
+
+    def places(self, argument: int, first: int, count: int) -> list[Any]:
+        """Pointers to `count` vectors one after another in an array argument, from the word that another names."""
+        builder, array = self._builder, self._context.make_array(self._signature.args[argument])
+        data = array(self._context, builder, self._args[argument]).data
+        start = builder.gep(data, [self._args[first]])
+        word = ir.IntType(64)
+        return [
+            builder.bitcast(builder.gep(start, [word(LANES * number)], source_etype=word), self.kind.as_pointer())
+            for number in range(count)
+        ]
+
+    def load(self, place: Any) -> Any:
+        return self._builder.load(place, align=8, typ=self.kind)
+
+    def store(self, value: Any, place: Any) -> None:
+        self._builder.store(value, place, align=8)
+
+    def ones(self, vector: Any) -> Any:
+        """Bits set in all words."""
+        module, word = self._builder.module, ir.IntType(64)
+        name = f"v{LANES}i64"
+        count = get_or_insert_function(module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.{name}")
+        add = get_or_insert_function(module, ir.FunctionType(word, [self.kind]), f"llvm.vector.reduce.add.{name}")
+        return self._builder.call(add, [self._builder.call(count, [vector])])
+
+
+@_instruction
+def add_common(_: Any, bits: Any, at: Any, others: Any, base: Any, planes: Any, first: Any) -> Any:
+    """Add 1 to the counters of the ids in both of two sets, LANES words each, and count these.
+
+    `planes` has LOWER vectors from `first` on. Nothing tells of counters that overflow.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors = _Vectors(context, builder, signature, args)
+        common = builder.and_(*(vectors.load(*vectors.places(array, array + 1, 1)) for array in (0, 2)))
+        carry = common
+        for place in vectors.places(4, 5, LOWER):
+            plane = vectors.load(place)
+            vectors.store(builder.xor(plane, carry), place)
+            carry = builder.and_(plane, carry)
+        return vectors.ones(common)
+
+    return types.uint64(bits, types.uint64, others, types.uint64, planes, types.uint64), generate
+
+
+@_instruction
+def carry_up(_: Any, planes: Any, first: Any, upper: Any, at: Any) -> Any:
+    """Add the counters in LOWER planes to those in LEVELS planes, LANES words each, and reset them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors = _Vectors(context, builder, signature, args)
+        none = ir.Constant(vectors.kind, [0] * LANES)
+        carry, lower = none, vectors.places(0, 1, LOWER)
+        for level, place in enumerate(vectors.places(2, 3, LEVELS)):
+            plane = vectors.load(place)
+            half = builder.xor(plane, carry)
+            if level < LOWER:
+                added = vectors.load(lower[level])
+                vectors.store(none, lower[level])
+                vectors.store(builder.xor(half, added), place)
+                carry = builder.or_(builder.and_(plane, carry), builder.and_(half, added))
+            else:
+                vectors.store(half, place)
+                carry = builder.and_(plane, carry)
+        return context.get_dummy_value()
+
+    return types.void(planes, types.uint64, upper, types.uint64), generate

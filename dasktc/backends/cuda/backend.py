@@ -214,7 +214,7 @@ def _lookup(ids: Array, values: Array) -> Array:
     return ids.searchsorted(values)
 
 
-def _support(task: BlockTask) -> tuple[list[Array], int, int]:
+def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     return device_visit.support(device(), _typed(task))
 
 

@@ -11,6 +11,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any
 from uuid import uuid4
@@ -101,10 +102,10 @@ class DaskExecutor(Executor):
         bound = self.store.memory(budget)
         if bound is not None:
             return bound
-        workers: dict[str, Any] = {}
-        while not workers:  # the client's own poll, which asks for no worker, may take the answer's place
+        workers: dict[str, Any]
+        # The client's own poll, which asks for no worker, may take the answer's place.
+        while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]):
             self.faults.threads()
-            workers = self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]
         on_device: dict[str, int] = (
             self.faults.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
         )
@@ -122,10 +123,9 @@ class DaskExecutor(Executor):
         ClusterError
             A worker cannot make the call.
         """
-        answers: list[Any] = []
-        while not answers:  # nobody answers where all die at the moment
+        ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
+        while not (answers := self.faults.answered(ask())):  # nobody answers where all die at the moment
             self.faults.threads()
-            answers = self.faults.answered(self.faults.ask(self.client.run, function, *args, on_error="return"))
         return answers
 
     def ask_workers(self, function: Function, *args: Any) -> dict[str, Any]:
@@ -202,6 +202,11 @@ class DaskExecutor(Executor):
     def gather(self, handles: Iterable[Any]) -> list[Any]:
         """Bring results to the client; the first error among them is raised here."""
         return [self.store.load(place) for place in self._places(handles)]
+
+    def watch(self, handle: Any, waiting: Callable[[], None] | None = None) -> Any:
+        """Bring a (small) result to the client, and call a function now and then meanwhile, in this thread."""
+        ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
+        return self.store.load(value)
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """The values of futures, in their order, as they came from the workers."""

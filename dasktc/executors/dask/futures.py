@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dasktc.executors.dask.faults import LOST, FaultPolicy, was_killed
@@ -27,10 +27,14 @@ class TaskSource:
     Parameters
     ----------
     futures : list of Future
+    waiting : callable (), optional
+        Called now and then while results are waited for, in the thread that waits.
     """
 
-    def __init__(self, futures: list[Any]) -> None:
-        self._futures = futures
+    waiting: Callable[[], None] | None = None
+
+    def __init__(self, futures: list[Any], waiting: Callable[[], None] | None = None) -> None:
+        self._futures, self.waiting = futures, waiting
 
     def __len__(self) -> int:
         """How many will still be submitted."""
@@ -99,6 +103,8 @@ def _until_killed(client: Any, faults: FaultPolicy, source: TaskSource, left: Fu
         if batch:
             pause, heard = LEAST_PAUSE, time.monotonic()
         else:
+            if source.waiting is not None:
+                source.waiting()
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
 

@@ -18,6 +18,7 @@ from dasktc.errors import InputError, shown
 from dasktc.io.generators.theory import StarKind, StarProduct, theory_edges, theory_triangles, theory_vertices
 from dasktc.io.source import Source
 from dasktc.options import whole_number
+from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -274,4 +275,5 @@ def _source(name: str, recipe: Recipe, parts: int | None, triangles: int | None 
     parts = min(whole_number("parts", parts, 1), edges)
     bounds = [edges * part // parts for part in range(parts + 1)] if parts else []
     ranges = pairwise(bounds)
-    return Source(name, tuple(GeneratedPart(recipe, *ends) for ends in ranges), triangles=triangles)
+    made = tuple(GeneratedPart(recipe, *ends) for ends in ranges)
+    return Source(name, made, triangles=triangles, size=SourceSize(edges))

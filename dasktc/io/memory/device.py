@@ -15,6 +15,7 @@ from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
+from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -120,7 +121,8 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
     if len(columns[0]) != len(columns[1]):
         raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
-    return Source(kind(first), (part,) if len(columns[0]) else (), ids)
+    size = SourceSize(len(columns[0]))
+    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True)
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:

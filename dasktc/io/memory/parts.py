@@ -13,6 +13,7 @@ from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, place
 from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
+from dasktc.planning.distribution import SourceSize
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -105,7 +106,7 @@ def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequ
     parts = []
     for start, stop in _cuts(0, len(src), lambda a, b: src_bytes(a, b) + dst_bytes(a, b)):
         parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start)))
-    return Source(name, tuple(parts), ids)
+    return Source(name, tuple(parts), ids, size=SourceSize(len(src)), in_memory=True)
 
 
 def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,62 @@
+"""Whether a cluster prepares and counts a source as tasks on all workers, or as one call on one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dasktc.executors.base import Executor
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.io.source import Source
+from dasktc.options import Options, RunOptions
+from dasktc.pipeline.prepare import limits_of
+from dasktc.planning.distribution import Distribution, choose_distribution
+from dasktc.planning.plan import Limits
+from dasktc.planning.rates import RATES, Rates
+from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
+
+__all__ = ["ClusterRun", "distribution_of", "prepares_in_one_call", "rates_of"]
+
+NVLINK = 45e9
+"""Bytes a second that a worker receives over UCX from another GPU of its host, as measured."""
+
+
+class ClusterRun(NamedTuple):
+    """How a count runs on a cluster, and what its workers offer."""
+
+    how: Distribution
+    limits: Limits
+
+
+def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> ClusterRun | None:
+    """Choose between one call and tasks on a cluster, as asked for or by predicted seconds; None without a cluster.
+
+    Parameters
+    ----------
+    executor : Executor
+    source : Source
+    options : Options
+        With the backend chosen.
+    run : RunOptions
+    """
+    if not isinstance(executor, DaskExecutor):
+        return None
+    limits = limits_of(executor, options)
+    if run.distribution != "auto":
+        return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
+    backend = options.chosen_backend
+    rates = rates_of(executor, backend)
+    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
+    return ClusterRun(how, limits)
+
+
+def rates_of(executor: DaskExecutor, backend: str) -> Rates:
+    """The rates of a backend, with the network of this cluster's protocol."""
+    direct = backend == "cuda" and executor.client.scheduler.address.startswith("ucx")
+    return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]
+
+
+def prepares_in_one_call(executor: Executor, options: Options, how: Distribution) -> bool:
+    """Whether the stages before counting are one call: results stand in memory, and partitions are arithmetic alone."""
+    if how.kind == "tasks" or executor.memory_per_call is not None:
+        return False
+    return all(scheme.dealing in (BY_REMAINDER, BY_RANGES) for scheme in considered(options.partition))

@@ -1,0 +1,511 @@
+"""The hub kernel's tests with more to say: the triangles of each edge, or the sums at each vertex.
+
+The lists of an edge are tested by the tables, and in the cases, that `hub` counts with; each triangle that is met adds
+one to its three edges (u, v), (u, w) and (v, w), or to its three vertices. What a test knows decides how:
+
+* (u, v) is the index edge in work: it gets the number found at once.
+* (u, w): where A is streamed its place is known. Where bitmaps are ANDed, the common bits are added to counters of all
+  ids of hubs, in planes of bits, 512 at a time (`instructions.add_common`), which row u reads off at its end.
+* (v, w): where B is streamed its place is known; where A is, `ranks` has the number of v's entries below each word of its
+  bitmap, so that the place is a bit count away. Of ANDed rows the bits are kept, BATCH of them, and then ANDed again hub
+  by hub into the same counters, which v reads off.
+
+For vertices the counters are read off into sums that nobody collects, once in 4,000 additions. Where there is no triangle
+nothing is visited, and the work is that of counting.
+"""
+
+# CPU seconds on one core of an EPYC, Kronecker graph of scale 18 (3.8 M edges, 83 M triangles, counted in 0.12):
+# beside other work, which makes visit's 1.1 to 1.4:
+#                                                    predicted  measured  learnt
+# vertices, each common bit on its own                    0.25      0.43  one bit a word: mispredicted loops
+# vertices, counters in planes of bits                    0.20      0.22  2 times the steps of counting
+# edges, each common bit on its own                       0.35       1.0  8 ns a triangle
+# edges, batches of 256, 1,024 and 4,096 rows             0.35  1.1 to 0.67  groups of a hub are small; then reading off
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.hub import (
+    REACH,
+    ROWS_AHEAD,
+    bitmap_start,
+    clear,
+    look_ahead,
+    mark,
+    prefetch_list,
+    prefetch_row,
+    set_bits,
+)
+from dasktc.backends.cpu.instructions import LEVELS, LOWER, add_common, carry_up, ones, trailing_zeros
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length
+from dasktc.backends.cpu.jit import Kernel, inlined
+from dasktc.backends.cpu.sizes import AHEAD, BATCH, BLOCK, SHORT, SPARSE, WORDS
+from dasktc.backends.csr import Array
+
+__all__ = ["edges_by_columns", "edges_by_rows", "group", "ranks", "vertices_by_columns", "vertices_by_rows"]
+
+U = np.uint64
+MOST_ADDED = (1 << LOWER) - 1
+MOST_CARRIED = ((1 << LEVELS) - 1) // MOST_ADDED - 1
+"""How often counters are added to before they are taken over, and these before they are read off."""
+
+
+def _ranks(hubs: int, bitmaps: Array, below: Array) -> None:
+    """For each word of the hubs' bitmaps, how many bits of that hub are set in the words before."""
+    for v in range(hubs):
+        base, set_before = bitmap_start(v), U(0)
+        for k in range(U(WORDS * ((v >> BLOCK) + 1))):
+            below[base + k] = set_before
+            set_before += ones(bitmaps[base + k])
+
+
+@inlined
+def _lowest(word: Any) -> Any:
+    """The lowest bit that is set, alone."""
+    return word & (~word + U(1))
+
+
+@inlined
+def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: Array) -> Any:
+    """Count the common ids, and add 1 to the counter of each."""
+    closed = U(0)
+    for block in range(U(blocks)):
+        word = U(WORDS) * block
+        closed += add_common(bits, U(at) + word, bitmaps, base + word, planes, U(LOWER) * word)
+    return np.int64(closed)
+
+
+@inlined
+def _carry(planes: Array, upper: Array, blocks: Any) -> None:
+    for block in range(U(blocks)):
+        carry_up(planes, U(WORDS * LOWER) * block, upper, U(WORDS * LEVELS) * block)
+
+
+# edges
+
+
+@inlined
+def _streamed_b(bits: Array, columns: Array, first: Any, last: Any, hits: Array, in_stream: Array) -> Any:
+    closed = 0
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        if bits[w >> U(6)] >> (w & U(63)) & U(1):
+            hits[w] += 1
+            in_stream[q] += 1
+            closed += 1
+    return closed
+
+
+@inlined
+def _streamed_a(
+    bitmaps: Array,
+    base: Any,
+    columns: Array,
+    first: Any,
+    last: Any,
+    below: Array,
+    row: Any,
+    in_table: Array,
+    in_stream: Array,
+) -> Any:
+    closed = 0
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        word = bitmaps[base + (w >> U(6))]
+        bit = U(1) << (w & U(63))
+        if word & bit:
+            in_table[q] += 1
+            in_stream[U(row) + U(below[base + (w >> U(6))]) + ones(word & (bit - U(1)))] += 1
+            closed += 1
+    return closed
+
+
+@inlined
+def _collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
+    """Move what was hit to a row's entries."""
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        values[q] += hits[w]
+        hits[w] = 0
+
+
+@inlined
+def _read_off(counters: Array, levels: Any, blocks: Any, columns: Array, first: Any, last: Any, values: Array) -> None:
+    """Add the counters of a row's entries to their values, and reset all."""
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        block = w >> U(BLOCK)
+        if block >= U(blocks):
+            break
+        place = U(WORDS) * U(levels) * block + ((w >> U(6)) & U(WORDS - 1))
+        count: Any = U(0)
+        for level in range(U(levels)):
+            count += (counters[place + U(WORDS) * level] >> (w & U(63)) & U(1)) << level
+        values[q] += np.int32(count)
+    for word in range(U(WORDS) * U(levels) * U(blocks)):
+        counters[word] = U(0)
+
+
+@inlined
+def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array) -> None:
+    """Add to the edges (v, w) what the rows of a batch have in common with each hub v: one hub after another."""
+    bitmaps, batch, stride, pairs, order, heads, planes, upper = of
+    start: Any = 0
+    for v in range(U(hubs)):
+        size = heads[v]
+        heads[v] = start
+        start += size
+    for pair in range(U(noted)):
+        hub = U(pairs[pair, 0])
+        order[U(heads[hub])] = pairs[pair, 1]
+        heads[hub] += 1
+    place = 0
+    for v in range(hubs):
+        end = heads[U(v)]
+        heads[U(v)] = 0
+        if end == place:
+            continue
+        base, blocks, added, carried = bitmap_start(v), (v >> BLOCK) + 1, 0, False
+        while place < end:
+            _add(batch, U(order[U(place)]) * stride, bitmaps, base, blocks, planes)
+            place, added = place + 1, added + 1
+            if added == MOST_ADDED:
+                _carry(planes, upper, blocks)
+                added, carried = 0, True
+        if carried:
+            _carry(planes, upper, blocks)
+            _read_off(upper, LEVELS, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
+        else:
+            _read_off(planes, LOWER, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
+
+
+def _edges_by_rows(
+    t: Triple,
+    hubs: int,
+    bitmaps: Array,
+    below: Array,
+    bits: Array,
+    planes: Array,
+    upper: Array,
+    hits: Array,
+    in_index: Array,
+    in_table: Array,
+    in_stream: Array,
+    batch: Array,
+    pairs: Array,
+    order: Array,
+    heads: Array,
+    waiting: Array,
+    most: int,
+) -> tuple[int, int, int, int]:
+    """Visit row by row; what is put off, and where it stops, is as in `hub.by_rows`."""
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
+    triangles = wedges = deferred = ahead = 0
+    slot, noted, stride = 0, 0, U(len(batch) // BATCH)
+    in_place = same and shift == 0
+    following = end
+    if begin < end:
+        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    for u in range(begin, end):
+        if u > begin and (
+            deferred + length(index, u) > most
+            or table[u + 1] - table[begin] > REACH
+            or index[u + 1] - index[begin] > REACH
+        ):
+            following = u
+            break
+        wedges += ahead
+        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        if u + 1 < end:
+            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+        first, last = table[u], table[u + 1]
+        if first == last or length(index, u) < 1 + in_place:
+            continue
+        if slot == BATCH or noted + length(index, u) > len(pairs) - 1:
+            of = bitmaps, batch, stride, pairs, order, heads, planes, upper
+            _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
+            slot = noted = 0
+        set_bits(bits, U(0), table_columns, first, last)
+        cut, collects, added, width, carried, widest, reach = first, 0, 0, 0, 0, 0, 0
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = np.int64(index_columns[p])
+            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
+            a, b, row = cut - first, length(stream, v), stream[U(v)]
+            if a == 0:
+                continue
+            blocks: Any = (v >> BLOCK) + 1
+            closed = 0
+            if v < hubs and min(a, b) > SPARSE * blocks:
+                base = bitmap_start(v)
+                closed = _add(bits, U(0), bitmaps, base, blocks, planes)
+                if closed:
+                    pairs[U(noted), 0], pairs[U(noted), 1] = v, slot
+                    heads[U(v)] += 1
+                    noted, added, width, reach = noted + 1, added + 1, max(width, blocks), max(reach, blocks)
+                if added == MOST_ADDED:
+                    _carry(planes, upper, width)
+                    added, width, carried, widest = 0, 0, carried + 1, max(widest, width)
+                    if carried == MOST_CARRIED:
+                        _read_off(upper, LEVELS, widest, table_columns, first, last, in_table)
+                        carried = widest = 0
+            elif b <= SHORT or b <= a:
+                closed = _streamed_b(bits, stream_columns, row, row + b, hits, in_stream)
+                collects += closed
+            elif v < hubs:
+                base = bitmap_start(v)
+                closed = _streamed_a(bitmaps, base, table_columns, first, cut, below, row, in_table, in_stream)
+            else:
+                waiting[U(v)] += 1
+                deferred += 1
+            in_index[p] += closed
+            triangles += closed
+        if reach:
+            for word in range(U(WORDS) * U(reach)):
+                batch[U(slot) * stride + word] = bits[word]
+            slot += 1
+        clear(bits, table_columns, first, last)
+        if carried:
+            _carry(planes, upper, width)
+            _read_off(upper, LEVELS, max(widest, width), table_columns, first, last, in_table)
+        elif added:
+            _read_off(planes, LOWER, width, table_columns, first, last, in_table)
+        if collects:
+            _collect(hits, table_columns, first, last, in_table)
+    of = bitmaps, batch, stride, pairs, order, heads, planes, upper
+    _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
+    return triangles, wedges, deferred, following
+
+
+def _group(t: Triple, hubs: int, waiting: Array, lists: Array, by_edge: bool) -> None:
+    """As `hub.group`, with the place of the index edge, or its row, beside each list; counted from the first row's."""
+    index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
+    in_place = same and shift == 0
+    place = 0
+    for column in range(len(waiting)):
+        size = waiting[column]
+        waiting[column] = place
+        place += size
+    for u in range(begin, end):
+        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        first, last = table[u], table[u + 1]
+        cut = first
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = np.int64(index_columns[p])
+            if v < hubs:
+                continue
+            if v >= len(waiting):
+                break
+            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
+            a, b = cut - first, length(stream, v)
+            if b > SHORT and 0 < a < b:
+                at = U(waiting[U(v)])
+                lists[at, 0] = first - table[begin]
+                lists[at, 1] = a
+                lists[at, 2] = np.int64(p) - index[begin] if by_edge else u - begin
+                waiting[U(v)] += 1
+
+
+def _edges_by_columns(
+    t: Triple,
+    hubs: int,
+    waiting: Array,
+    lists: Array,
+    marker: Array,
+    hits: Array,
+    in_index: Array,
+    in_table: Array,
+    in_stream: Array,
+) -> Any:
+    """Visit the grouped edges; `lists` has AHEAD empty lists at its end."""
+    index, table, table_columns, stream, stream_columns = t.index, t.table, t.table_columns, t.stream, t.stream_columns
+    triangles = np.int64(0)
+    place, base, start = 0, table[t.begin], index[t.begin]
+    for v in range(hubs, len(waiting)):
+        if waiting[v] == place:
+            continue
+        mark(marker, 1, stream_columns, stream[v], stream[v + 1])
+        while place < waiting[v]:
+            first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
+            prefetch_list(table_columns, first, first + size)
+            first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
+            closed = 0
+            for q in range(U(first), U(first + size)):
+                w = U(table_columns[q])
+                if marker[w]:
+                    in_table[q] += 1
+                    hits[w] += 1
+                    closed += 1
+            in_index[U(start + lists[U(place), 2])] += closed
+            triangles += closed
+            place += 1
+        mark(marker, 0, stream_columns, stream[v], stream[v + 1])
+        _collect(hits, stream_columns, stream[v], stream[v + 1], in_stream)
+    return triangles
+
+
+# vertices
+
+
+@inlined
+def _streamed_vertices(bits: Array, base: Any, columns: Array, first: Any, last: Any, third: Array) -> Any:
+    closed = 0
+    for q in range(U(first), U(last)):
+        w = U(columns[q])
+        if bits[base + (w >> U(6))] >> (w & U(63)) & U(1):
+            third[w] += 1
+            closed += 1
+    return closed
+
+
+@inlined
+def _flush(upper: Array, blocks: Any, third: Array) -> None:
+    """Add the counters to the vertices' sums, and reset them."""
+    for block in range(U(blocks)):
+        for level in range(U(LEVELS)):
+            for k in range(U(WORDS)):
+                place = U(WORDS) * (U(LEVELS) * block + level) + k
+                word = upper[place]
+                while word:
+                    third[(U(WORDS) * block + k << U(6)) + trailing_zeros(word)] += np.int64(U(1) << level)
+                    word ^= _lowest(word)
+                upper[place] = U(0)
+
+
+def _vertices_by_rows(
+    t: Triple,
+    hubs: int,
+    bitmaps: Array,
+    bits: Array,
+    planes: Array,
+    upper: Array,
+    at_row: Array,
+    at_column: Array,
+    third: Array,
+    waiting: Array,
+    most: int,
+) -> tuple[int, int, int, int]:
+    """As `_edges_by_rows`, for sums by index row u, by index column v, and by table column w."""
+    index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
+    triangles = wedges = deferred = ahead = 0
+    added = width = carried = 0
+    widest: Any = 0
+    in_place = same and shift == 0
+    following = end
+    if begin < end:
+        ahead = look_ahead(index_columns, index[begin], index[begin + 1], stream, stream_columns, hubs)
+    for u in range(begin, end):
+        if u > begin and (deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH):
+            following = u
+            break
+        wedges += ahead
+        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
+        if u + 1 < end:
+            ahead = look_ahead(index_columns, index[u + 1], index[u + 2], stream, stream_columns, hubs)
+        first, last = table[u], table[u + 1]
+        if first == last or length(index, u) < 1 + in_place:
+            continue
+        set_bits(bits, U(0), table_columns, first, last)
+        cut, of_row = first, 0
+        for p in range(U(index[u]), U(index[u + 1])):
+            v = np.int64(index_columns[p])
+            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
+            a, b, row = cut - first, length(stream, v), stream[U(v)]
+            if a == 0:
+                continue
+            blocks: Any = (v >> BLOCK) + 1
+            closed = 0
+            if v < hubs and min(a, b) > SPARSE * blocks:
+                closed = _add(bits, U(0), bitmaps, bitmap_start(v), blocks, planes)
+                added, width = added + 1, max(width, blocks)
+                if added == MOST_ADDED:
+                    _carry(planes, upper, width)
+                    added, width, carried, widest = 0, 0, carried + 1, max(widest, width)
+                    if carried == MOST_CARRIED:
+                        _flush(upper, widest, third)
+                        carried = widest = 0
+            elif b <= SHORT or b <= a:
+                closed = _streamed_vertices(bits, U(0), stream_columns, row, row + b, third)
+            elif v < hubs:
+                closed = _streamed_vertices(bitmaps, bitmap_start(v), table_columns, first, cut, third)
+            else:
+                waiting[U(v)] += 1
+                deferred += 1
+            at_column[U(v)] += closed
+            of_row += closed
+        at_row[U(u)] += of_row
+        triangles += of_row
+        clear(bits, table_columns, first, last)
+    _carry(planes, upper, width)
+    _flush(upper, max(widest, width), third)
+    return triangles, wedges, deferred, following
+
+
+def _vertices_by_columns(
+    t: Triple, hubs: int, waiting: Array, lists: Array, marker: Array, at_row: Array, at_column: Array, third: Array
+) -> Any:
+    """Visit the grouped edges, as `_edges_by_columns`."""
+    table, table_columns, stream, stream_columns = t.table, t.table_columns, t.stream, t.stream_columns
+    triangles = np.int64(0)
+    place, base = 0, table[t.begin]
+    for v in range(hubs, len(waiting)):
+        if waiting[v] == place:
+            continue
+        mark(marker, 1, stream_columns, stream[v], stream[v + 1])
+        while place < waiting[v]:
+            first, size = base + lists[U(place + AHEAD), 0], np.int64(lists[U(place + AHEAD), 1])
+            prefetch_list(table_columns, first, first + size)
+            first, size = base + lists[U(place), 0], np.int64(lists[U(place), 1])
+            closed = 0
+            for q in range(U(first), U(first + size)):
+                w = U(table_columns[q])
+                if marker[w]:
+                    third[w] += 1
+                    closed += 1
+            at_row[U(t.begin + lists[U(place), 2])] += closed
+            at_column[U(v)] += closed
+            triangles += closed
+            place += 1
+        mark(marker, 0, stream_columns, stream[v], stream[v + 1])
+    return triangles
+
+
+_words = types.Array(types.uint64, 1, "C")
+_shorts = types.Array(types.uint16, 1, "C")
+_sizes = types.Array(types.int32, 1, "C")
+_lists = types.Array(types.uint32, 2, "C")
+_bytes = types.Array(types.uint8, 1, "C")
+_counts = types.Array(types.int32, 1, "C")
+_sums = types.Array(types.int64, 1, "C")
+
+_batch = _words, _lists, _sizes, _sizes
+
+ranks = Kernel(_ranks, (types.int64, _words, _shorts))
+group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists, types.boolean))
+edges_by_rows = Kernel(
+    _edges_by_rows,
+    (
+        TRIPLE,
+        types.int64,
+        _words,
+        _shorts,
+        *(_words,) * 3,
+        *(_counts,) * 4,
+        _words,
+        _lists,
+        _sizes,
+        _sizes,
+        _sizes,
+        types.int64,
+    ),
+)
+edges_by_columns = Kernel(
+    _edges_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes, _counts, _counts, _counts, _counts)
+)
+vertices_by_rows = Kernel(
+    _vertices_by_rows, (TRIPLE, types.int64, _words, _words, _words, _words, _sums, _sums, _sums, _sizes, types.int64)
+)
+vertices_by_columns = Kernel(_vertices_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes, _sums, _sums, _sums))

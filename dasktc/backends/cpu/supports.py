@@ -1,0 +1,129 @@
+"""Triangles by edge and by vertex of a counting task, by the tables of the `hub` kernel.
+
+Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from dasktc.backends.cpu import hub_support
+from dasktc.backends.cpu.hub_tables import Tables, lent
+from dasktc.backends.cpu.instructions import LEVELS, LOWER
+from dasktc.backends.cpu.intersect import Triple, triple
+from dasktc.backends.cpu.jit import compiles
+from dasktc.backends.cpu.sizes import AHEAD, BATCH, BLOCK, PAIRS, WORDS, most_deferred
+from dasktc.backends.csr import Array, BlockTask
+
+__all__ = ["edges", "vertices"]
+
+Sides = tuple[int, int, int]
+Rows = Callable[[Triple, Tables, int], tuple[int, int, int, int]]
+"""Visits rows: triangles, wedges, edges put off, and the row that comes next."""
+Groups = Callable[[Triple, Tables, Array], int]
+"""Visits the edges that were put off, which are in the lists: triangles."""
+
+
+@compiles(hub_support.ranks, hub_support.edges_by_rows, hub_support.group, hub_support.edges_by_columns)
+def edges(task: BlockTask) -> tuple[list[Array], int, int]:
+    """Count the triangles of a task for each of their edges.
+
+    Parameters
+    ----------
+    task : BlockTask
+
+    Returns
+    -------
+    supports : list of three arrays of int32
+        Aligned with the columns of index, table and stream: how many of the task's triangles have that edge in that
+        role. Roles played by one and the same block object share one array.
+    triangles, wedges : int
+        As in `TaskCount`.
+    """
+    t = triple(task)
+    with lent(task, t) as tables:
+        blocks = task.index, task.table, task.stream
+        shared = {name: np.zeros(count, np.int32) for name, count in {id(b): b.edges for b in blocks}.items()}
+        supports = [shared[id(block)] for block in blocks]
+        below, hits = np.zeros(len(tables.bitmaps), np.uint16), np.zeros(tables.width, np.int32)
+        planes, upper = _counters(tables)
+        batch = _batch(tables)
+        hub_support.ranks(tables.hubs, tables.bitmaps, below)
+
+        def rows(t: Triple, by: Tables, most: int) -> tuple[int, int, int, int]:
+            given = by.bitmaps, below, by.bits, planes, upper, hits, *supports, *batch, by.waiting, most
+            made: tuple[int, int, int, int] = hub_support.edges_by_rows(t, by.hubs, *given)
+            return made
+
+        def groups(t: Triple, by: Tables, lists: Array) -> int:
+            return int(hub_support.edges_by_columns(t, by.hubs, by.waiting, lists, by.marker, hits, *supports))
+
+        return supports, *_visited(task, t, tables, rows, groups, True)
+
+
+@compiles(hub_support.vertices_by_rows, hub_support.group, hub_support.vertices_by_columns)
+def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[dict[int, Array], int, int]:
+    """Count the triangles of a task for each of their vertices.
+
+    Parameters
+    ----------
+    task : BlockTask
+    sides : tuple of three int
+        The sides of the index' rows u, its columns v, and the table's columns w (`Scheme.sides`).
+    sizes : mapping of int to int
+        Vertices of each of these sides, and of others.
+
+    Returns
+    -------
+    sums : dict of int to array of int64
+        By side, of all that have a size: the triangles of its vertices.
+    triangles, wedges : int
+        As in `TaskCount`.
+    """
+    sums = {side: np.zeros(size, np.int64) for side, size in sizes.items()}
+    rows, columns, third = (sums[side] for side in sides)
+    t = triple(task)
+    with lent(task, t) as tables:
+        planes, upper = _counters(tables)
+
+        def by_rows(t: Triple, by: Tables, most: int) -> tuple[int, int, int, int]:
+            given = by.bitmaps, by.bits, planes, upper, rows, columns, third, by.waiting, most
+            made: tuple[int, int, int, int] = hub_support.vertices_by_rows(t, by.hubs, *given)
+            return made
+
+        def groups(t: Triple, by: Tables, lists: Array) -> int:
+            given = (t, by.hubs, by.waiting, lists, by.marker, rows, columns, third)
+            return int(hub_support.vertices_by_columns(*given))
+
+        return sums, *_visited(task, t, tables, by_rows, groups, False)
+
+
+def _batch(tables: Tables) -> tuple[Array, Array, Array, Array]:
+    """Bits of a batch of rows, its pairs of hub and row, their rows ordered by hub, and where each hub's begin."""
+    words, pairs = WORDS * (1 + (tables.hubs >> BLOCK)), PAIRS + tables.hubs
+    batch = np.zeros(BATCH * words, np.uint64)
+    return batch, np.empty((pairs, 2), np.uint32), np.empty(pairs, np.int32), np.zeros(tables.hubs, np.int32)
+
+
+def _counters(tables: Tables) -> tuple[Array, Array]:
+    """Counters of the ids of hubs, in planes of bits (`instructions.add_common`)."""
+    words = WORDS * (1 + (tables.hubs >> BLOCK))
+    return np.zeros(LOWER * words, np.uint64), np.zeros(LEVELS * words, np.uint64)
+
+
+def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Groups, by_edge: bool) -> tuple[int, int]:
+    """Visit as many rows at a time as put few edges off, and then these; triangles and wedges."""
+    most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
+    triangles = wedges = 0
+    while t.begin < t.end:
+        tables.waiting[:] = 0
+        closed, walked, deferred, following = rows(t, tables, most)
+        triangles, wedges = triangles + closed, wedges + walked
+        if deferred:
+            chunk, lists = t._replace(end=following), np.zeros((deferred + AHEAD, 3), np.uint32)
+            hub_support.group(chunk, tables.hubs, tables.waiting, lists, by_edge)
+            triangles += groups(chunk, tables, lists)
+        t = t._replace(begin=following)
+    return triangles, wedges

@@ -1,0 +1,173 @@
+"""From the source to the number on a cluster that is up: what a user waits for, and what it goes on.
+
+wall       from the call of `triangle_count` to its answer, on a cluster and workers that have counted before
+tasks      that the workers ran for it
+waits      times that the client waited for results before it could go on
+received   bytes that workers fetched from each other
+computing  seconds in tasks, of all workers' seconds while the call lasted
+kernel     seconds in counting kernels of the worker that had most of them, of the wall time
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from statistics import median
+from typing import Any, NamedTuple
+from unittest import mock
+
+from dasktc.api.count import triangle_count
+from dasktc.bench.gpu_cases import Case
+from dasktc.bench.report import Section
+from dasktc.counting.result import TriangleCount
+from dasktc.errors import CountError
+from dasktc.executors.connect import connect
+from dasktc.executors.dask import executor as dask_executor
+from dasktc.executors.dask import futures
+from dasktc.options import RunOptions, format_size
+
+__all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
+
+Say = Callable[[str], None]
+
+
+class Run(NamedTuple):
+    """One count: seconds, and on a cluster the tasks, waits, bytes received, and seconds in tasks of all workers."""
+
+    result: TriangleCount
+    wall: float
+    tasks: int = 0
+    waits: int = 0
+    received: int = 0
+    computing: float = 0.0
+
+    @property
+    def kernel(self) -> float:
+        """Kernel seconds of the worker that had most."""
+        seconds: dict[str, float] = {}
+        for record in self.result.records:
+            seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
+        return max(seconds.values(), default=0.0)
+
+
+def end_to_end(
+    cases: list[Case], runs: int, workers: list[int], backend: str, say: Say, profile: str | None = None
+) -> Section:
+    """Count each graph without a client, and on clusters of each number of workers.
+
+    Parameters
+    ----------
+    cases : list of Case
+    runs : int
+        Medians of so many, after a warm-up.
+    workers : list of int
+    backend : {"cpu", "cuda"}
+    say : callable (str)
+    profile : str, optional
+        File for Dask's performance report of the last cluster's counts: .html.
+
+    Raises
+    ------
+    CountError
+        A count is wrong.
+    """
+    columns = {"graph": "", "workers": "", "wall": ",.1f", "tasks": ",", "waits": ",", "received": ""}
+    columns |= {"computing": ".2f", "kernel, busiest": ",.1f", "kernel/wall": ".2f", "counted": ""}
+    section = Section(f"from the source to the number, ms, medians of {runs} after a warm-up", columns)
+    rows: dict[str, list[list[Any]]] = {case.name: [] for case in cases}
+    for number in workers:
+        with connect(RunOptions(workers=number), backend) as executor:
+            client: Any = executor.client  # type: ignore[attr-defined]
+            report = _report(client, profile) if number == workers[-1] and profile else nullcontext()
+            with report:
+                for case in cases:
+                    say(f"{case.name} on {number} workers")
+                    made = [on_cluster(client, case, backend) for _ in range(runs + 1)][1:]
+                    rows[case.name].append(_row(case, str(number), made, number))
+    for case in cases:  # after the clusters: a process that uses a GPU itself leaves a worker little of it
+        say(f"{case.name} without a client")
+        made = [in_process(case, backend) for _ in range(runs + 1)][1:]
+        rows[case.name].insert(0, _row(case, "no client", made, 1))
+    section.rows += [row for of_case in rows.values() for row in of_case]
+    section.notes += [
+        "wall: from the call to the answer, the source generated or read; clusters are up and have counted before",
+        "waits: times that the client waited for results; received: bytes that workers fetched from each other; "
+        "computing: seconds in tasks, of all workers' seconds meanwhile; kernel, busiest: seconds in counting kernels "
+        "of the worker that had most",
+    ]
+    return section
+
+
+def _row(case: Case, where: str, runs: list[Run], workers: int) -> list[Any]:
+    middle = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
+    for run in runs:
+        wanted = runs[0].result.triangles if case.triangles is None else case.triangles
+        if int(run.result) != wanted:
+            raise CountError(f"{case.name} has {wanted:,} triangles, {int(run.result):,} were counted on {where}")
+    wall, kernel = (median(of) for of in zip(*((run.wall, run.kernel) for run in runs), strict=True))
+    computing = middle.computing / middle.wall / workers if middle.tasks else 1.0
+    counted = middle.result.plan.distribution.partition(":")[0] or "in this process"
+    received = format_size(middle.received)
+    on = [middle.tasks, middle.waits, received, computing]
+    return [case.name, where, 1e3 * wall, *on, 1e3 * kernel, kernel / wall, counted]
+
+
+def in_process(case: Case, backend: str) -> Run:
+    """Count a graph without a client."""
+    source = case.source()
+    began = time.perf_counter()
+    result = triangle_count(source, backend=backend)
+    return Run(result, time.perf_counter() - began)
+
+
+def on_cluster(client: Any, case: Case, backend: str) -> Run:
+    """Count a graph with a client, and read off what its cluster did for it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    case : Case
+    backend : {"cpu", "cuda"}
+    """
+    from distributed import get_task_stream
+
+    source, before = case.source(), _received(client)
+    with get_task_stream(client) as stream, _counted_waits() as waits:
+        began = time.perf_counter()
+        result = triangle_count(source, client, backend=backend)
+        wall = time.perf_counter() - began
+    intervals = [interval for task in stream.data for interval in task["startstops"]]
+    computing = sum(of["stop"] - of["start"] for of in intervals if of["action"] == "compute")
+    return Run(result, wall, len(stream.data), len(waits), _received(client) - before, computing)
+
+
+@contextmanager
+def _counted_waits() -> Iterator[list[None]]:
+    """Note each time that an executor waits for results of a cluster."""
+    waits, results = list[None](), futures.results
+
+    def counted(*args: Any) -> Iterator[tuple[Any, Any]]:
+        waits.append(None)
+        return results(*args)
+
+    with mock.patch.object(dask_executor, "results", counted):
+        yield waits
+
+
+def _received(client: Any) -> int:
+    """Bytes that all workers have fetched from each other until now, of the last 100,000 fetches of each."""
+    return sum(client.run(_bytes_fetched).values())
+
+
+def _bytes_fetched(dask_worker: Any) -> int:
+    return sum(int(fetch["total"]) for fetch in dask_worker.transfer_incoming_log)
+
+
+@contextmanager
+def _report(client: Any, out: str) -> Iterator[None]:
+    """Write Dask's report of what the cluster does meanwhile: task stream, profiles by worker and of the scheduler."""
+    from distributed import performance_report
+
+    with client.as_current(), performance_report(filename=out):
+        yield

@@ -1,0 +1,207 @@
+"""A whole count, or the preparation of a graph, as one call on one worker of a cluster.
+
+A small graph is counted sooner by one worker that calls the stages itself than by several that are sent a task for each
+(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor; a worker that
+dies loses it, and it starts again on another. While it runs the worker tells of its stages in events of the topic
+"dasktc", which the client turns into progress.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any
+from uuid import uuid4
+
+from dasktc.counting.context import CountingContext
+from dasktc.counting.count import count
+from dasktc.counting.result import TriangleCount
+from dasktc.executors.base import Executor, unchanged
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.memory_budget import within_memory
+from dasktc.io.source import Source
+from dasktc.options import CountOptions, Options, RunOptions
+from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_edges, silent
+from dasktc.planning.plan import Limits
+
+__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call"]
+
+TOPIC = "dasktc"
+"""Of the events in which workers tell of stages."""
+PREPARE = "read-canonical-orient-reorder-blocks"
+"""Tasks are named after the stages that they run."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a worker needs to run the stages: options, limits, and the name of the call in its events."""
+
+    source: Source
+    options: Options
+    limits: Limits | None
+    run: str | None
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Send an event, from the task that this runs in."""
+        from distributed import get_worker
+
+        said = {"run": self.run, "stage": stage, "done": done, "total": total}
+        get_worker().log_event([TOPIC, f"{TOPIC}-{self.run}"], said)
+
+    @property
+    def progress(self) -> Progress:
+        """What is told of stages; nothing where nobody listens."""
+        return silent if self.run is None else self.report
+
+    def prepared(self, executor: Executor, parts: list[Any], values: list[Any]) -> tuple[Prepared, Blocks]:
+        """Run the stages from the parts to the blocks."""
+        given = (_with_value(part, value) for part, value in zip(parts, values, strict=True))
+        source = replace(self.source, parts=tuple(given))
+        prepared = prepare_edges(executor, source, self.options, self.progress, self.limits)
+        return prepare_blocks(executor, prepared, prepared.options, self.progress)
+
+
+def count_in_one_call(
+    executor: DaskExecutor, source: Source, options: Options, limits: Limits, run: RunOptions, counting: CountOptions
+) -> TriangleCount:
+    """Read, prepare and count a graph in one call on one worker.
+
+    Parameters
+    ----------
+    executor : DaskExecutor
+        Keeps results in memory: the worker keeps the budget itself.
+    source : Source
+    options : Options
+        With the backend chosen.
+    limits : Limits
+        Of the workers.
+    run : RunOptions
+        Its `work_dir` and `host_memory` hold on the worker.
+    counting : CountOptions
+        Without a checkpoint, which keeps tasks of several workers.
+
+    Returns
+    -------
+    TriangleCount
+        Planned for one task at a time.
+    """
+    began = time.perf_counter()
+    here = replace(limits, workers=1) if options.memory is None else None  # else what its budget leaves
+    with _heard(executor, counting.progress) as (name, hear):
+        call = _Call(replace(source, parts=()), options, here, name)
+        places = (run.work_dir, run.host_memory)
+        handle = executor.submit(
+            f"{PREPARE}-count", _count, call, *_sent(executor, source), places, counting.verify, counting.seed
+        )
+        result: TriangleCount = executor.watch(handle, hear)
+    return replace(result, seconds={**result.seconds, "total": time.perf_counter() - began})
+
+
+def _count(
+    call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
+) -> TriangleCount:
+    place, host = places
+    limits = (call.options.memory, place, call.options.chosen_backend, host)
+    with within_memory(LocalExecutor(), *limits) as executor:
+        prepared, blocks = call.prepared(executor, parts, values)
+        graph = CountingContext(executor, prepared, blocks, prepared.options)
+        return count(graph, CountOptions(verify, seed, progress=call.progress))
+
+
+def prepare_in_one_call(
+    executor: DaskExecutor, source: Source, options: Options, limits: Limits, progress: Progress | None = None
+) -> tuple[Prepared, Blocks]:
+    """Prepare a graph in one call on one worker, for counting tasks on all.
+
+    Parameters
+    ----------
+    executor : DaskExecutor
+        Keeps results in memory.
+    source : Source
+    options : Options
+        With the backend chosen, and a scheme whose partition is arithmetic alone.
+    limits : Limits
+        Of the workers that will count.
+    progress : callable, optional
+
+    Returns
+    -------
+    prepared : Prepared
+    blocks : dict of (i, j) to handle of OrientedCSR
+    """
+    with _heard(executor, progress) as (name, hear):
+        call = _Call(replace(source, parts=()), options, limits, name)
+        made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source))
+        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made), hear)
+    vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))
+    blocks = {place: executor.submit(PREPARE, operator.getitem, made, number) for number, place in enumerate(places, 4)}
+    executor.set_task_memory(head.plan.bytes_per_task)
+    order, outward, inward = (replace_part(head.graph.order, vector) for vector in vectors)
+    graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
+    return replace(head, graph=graph, vertices=vertices), blocks
+
+
+def replace_part(vector: Any, part: Any) -> Any:
+    """A vector of one shard with another handle."""
+    return vector._replace(parts=[part])
+
+
+def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
+    """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
+    prepared, blocks = call.prepared(LocalExecutor(), parts, values)
+    graph = prepared.graph
+    vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
+    empty = replace_part(graph.order, None)
+    graph = graph._replace(order=empty, out_degree=empty, in_degree=empty)
+    head = replace(prepared, graph=graph, vertices=None)
+    return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]
+
+
+def _sent(executor: DaskExecutor, source: Source) -> tuple[list[Any], list[Any]]:
+    """The parts of a source and the values that they need; rows of this process as tasks' results, of a part each."""
+    values = executor.upstream([part.upstream for part in source.parts])
+    parts = [executor.submit("read", unchanged, part) if source.in_memory else part for part in source.parts]
+    return parts, values
+
+
+def _with_value(part: Any, value: Any) -> Any:
+    """A part of a Dask collection whose partition has been computed."""
+    if value is None:
+        return part
+    import dask
+
+    return replace(part, upstream=dask.delayed(value, traverse=False))
+
+
+@contextmanager
+def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[str | None, Any]]:
+    """Yield a call's name for its events, and a function that hands on those that have come; nothing for nobody."""
+    if progress is None or progress is silent:
+        yield None, None
+        return
+    name, events = uuid4().hex[:8], SimpleQueue[dict[str, Any]]()
+    topic = f"{TOPIC}-{name}"
+    executor.client.subscribe_topic(topic, lambda event: events.put(event[1]))
+    hear = partial(_hand_on, events, progress)
+    try:
+        yield name, hear
+        hear()
+    finally:
+        executor.client.unsubscribe_topic(topic)
+
+
+def _hand_on(events: SimpleQueue[dict[str, Any]], progress: Progress) -> None:
+    """Report all events that have come, in the caller's thread."""
+    try:
+        while True:
+            event = events.get_nowait()
+            progress(event["stage"], event["done"], event["total"])
+    except Empty:
+        return

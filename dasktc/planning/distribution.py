@@ -1,0 +1,132 @@
+"""Whether a count runs as tasks on all workers, or sooner as one call on one worker.
+
+What a task does costs the same either way, but tasks share it; on the other hand every task takes the scheduler's
+time, the client waits for what plans depend on, and edges travel. With W workers, R rows and S bytes of files:
+
+    work       S / read + R / rows + index edges / edges + probes / probes
+    one call   work + waits of one task
+    tasks      work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
+
+A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. A small
+graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from dasktc.options import format_size
+from dasktc.planning.rates import Rates, probes_of
+
+__all__ = ["ROW_BYTES", "Distribution", "SourceSize", "choose_distribution", "pipeline_seconds"]
+
+WAITS = 4
+"""How often the client waits for a number before it can submit what follows."""
+TASKS_A_WORKER = 12
+"""Tasks that prepare and count a graph which fits, for each worker."""
+EXCHANGED_BYTES = 2 * 8
+"""Bytes of a row that are sent to the worker that sorts them: an edge key when edges are made distinct, and one when
+blocks are built."""
+COLUMN_BYTES = 4
+ROW_BYTES = {"int": {"cpu": 48, "cuda": 40}, "text": {"cpu": 300, "cuda": 300}}
+"""Bytes a row of the whole pipeline in one process, by the type of ids and the backend, at its peak: 37 for Kronecker
+20 from Parquet on the CPU, 24 from an array on a device, and what reading text takes beside them."""
+
+Kind = Literal["call", "tasks"]
+
+
+class SourceSize(NamedTuple):
+    """How large a source is, as far as that is known before it is read: what predictions start from.
+
+    Attributes
+    ----------
+    rows : int
+        About how many rows it has.
+    stored : int
+        Bytes of its files, decompressed; 0 where it is generated, or in memory.
+    """
+
+    rows: int
+    stored: int = 0
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How a count is distributed, and the seconds predicted for it.
+
+    Attributes
+    ----------
+    kind : {"call", "tasks"}
+        One call on one worker, or tasks on all.
+    why : str
+    call, tasks : float or None
+        Seconds predicted, from the source to the number; None where nothing is known of the source.
+    """
+
+    kind: Kind
+    why: str
+    call: float | None = None
+    tasks: float | None = None
+
+    def __str__(self) -> str:
+        way = "in one call on one worker" if self.kind == "call" else "as tasks on all workers"
+        return f"{way}: {self.why}"
+
+    def not_possible(self) -> Distribution:
+        """Tasks after all: their results stand in files, or blocks have proxies."""
+        why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
+        return replace(self, kind="tasks", why=why)
+
+
+def choose_distribution(
+    size: SourceSize | None, workers: int, memory: int, rates: Rates, backend: str, ids: Literal["int", "text"] = "int"
+) -> Distribution:
+    """Choose the faster way of the two that fits.
+
+    Parameters
+    ----------
+    size : SourceSize or None
+        None: not known.
+    workers : int
+        Calls that run at a time on the cluster.
+    memory : int
+        Bytes that a call may take on a worker.
+    rates : Rates
+    backend : {"cpu", "cuda"}
+    ids : {"int", "text"}
+
+    Returns
+    -------
+    Distribution
+    """
+    if size is None:
+        return Distribution("tasks", "how many rows the source has is known when they are read")
+    call, tasks = (pipeline_seconds(size, number, rates) for number in (1, workers))
+    needed = size.rows * ROW_BYTES[ids][backend]
+    if needed > memory:
+        why = f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
+        return Distribution("tasks", why, call, tasks)
+    if workers == 1:
+        return Distribution("call", "there is one worker", call, None)
+    said = f"{call:.2g} s predicted in one call on one worker, {tasks:.2g} s as tasks on {workers:,}"
+    return Distribution("call" if call < tasks else "tasks", said, call, tasks)
+
+
+def pipeline_seconds(size: SourceSize, workers: int, rates: Rates) -> float:
+    """Predict the seconds from a source to the number, on one worker (as one call) or on several (as tasks).
+
+    Parameters
+    ----------
+    size : SourceSize
+    workers : int
+    rates : Rates
+    """
+    edges = size.rows
+    work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes
+    if workers == 1:
+        return work + rates.round_trip
+    others = (workers - 1) / workers
+    received = edges * others * (EXCHANGED_BYTES / workers + COLUMN_BYTES)
+    scheduler = TASKS_A_WORKER * workers * rates.overhead + WAITS * rates.round_trip
+    return work / workers + received / rates.network + scheduler

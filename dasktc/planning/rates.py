@@ -1,0 +1,97 @@
+"""What one worker does in a second, as measured: the rates that predictions are made with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dasktc.options import real_number
+
+__all__ = ["RATES", "Rates", "probes_of"]
+
+PROBES_PER_EDGE, OF_EDGES, GROWTH = 78, 15_702_423, 0.256
+"""Of the hub kernel on the Kronecker graph of scale 20, and the power of |E| with which they grow.
+
+That is 26, 78 and 160 at scales 14, 20 and 24, as measured; a random graph has 10 and fewer.
+"""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What one worker does in a second.
+
+    Attributes
+    ----------
+    edges : float
+        Index edges visited.
+    probes : float
+        Streamed elements tested.
+    network : float
+        Bytes received.
+    overhead : float
+        The scheduler's seconds a task.
+    read : float
+        Bytes of files read and decoded.
+    rows : float
+        Rows of the source made to blocks: canonical, oriented, reordered and built.
+    round_trip : float
+        Seconds until the client has a task's result, and the next task has begun.
+    source : str
+        Where the figures come from.
+    """
+
+    edges: float
+    probes: float
+    network: float
+    overhead: float
+    read: float
+    rows: float
+    round_trip: float
+    source: str
+
+    def changed(self, **given: float | None) -> Rates:
+        """Replace those that are given.
+
+        Raises
+        ------
+        InputError
+            A rate is not above 0, or the overhead is below 0.
+        """
+        chosen = {name: value for name, value in given.items() if value is not None}
+        for name, value in chosen.items():
+            option = name if name == "overhead" else f"rate-{name}"
+            chosen[name] = real_number(option, value, 0, above=name != "overhead")
+        named = ", ".join(chosen)
+        return replace(self, **chosen, source=f"{self.source}; {named} as given") if chosen else self
+
+
+RATES = {
+    "cpu": Rates(
+        edges=7e7,
+        probes=5e9,
+        network=1.1e9,
+        overhead=0.002,
+        read=2e8,
+        rows=6e6,
+        round_trip=0.015,
+        source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
+        "TCP; 1.8 to 4.2 ms a task on a busy machine",
+    ),
+    "cuda": Rates(
+        edges=2e10,
+        probes=8.3e11,
+        network=1.1e9,
+        overhead=0.002,
+        read=1.5e9,
+        rows=3e9,
+        round_trip=0.012,
+        source="kernel hub on one H200: Kronecker graphs of scale 20 to 24, a random graph; TCP (UCX between two GPUs "
+        "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine",
+    ),
+}
+"""As measured. The two terms of counting make 0.5 to 3 times what single graphs took on a core, 0.9 to 3 on an H200:
+most for a torus and for what caches hold, least for large random graphs."""
+
+
+def probes_of(edges: int) -> int:
+    """Estimate the probes of a graph of which the edges alone are known, as of a Kronecker graph."""
+    return int(PROBES_PER_EDGE * (edges / OF_EDGES) ** GROWTH * edges)

@@ -1,0 +1,119 @@
+"""Triangles by edge and by vertex from the hub kernel's own tests, beside `visit`, which meets them one by one."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dasktc
+from dasktc import generate
+from dasktc.backends.cpu import hub_tables, supports, visit
+from dasktc.backends.cpu.sizes import support_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.protocol import TaskSize
+from dasktc.counting import edge_support
+from dasktc.planning.schemes import SCHEMES
+
+GRAPHS = {
+    "kronecker": lambda: generate.kronecker(11),  # most rows are hubs'
+    "random": lambda: generate.random_graph(4_000, 160_000),  # rows behind the hubs' are long enough to be put off
+    "torus": lambda: generate.grid3d(12),
+    "sparse": lambda: generate.random_graph(3_000, 6_000),
+}
+
+
+def complete(vertices):
+    """The complete graph as one block."""
+    offsets = np.cumsum(np.arange(vertices + 1), dtype="int64") - np.arange(vertices + 1)
+    columns = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+    return OrientedCSR(offsets, columns.astype("int32"), 1, 0, 0, True, (0, 0))
+
+
+def check(task, sides=(0, 1, 2)):
+    index, table, stream = task.index, task.table, task.stream
+    known, *counts = visit.support(task)
+    given, *found = supports.edges(task)
+    assert found == counts
+    for mine, theirs in zip(given, known, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    sizes = dict(zip(sides, (index.rows, stream.rows, max(table.columns.max(initial=0) + 1, 1)), strict=True))
+    sums, *found = supports.vertices(task, sides, sizes)
+    assert found == counts
+    by_rows = np.add.reduceat(np.append(_role(task), 0), index.offsets[:-1]) * (np.diff(index.offsets) > 0)
+    np.testing.assert_array_equal(sums[sides[0]], by_rows)
+    assert [int(sums[side].sum()) for side in sides] == [counts[0]] * 3
+
+
+def _role(task):
+    """Triangles of each index edge in that role alone: those of blocks that are one share an array."""
+    alone = BlockTask(_copy(task.index), _copy(task.table), _copy(task.stream), task.split, task.splits)
+    return visit.support(alone)[0][0]
+
+
+def _copy(block):
+    return replace(block, columns=block.columns.copy())
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("reorder", ["degree", "none"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_supports_are_those_of_visit(name, reorder, parts):
+    options = {"partition": "hash2d", "parts": parts} if parts > 1 else {"partition": "whole"}
+    graph = dasktc.prepare(GRAPHS[name](), backend="cpu", reorder=reorder, **options)
+    for triple in list(graph.plan.triples())[:: 1 if parts == 1 else 5]:
+        blocks = [graph.blocks[place] for place in triple.places]
+        for split, splits in ((0, 1), (1, 3)):
+            check(BlockTask(*blocks, split, splits))
+
+
+@pytest.mark.slow
+def test_counters_do_not_overflow():
+    """A row of more than 4,095 hubs, each of which has most of the others: every edge has V - 2 triangles."""
+    block = complete(4_500)
+    (support, *_), triangles, _ = supports.edges(BlockTask(block, block, block))
+    assert set(np.unique(support)) == {4_498}
+    assert triangles == 4_500 * 4_499 * 4_498 // 6
+    sums, again, _ = supports.vertices(BlockTask(block, block, block), (0, 0, 0), {0: 4_500})
+    assert again == triangles
+    assert set(np.unique(sums[0])) == {4_499 * 4_498 // 2}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_has_them(scheme):
+    source = generate.kronecker(9)
+    graph = dasktc.prepare(
+        source, backend="cpu", partition=scheme, **({} if scheme in ("whole", "edges") else {"parts": 2})
+    )
+    whole = dasktc.prepare(source, backend="cpu", kernel="merge")
+    assert edge_support.kernel_and_bytes(graph)[0] == edge_support.kernel_and_bytes(whole)[0] == "hub"
+    assert graph.triangles().equals(whole.triangles())
+    assert graph.edge_support().equals(whole.edge_support())
+    assert int(whole.triangles().sum()) == 3 * int(whole.triangle_count())
+
+
+def test_without_room_for_tables_triangles_are_visited():
+    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
+    plan = replace(wanted.plan, memory=edge_support.kernel_and_bytes(wanted)[1] - 1)
+    graph = replace(wanted, prepared=replace(wanted.prepared, plan=plan))
+    assert edge_support.kernel_and_bytes(graph)[0] == "trust"
+    assert graph.triangles().equals(wanted.triangles())
+
+
+@pytest.mark.parametrize("name", ["kronecker", "random"])
+def test_bytes_that_are_planned_for(name):
+    (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu").blocks.values()
+    task = BlockTask(block, block, block)
+    supports.edges(task)
+    hub_tables.forget()
+    tracemalloc.start()
+    try:
+        supports.edges(task)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    of = TaskSize(block.edges, block.edges, block.edges, block.rows)
+    assert taken <= 4 * block.edges + support_bytes(of, None)
+    hub_tables.forget()

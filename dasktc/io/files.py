@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, listing
+from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
@@ -110,7 +110,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     first_of: dict[Ids, str] = {}  # the first file with ids of a type
     parts: list[Part] = []
     for url in urls:
-        start = files.head(url)
+        start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)

@@ -454,7 +454,7 @@ def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
 
 FROM_FILES = """
 import sys, dasktc, dasktc.executors.connect
-dasktc.executors.connect.CONNECT_SECONDS = 1
+dasktc.executors.connect.CONNECT_SECONDS = 0.2
 for file in sys.argv[1:]:
     try:
         dasktc.triangle_count(([0], [1]), scheduler_file=file)
@@ -510,6 +510,7 @@ print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
 """
 
 
+@pytest.mark.slow
 def test_a_script_that_starts_workers_whenever_it_is_imported(tmp_path):
     """Each worker imports it: that ends at once, and the script with one error, and no process is left."""
     script = tmp_path / "script.py"

@@ -154,8 +154,13 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
         check(edges, vertices, parts, splits, ordered)
 
 
-@pytest.mark.parametrize("hubs", some([0, 1, 511, 512, 513, 1100, sizes.HUBS], lambda hubs: hubs in (0, 513)))
-@pytest.mark.parametrize(("parts", "splits"), some([(1, 1), (1, 3), (2, 2)], lambda parts, splits: splits == 2))
+@pytest.mark.parametrize(
+    ("hubs", "parts", "splits"),
+    some(
+        [(0, 2, 2), (1, 1, 3), (511, 1, 1), (512, 1, 3), (513, 2, 2), (1100, 1, 1), (sizes.HUBS, 1, 3)],
+        lambda hubs, parts, splits: splits == 2,
+    ),
+)
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
     edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))

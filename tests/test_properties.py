@@ -83,8 +83,8 @@ NAMED = {name: (edges, count) for name, edges, count in GRAPHS}
 
 
 def ways(every, names, name):
-    """All pairs; by default each value once, and a graph has a share of these: all graphs together have them all."""
-    return PAIRWISE if every else once(PAIRWISE)[list(names).index(name) % 3 :: 3]
+    """A third of all pairs, or by default of those with each value once: the graphs have all of them together."""
+    return (PAIRWISE if every else once(PAIRWISE))[list(names).index(name) % 3 :: 3]
 
 
 both_tiers = pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])

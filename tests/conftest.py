@@ -15,7 +15,7 @@ import dask
 import pytest
 from emulation import host
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from processes import patience
+from processes import fork_workers, patience
 
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=25)
 settings.register_profile("default", FEW)
@@ -76,8 +76,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
     return (yield)
 
 
-def pytest_collection_finish() -> None:
-    """Spare what collects garbage, in many tests, the modules and tests that stay anyway."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have workers ready to be forked; spare what collects garbage, in many tests, what stays anyway."""
+    if not session.config.option.collectonly and any(
+        "cluster" in vars(item).get("fixturenames", ()) for item in session.items
+    ):
+        fork_workers()
     gc.collect()
     gc.freeze()
 

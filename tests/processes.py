@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from pathlib import Path
 
 import psutil
@@ -34,6 +36,24 @@ def until(condition, seconds=PATIENCE, pause=0.02):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(pause)
     return value
+
+
+def fork_workers() -> None:
+    """Let this process start Dask's workers as forks of one that has imported what they import, as in `warm.py`.
+
+    A worker's start and first count then take 0.7 CPU seconds instead of 4.5. What is started as a program starts its
+    workers as users' programs do.
+    """
+    import dask
+    from distributed.utils import get_mp_context
+
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    get_mp_context().set_forkserver_preload(["warm"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 def lines(file: Path) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracle import messy, multigraphs, triangles, wheel
+from processes import fork_workers
 
 from dasktc.api.count import as_source, build
 from dasktc.api.graph import Graph
@@ -65,7 +66,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(graphs: Path) -> Iterator[Report]:
     """Everything measured, one thing after another in a single process: starting one for each takes long."""
     files = {name: (f"{name}.csv.gz", 9, name == "far apart") for name in ("dense", "far apart", "absent")}
-    with pytest.MonkeyPatch.context() as patch, ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with pytest.MonkeyPatch.context() as patch, ProcessPoolExecutor(1, get_context("spawn"), fork_workers) as pool:
         patch.setattr(cpu, "FILES", files)
         patch.setattr(cpu, "in_fresh_process", lambda *args, **kwargs: pool.submit(*args, **kwargs).result())
         yield cpu.run(quick=True, graphs=str(graphs))

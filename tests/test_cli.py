@@ -344,6 +344,7 @@ def test_an_answer_that_cannot_be_written(
     assert not Path(f"{triangle}.parquet").exists()
 
 
+@pytest.mark.slow
 def test_streams_as_a_shell_gives_them(triangle: Path) -> None:
     """With what Python itself does with them at its start and end."""
     script = 'run() { "$PYTHON" -m dasktc count "$@" --quiet; }\n'

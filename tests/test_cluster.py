@@ -98,8 +98,8 @@ OPTIONS = [
 @pytest.mark.parametrize(
     ("count", "options"),
     some(
-        product([in_files, on_workers], OPTIONS),
-        lambda count, options: options is OPTIONS[1 if count is in_files else 2],
+        zip([on_workers, in_files, on_workers, in_files, on_workers], OPTIONS, strict=True),
+        lambda count, options: options in OPTIONS[1:3],
     ),
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -115,7 +115,7 @@ def test_direct_and_cluster_agree(client, count, options):
     ("count", "options"),
     some(
         product([in_files, on_workers], [{"partition": "whole"}, {"partition": "hash2d", "parts": 3}]),
-        lambda count, options: (count is in_files) == ("parts" in options),
+        lambda count, options: count is in_files and "parts" in options,
     ),
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -389,6 +389,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
     """Also the graph that nobody closed: without a word, and no process is left."""
     script = tmp_path / "script.py"
@@ -453,7 +454,7 @@ def test_a_scheduler_that_says_nothing_is_refused(short, silent_port, tmp_path):
 
 FROM_FILES = """
 import sys, dasktc, dasktc.executors.connect
-dasktc.executors.connect.CONNECT_SECONDS = 1
+dasktc.executors.connect.CONNECT_SECONDS = 0.2
 for file in sys.argv[1:]:
     try:
         dasktc.triangle_count(([0], [1]), scheduler_file=file)
@@ -509,6 +510,7 @@ print(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), workers=2).triangles)
 """
 
 
+@pytest.mark.slow
 def test_a_script_that_starts_workers_whenever_it_is_imported(tmp_path):
     """Each worker imports it: that ends at once, and the script with one error, and no process is left."""
     script = tmp_path / "script.py"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from emulation import host
 from emulation.host import HostDevice, LaunchError, compiler
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,6 +119,8 @@ def any_numbering(edges, vertices):
 
 BESIDE = ("visit", "edges", "vertices", "generate")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
+ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
+"""No kernel asks for its architecture: what compiles for the oldest and the newest compiles for those between."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
     "tcstream without a tree", "edges of wide ids", "generate of wide ids",
@@ -127,8 +130,8 @@ OTHER_MACROS = [
 @pytest.mark.parametrize(
     ("name", "architecture"),
     some(
-        [*product(FILES, nvrtc.ARCHITECTURES), *((name, nvrtc.ARCHITECTURES[-1]) for name in OTHER_MACROS)],
-        lambda name, architecture: name in FILES and architecture == nvrtc.ARCHITECTURES[-1],
+        [*product(FILES, ENDS), *((name, ENDS[1]) for name in OTHER_MACROS)],
+        lambda name, architecture: name in FILES and architecture == ENDS[1],
     ),
 )
 def test_kernels_compile(name, architecture):
@@ -138,6 +141,10 @@ def test_kernels_compile(name, architecture):
     known = launch.KERNELS.get(kernel)
     file, defines = (kernel, macros) if known is None else (known.file, launch.defines(kernel, macros))
     text = nvrtc.source(file, defines).encode()
+    compiled = host.passed(bindings.nvrtcVersion(), nvrtc.OPTIONS, architecture, text)
+    if compiled.exists():
+        os.utime(compiled)
+        return
     _, program = bindings.nvrtcCreateProgram(text, f"{kernel}.cu".encode(), 0, [], [])
     options = [option.encode() for option in nvrtc.OPTIONS] + [f"--gpu-architecture=sm_{architecture}".encode()]
     (error,) = bindings.nvrtcCompileProgram(program, len(options), options)
@@ -149,6 +156,8 @@ def test_kernels_compile(name, architecture):
     _, size = bindings.nvrtcGetCUBINSize(program)
     assert size > 0
     bindings.nvrtcDestroyProgram(program)
+    if compiled.parent.is_dir():
+        compiled.touch()
 
 
 def test_entry_points_are_extern_c():
@@ -236,7 +245,10 @@ def test_emulation_reports_what_a_gpu_leaves_undefined(body, message, reverse):
 @emulated
 @pytest.mark.parametrize(
     ("variant", "reverse"),
-    some(product(VARIANTS, (False, True)), lambda variant, reverse: variant in FIRST and not reverse),
+    some(
+        sorted({*((v, number % 2 == 1) for number, v in enumerate(VARIANTS)), *product(FIRST, (False, True))}),
+        lambda variant, reverse: variant in FIRST and not reverse,
+    ),
 )
 def test_counts_are_exact(variant, reverse):
     kernel, macros = VARIANTS[variant]

@@ -21,7 +21,7 @@ import pytest
 
 from dasktc.errors import InputError
 from dasktc.io.files import FORMATS, Format, detect, open_source
-from dasktc.io.formats import files, listing
+from dasktc.io.formats import listing, streams
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -124,9 +124,9 @@ def test_a_folder_without_data_is_refused(tmp_path, name):
 def test_missing_files_are_refused(tmp_path):
     refused(listing.expand, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(listing.expand, str(tmp_path / "*.none"), says=["*.none", "no file matches"])
-    refused(files.head, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
-    refused(files.size, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
-    refused(files.open_decompressed, str(tmp_path), says="cannot be opened")
+    refused(streams.head, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(streams.size, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
+    refused(streams.open_decompressed, str(tmp_path), says="cannot be opened")
 
 
 def test_a_pipe_is_refused(tmp_path):
@@ -175,9 +175,9 @@ def test_a_remote_file_is_decompressed_and_cut_as_a_local_one(memory):
     wanted = edges("memory://files/g.gz")
     assert len(wanted) == 5000
     assert edges("memory://files/g.txt", blocksize=1000) == wanted
-    assert files.size("memory://files/g.txt") == len(TEXT)
-    assert files.read_range("memory://files/g.txt", 10, 20) == TEXT[10:20]
-    assert files.is_compressed("memory://files/g.gz")
+    assert streams.size("memory://files/g.txt") == len(TEXT)
+    assert streams.read_range("memory://files/g.txt", 10, 20) == TEXT[10:20]
+    assert streams.is_compressed("memory://files/g.gz")
 
 
 def test_file_urls_are_files(tmp_path):
@@ -190,15 +190,15 @@ def test_bad_urls_are_refused(memory):
     refused(listing.expand, "memory://files/none.txt", says=["memory://files/none.txt", "does not exist"])
     refused(listing.expand, "memory://files/*.none", says="no file matches")
     refused(listing.expand, "nothing://x/y", says=["nothing://x/y", "nothing"])
-    refused(files.head, "memory://files/none.txt", says="does not exist")
+    refused(streams.head, "memory://files/none.txt", says="does not exist")
 
 
 def test_local_files_are_read_without_fsspec(tmp_path):
     path = tmp_path / "g.txt.gz"
     path.write_bytes(gzip.compress(TEXT))
     code = (
-        "import sys; from dasktc.io.formats import files, listing\n"
-        f"assert files.head({str(path)!r}, 3) == b'0 0' and listing.expand({str(path)!r})\n"
+        "import sys; from dasktc.io.formats import listing, streams\n"
+        f"assert streams.head({str(path)!r}, 3) == b'0 0' and listing.expand({str(path)!r})\n"
         "print([name for name in ('fsspec', 'pandas', 'pyarrow') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -216,11 +216,11 @@ def test_archives_are_known_by_their_first_bytes(tmp_path, name, kinds):
         data = PACK[kind](data)
     path = tmp_path / name
     path.write_bytes(data)
-    assert files.is_compressed(str(path)) == bool(kinds)
-    assert files.size(str(path)) == len(data)
-    assert files.head(str(path), 100) == TEXT[:100]
-    assert files.head(str(path), 1 << 20) == TEXT
-    with files.open_decompressed(str(path)) as stream:
+    assert streams.is_compressed(str(path)) == bool(kinds)
+    assert streams.size(str(path)) == len(data)
+    assert streams.head(str(path), 100) == TEXT[:100]
+    assert streams.head(str(path), 1 << 20) == TEXT
+    with streams.open_decompressed(str(path)) as stream:
         assert stream.readline() == b"0 0\n"
         assert stream.read() == TEXT[4:]
     assert len(edges(str(path))) == 5000
@@ -230,11 +230,11 @@ def test_archives_are_known_by_their_first_bytes(tmp_path, name, kinds):
 def test_archives_may_be_joined(tmp_path, kind):
     path = tmp_path / "g"
     path.write_bytes(PACK[kind](TEXT) + PACK[kind](b"7 8\n"))
-    assert files.head(str(path), 1 << 20) == TEXT + b"7 8\n"
+    assert streams.head(str(path), 1 << 20) == TEXT + b"7 8\n"
 
 
 def read_all(path):
-    with files.open_decompressed(str(path)) as stream:
+    with streams.open_decompressed(str(path)) as stream:
         assert stream.readline() == b"0 0\n"
         return stream.read()
 
@@ -272,15 +272,15 @@ def test_damage_in_an_inner_archive_is_named(tmp_path):
 
 @pytest.mark.parametrize("kinds", [*((kind,) for kind in PACK), ("gz", "zst"), ("zst", "gz")])
 def test_an_archive_damaged_in_its_first_block_leaves_no_file_open(tmp_path, monkeypatch, kinds):
-    opened, open_file = [], files._open
-    monkeypatch.setattr(files, "_open", lambda url: opened.append(open_file(url)) or opened[-1])
+    opened, open_file = [], streams._open
+    monkeypatch.setattr(streams, "_open", lambda url: opened.append(open_file(url)) or opened[-1])
     inner, *outer = kinds
     data = PACK[inner](TEXT)[:-12]
     for kind in outer:
         data = PACK[kind](data)
     path = tmp_path / "g"
     path.write_bytes(data)
-    refused(files.open_decompressed, str(path), says=[str(path), "cut short"])
+    refused(streams.open_decompressed, str(path), says=[str(path), "cut short"])
     assert [(stream.closed, stream.raw.closed) for stream in opened] == [(True, True)]
 
 
@@ -289,20 +289,20 @@ def test_archives_inside_archives_without_end_are_refused(tmp_path):
     for _ in range(9):
         data = gzip.compress(data)
     (tmp_path / "g").write_bytes(data)
-    refused(files.head, str(tmp_path / "g"), says="more than 8 times")
+    refused(streams.head, str(tmp_path / "g"), says="more than 8 times")
 
 
 @pytest.mark.parametrize("text", [b"BZh9 is a name\n", b"BZh", b"\x1f\x8b", b"PK 1\n", b""])
 def test_what_only_begins_like_an_archive_is_none(tmp_path, text):
     (tmp_path / "g").write_bytes(text)
-    assert not files.is_compressed(str(tmp_path / "g"))
-    assert files.head(str(tmp_path / "g")) == text
+    assert not streams.is_compressed(str(tmp_path / "g"))
+    assert streams.head(str(tmp_path / "g")) == text
 
 
 def test_read_range(tmp_path):
     (tmp_path / "g").write_bytes(TEXT)
-    assert files.read_range(str(tmp_path / "g"), 7, 19) == TEXT[7:19]
-    assert files.read_range(str(tmp_path / "g"), len(TEXT) - 2, len(TEXT) + 9) == TEXT[-2:]
+    assert streams.read_range(str(tmp_path / "g"), 7, 19) == TEXT[7:19]
+    assert streams.read_range(str(tmp_path / "g"), len(TEXT) - 2, len(TEXT) + 9) == TEXT[-2:]
 
 
 # Formats

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from tiers import some
 
 from dasktc.errors import InputError
-from dasktc.io.formats import bvgraph, columnar, files, lightgraphs, lines, matrixmarket, metis, smat
+from dasktc.io.formats import bvgraph, columnar, lightgraphs, lines, matrixmarket, metis, smat, streams
 from dasktc.io.source import ReadOptions
 
 BACKEND = SimpleNamespace(name="cpu", frame=pd, array=np)
@@ -921,7 +921,7 @@ def test_catalog(graphs_dir, tmp_path, blocksize):
         path, module = graphs_dir / row["file"], module_of(row["format"])
         if module is not bvgraph and blocksize < 1 << 26:  # only plain files are cut
             path = tmp_path / row["file"]
-            path.write_bytes(files.open_decompressed(str(graphs_dir / row["file"])).read())
+            path.write_bytes(streams.open_decompressed(str(graphs_dir / row["file"])).read())
         assert simple(module, path, blocksize=blocksize) == (int(row["V"]), int(row["E"])), row["name"]
 
 

@@ -7,11 +7,14 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
+import time
 import tracemalloc
 import weakref
 from dataclasses import replace
 from itertools import pairwise, product
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,8 +154,13 @@ def test_any_graph_in_any_partition(graph, parts, splits, hubs):
         check(edges, vertices, parts, splits, ordered)
 
 
-@pytest.mark.parametrize("hubs", some([0, 1, 511, 512, 513, 1100, sizes.HUBS], lambda hubs: hubs in (0, 513)))
-@pytest.mark.parametrize(("parts", "splits"), some([(1, 1), (1, 3), (2, 2)], lambda parts, splits: splits == 2))
+@pytest.mark.parametrize(
+    ("hubs", "parts", "splits"),
+    some(
+        [(0, 2, 2), (1, 1, 3), (511, 1, 1), (512, 1, 3), (513, 2, 2), (1100, 1, 1), (sizes.HUBS, 1, 3)],
+        lambda hubs, parts, splits: splits == 2,
+    ),
+)
 def test_every_table_of_the_hub_kernel(hubs, parts, splits, monkeypatch):
     """Rows of all lengths over three blocks of a bitmap: ANDed, streamed either way, and put off."""
     edges = sorted(set(random_edges(1400, 30_000, 5) + random_edges(1400, 40_000, 6, below=1200) + clique(120)))
@@ -504,8 +512,8 @@ def start(cache, **environment):
 
 
 @pytest.mark.slow
-def test_six_processes_start_on_an_empty_cache(tmp_path):
-    processes = [start(tmp_path) for _ in range(6)]
+def test_processes_start_together_on_an_empty_cache(tmp_path):
+    processes = [start(tmp_path) for _ in range(3)]
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
@@ -519,35 +527,123 @@ def test_six_processes_start_on_an_empty_cache(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")} == indices
 
 
-def test_a_cache_made_from_other_sources_is_not_used(tmp_path):
+@pytest.fixture
+def twice(tmp_path, monkeypatch):
+    """A kernel's function in a file of its own, and an empty cache."""
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "source" / "twice.py"
+    source.parent.mkdir()
+    source.write_text("def twice(x): return 2 * x")
+    return runpy.run_path(str(source))["twice"]
+
+
+def hits(function):
+    """How often a new process would find the function in the cache."""
+    from numba import types
+
+    kernel = Kernel(function, (types.int64,))
+    assert kernel(21) == 42
+    return len(kernel.load().stats.cache_hits)
+
+
+def test_compiled_kernels_stay_out_of_the_package(tmp_path, twice):
     from dasktc.backends.cpu import jit
 
-    with jit._fresh(tmp_path):
-        (tmp_path / "kernel.nbi").touch()
-    with jit._fresh(tmp_path):
-        assert (tmp_path / "kernel.nbi").exists()
-    (tmp_path / "dasktc.stamp").write_text("older sources")
-    with jit._fresh(tmp_path):
-        assert not (tmp_path / "kernel.nbi").exists()
+    assert [hits(twice), hits(twice)] == [0, 1]
+    assert [path.name for path in (tmp_path / "source").iterdir()] == ["twice.py"]
+    assert {path.parent for path in (tmp_path / "cache").rglob("*.nb?")} == {jit._folder()}
+
+
+def test_a_cache_made_from_other_sources_is_not_used(tmp_path, twice, monkeypatch):
+    from dasktc.backends.cpu import jit
+
+    assert [hits(twice), hits(twice)] == [0, 1]
+    source = tmp_path / "source" / "twice.py"
+    source.write_text("def twice(x): return 2 * x if x < 40 else x")  # the same line of another file
+    jit._digest.cache_clear()
+    assert [hits(runpy.run_path(str(source))["twice"]) for _ in range(2)] == [0, 1]
+    sources = tmp_path / "package"
+    sources.mkdir()
+    (sources / "intersect.py").write_text("1")  # what kernels of other files call
+    monkeypatch.setattr(jit, "__file__", str(sources / "jit.py"))
+    assert [hits(twice), hits(twice)] == [0, 1]
+    os.utime(sources / "intersect.py", (0, 0))  # contents count, not times
+    jit._digest.cache_clear()
+    assert hits(twice) == 1
+    (sources / "intersect.py").write_text("2")
+    jit._digest.cache_clear()
+    assert hits(twice) == 0
+
+
+def test_caches_of_other_versions_go_when_unused_for_a_month(tmp_path, twice):
+    from dasktc.backends.cpu import jit
+
+    old, recent, other = (tmp_path / "cache" / "dasktc" / name for name in ("numba-old", "numba-recent", "notes"))
+    for folder, days in ((old, 32), (recent, 28), (other, 32)):
+        folder.mkdir(parents=True)
+        (folder / "kernel.nbi").touch()
+        os.utime(folder, (0, time.time() - days * 24 * 3600))
+    hits(twice)
+    assert {path for path in old.parent.iterdir()} == {recent, other, jit._folder()}
+    os.utime(jit._folder(), (0, 0))
+    hits(twice)
+    assert jit._folder().stat().st_mtime > time.time() - 3600  # it is used
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", None], ids=["empty", "something else", "cut short"])
-@pytest.mark.parametrize("which", ["nbi", "nbc", "stamp"])
-def test_a_cache_that_is_damaged_is_made_again(tmp_path, monkeypatch, which, content):
+@pytest.mark.parametrize("which", ["nbi", "nbc"])
+def test_a_cache_that_is_damaged_is_made_again(tmp_path, twice, which, content):
     """As a machine leaves it that went down while files were written."""
+    hits(twice)
+    (file,) = tmp_path.rglob(f"*.{which}")
+    file.write_bytes(file.read_bytes()[:20] if content is None else content)
+    assert [hits(twice), hits(twice)] == [0, 1]
+
+
+HOMES = {"linux": ".cache", "darwin": "Library/Caches", "win32": "AppData/Local"}
+
+
+@pytest.mark.parametrize("platform", HOMES)
+def test_the_cache_is_in_the_users_cache_folder_or_where_numba_is_told(tmp_path, monkeypatch, platform):
     import numba
-    from numba import types
+
+    from dasktc.backends.cpu import jit
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    (tmp_path / "twice.py").write_text("def twice(x): return 2 * x")
-    names = runpy.run_path(str(tmp_path / "twice.py"))
-    assert Kernel(names["twice"], (types.int64,))(21) == 42
-    (file,) = (tmp_path / "__pycache__").glob(f"*.{which}")
-    file.write_bytes(file.read_bytes()[:20] if content is None else content)
-    for hits in (0, 1):
-        kernel = Kernel(names["twice"], (types.int64,))
-        assert kernel(21) == 42
-        assert len(kernel.load().stats.cache_hits) == hits
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    assert jit._folder().parent == tmp_path / HOMES[platform] / "dasktc"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "named"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "named"))
+    assert (jit._folder().parent == tmp_path / "named" / "dasktc") == (platform != "darwin")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "told"))
+    assert jit._folder().parent == tmp_path / "told" / "dasktc"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows' temporary folders are the user's own")
+def test_without_a_home_the_cache_is_in_a_temporary_folder_that_nobody_else_can_fill(tmp_path, monkeypatch, twice):
+    import numba
+
+    from dasktc.backends.cpu import jit
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for told, home in ((str(tmp_path / "file"), Path.home), ("", lambda: tmp_path / "file"), ("", homeless)):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", told)
+        monkeypatch.setattr(Path, "home", home)
+        own = jit._folder().parent.parent
+        assert (own.parent, own.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    own.chmod(0o777)
+    assert jit._folder() is None
+    assert [hits(twice), hits(twice)] == [0, 0]
 
 
 def test_without_a_place_for_a_cache_it_compiles_all_the_same():
@@ -566,7 +662,7 @@ def test_a_cache_that_cannot_be_locked_is_left_alone(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError("no locks available")
 
-    monkeypatch.setattr(jit, "_fresh", refuse)
+    monkeypatch.setattr(jit, "_locked", refuse)
     assert Kernel(triangles_without_cache, (types.int64,))(3) == 4
 
 

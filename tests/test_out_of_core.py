@@ -218,10 +218,11 @@ def test_a_count_keeps_a_quarter_and_a_seventh_of_the_memory_it_would_take(krone
 @pytest.mark.parametrize(
     "options",
     some(
-        [{"partition": "hash2d", "parts": 2}, {"reorder": "collective"}, {"partition": "edges", "memory": 40_000_000},
+        [{"partition": "hash2d", "parts": 2}, {"partition": "edges", "memory": 40_000_000},
          {"partition": "vertical", "parts": 13, "memory": 40_000_000},
          {"partition": "proxy", "parts": 16, "memory": 40_000_000},
-         {"ask": "per_vertex", "memory": 48_000_000}, {"ask": "per_edge", "memory": 48_000_000}, {"ask": "list"}],
+         {"ask": "per_vertex", "reorder": "collective", "memory": 48_000_000},
+         {"ask": "per_edge", "memory": 48_000_000}, {"ask": "list"}],
         lambda options: options.get("partition") == "hash2d",
     ),
     ids=str,

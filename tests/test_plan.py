@@ -281,7 +281,9 @@ def test_wanted_parts_are_kept_whether_they_fit_or_not():
 
 @pytest.mark.parametrize(
     ("name", "partition"),
-    each_once(product(["skewed", "empty", "edge", "triangle", "star", "book", "karate"], EVERY_PARTITION)),
+    each_once(
+        [*product(["skewed", "empty", "karate"], EVERY_PARTITION), *product(["edge", "star"], EVERY_PARTITION[:1])]
+    ),
     ids=lambda p: "-".join(map(str, p.values())) if isinstance(p, dict) else p,
 )
 def test_bytes_are_what_the_blocks_hold(name, partition):

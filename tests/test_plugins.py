@@ -127,6 +127,7 @@ def test_a_scheme_and_a_kernel_are_found_by_every_door(toys, capsys):
     assert "vertical|toy]" in shown
     assert "toy: ranges of ids." in shown
     assert "toy: a walk." in shown
+    assert "--parts n n of hash2d, proxy, vertical, toy." in shown
     assert main(["plan", "--vertices", "1000", "--edges", "9000", "--partition", "toy", "--parts", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["partition"] == "toy"
 

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import pytest
+from processes import fork_workers
 from tiers import some
 
 from dasktc.api.count import build
@@ -163,7 +164,7 @@ def test_pictures_are_drawn(name: str, tmp_path: Any) -> None:
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     """All in one fresh process: starting one for each takes long."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), fork_workers) as pool:
         monkeypatch.setattr(scaling, "in_fresh_process", lambda *args: pool.submit(*args).result())
         yield
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dasktc.errors import InputError
 from dasktc.io.files import open_source
-from dasktc.io.formats import files, rows, sniff, text
+from dasktc.io.formats import rows, sniff, streams, text
 from dasktc.io.formats.dialect import Dialect
 from dasktc.io.formats.rows import BadLine, parse
 from dasktc.io.source import ReadOptions
@@ -422,8 +422,8 @@ def test_plain_rows_are_left_to_the_csv_reader(path, monkeypatch):
 
 
 def test_a_few_rows_are_enough_to_tell(path, monkeypatch):
-    heads, head = [], files.head
-    monkeypatch.setattr(files, "head", lambda url, n=1 << 16, start=0: heads.append(n) or head(url, n, start))
+    heads, head = [], streams.head
+    monkeypatch.setattr(streams, "head", lambda url, n=1 << 16, start=0: heads.append(n) or head(url, n, start))
     data = b"0 1\n" * 100_000
     path.write_bytes(data)
     sniff.sniff(str(path), ReadOptions())

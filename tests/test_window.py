@@ -236,11 +236,11 @@ def test_few_calls_are_in_flight(pair):
 
 def test_few_calls_that_make_arrays_are_in_flight(pair):
     """Nor are there many arrays at a time: each is added to those before it, and goes."""
-    cluster, client = pair
+    _cluster, client = pair
     flying, arrays = [], []
 
     def keys(number):
-        found = [(str(key), task.state) for key, task in list(cluster.scheduler.tasks.items())]
+        found = client.run_on_scheduler(states)
         flying.append(sum(state == "processing" and key.startswith("('many") for key, state in found))
         arrays.append(sum(state == "memory" and key.startswith(("('many", "('sum")) for key, state in found))
         return [number % 3]
@@ -252,6 +252,11 @@ def test_few_calls_that_make_arrays_are_in_flight(pair):
     assert [int(found[0]) for found in tasks.gather(sums[key] for key in range(3))] == [6_633, 6_700, 6_567]
     assert max(flying) <= 2 * (DEPTH + 1)
     assert max(arrays) <= 8 * (DEPTH + 1), "a list, its array, its number and a sum a call"
+
+
+def states(dask_scheduler):
+    """Of all tasks at one moment, which is why the scheduler is asked."""
+    return [(str(key), task.state) for key, task in dask_scheduler.tasks.items()]
 
 
 def tired_array(number, seconds):

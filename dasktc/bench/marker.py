@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.jit import Kernel
 
 __all__ = ["count_by_marks"]
 
 Array = Any
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def count_by_marks(offsets: Array, columns: Array) -> int:
+def _count_by_marks(offsets: Array, columns: Array) -> int:
     """Count the triangles of an oriented graph with one byte a vertex.
 
     Parameters
@@ -37,3 +38,9 @@ def count_by_marks(offsets: Array, columns: Array) -> int:
         for v in row:
             marks[v] = 0
     return triangles
+
+
+_offsets = types.Array(types.int64, 1, "C", readonly=True)
+_columns = types.Array(types.int32, 1, "C", readonly=True)
+
+count_by_marks = Kernel(_count_by_marks, (_offsets, _columns))

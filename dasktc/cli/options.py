@@ -75,16 +75,26 @@ class NameOf(click.ParamType[str]):
 
 
 class Explained(click.Option):
-    """An option whose help says a line about each name of its registry."""
+    """An option whose help ends with what a registry says, when help is asked for."""
 
-    def __init__(self, *arguments: Any, lines: Callable[[], Iterable[tuple[str, str]]], **given: Any) -> None:
+    def __init__(self, *arguments: Any, says: Callable[[], str], **given: Any) -> None:
         super().__init__(*arguments, **given)
-        self._lines = lines
+        self._says = says
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The help, and what each name is."""
+        """The help, and what the registry says."""
         names, about = super().get_help_record(ctx) or ("", "")
-        return names, " ".join((about, *(f"{name}: {line}." for name, line in self._lines())))
+        return names, f"{about} {self._says()}"
+
+
+def _lines_of(lines: Callable[[], Iterable[tuple[str, str]]]) -> Callable[[], str]:
+    """Say a line about each name of a registry."""
+    return lambda: " ".join(f"{name}: {line}." for name, line in lines())
+
+
+def _parted() -> str:
+    """Name the schemes that take a number of parts."""
+    return f"{', '.join(name for name in SCHEMES if not SCHEMES[name].replicated)}."
 
 
 reading = options_of(
@@ -100,7 +110,7 @@ counting = options_of(
         type=NameOf(kernel_names, "auto"),
         default="auto",
         cls=Explained,
-        lines=kernel_lines,
+        says=_lines_of(kernel_lines),
         help="How a block triple is counted. auto: by the rows of the graph.",
     ),
     click.option(
@@ -108,7 +118,7 @@ counting = options_of(
         type=NameOf(SCHEMES, "auto"),
         default="auto",
         cls=Explained,
-        lines=SCHEMES.lines,
+        says=_lines_of(SCHEMES.lines),
         help="Which block triples. auto: by memory.",
     ),
     click.option(
@@ -116,17 +126,17 @@ counting = options_of(
         type=NameOf(ASSIGNMENTS),
         default="random",
         cls=Explained,
-        lines=ASSIGNMENTS.lines,
+        says=_lines_of(ASSIGNMENTS.lines),
         help="Vertices to the parts of proxy.",
     ),
-    click.option("--parts", type=int, metavar="n", help="n of hash2d and vertical: n³ tasks; parts of proxy."),
+    click.option("--parts", type=int, metavar="n", cls=Explained, says=_parted, help="n of"),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option(
         "--reorder",
         type=NameOf(ORDERS, "auto"),
         default="auto",
         cls=Explained,
-        lines=ORDERS.lines,
+        says=_lines_of(ORDERS.lines),
         help="Order of vertex ids. auto: degree, or that of the kernel asked for.",
     ),
     click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),

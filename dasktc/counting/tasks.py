@@ -276,13 +276,15 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
                 f"{job}, reported {count.triangles:,} triangles, "
                 f"{count.wedges:,} wedges and {count.probes:,} probes, verification found {again.triangles:,}, "
                 f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
-                f"--kernel {_other(job.kernel)}, and report this"
+                f"--kernel {_reference(job)}, and report this"
             )
     return len(chosen)
 
 
-def _other(kernel: str) -> str:
-    return "search" if kernel == "merge" else "merge"
+def _reference(job: Job) -> str:
+    """The kernel that verifies this one: the backend's plain one, or another where this is the plain one."""
+    plain, other = get_backend(job.backend).references
+    return other if job.kernel == plain else plain
 
 
 def _verify(
@@ -290,6 +292,5 @@ def _verify(
 ) -> tuple[Record, TaskCount, int]:
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
-    plain, other = backend.references
-    again = _counted(task, job, other if job.kernel == plain else plain)
+    again = _counted(task, job, _reference(job))
     return record, again, backend.expected_probes(task, job.kernel)

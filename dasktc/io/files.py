@@ -13,7 +13,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, listing
+from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
@@ -118,7 +118,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     parts: list[Part] = []
     rows = stored = 0.0  # infinite where one file's are not known
     for url in urls:
-        start = files.head(url)
+        start = streams.head(url)
         if not start and len(urls) > 1:
             continue  # writers of many files leave empty ones
         name = options.format or detect(url, start)
@@ -126,7 +126,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         of_file, ids = _module(name).parts(url, options)
         first_of.setdefault(ids, url)
         parts.extend(of_file)
-        nbytes, row_bytes = inf if files.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
+        nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
     if len(first_of) > 1:
         raise InputError(
@@ -192,7 +192,7 @@ def _module(name: str) -> Any:
 
 def _decompressed_size(url: str) -> float:
     """Bytes of a local file; of an archive, by its name, about those of what it holds."""
-    return files.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
+    return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
 
 
 def _extension(url: str) -> str:

@@ -71,6 +71,11 @@ def compiled(text):
         return ctypes.CDLL(str(library.rename(kept) if SHARED in os.environ else library))
 
 
+def passed(*of):
+    """The file that says that something passed which depends on this alone; it is kept as compiled kernels are."""
+    return Path(os.environ.get(SHARED, "/nowhere")) / (sha256(repr(of).encode()).hexdigest() + ".passed")
+
+
 def cache_folder():
     """The user's folder of compiled kernels, without those not used for a month; None if it cannot be written."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "dasktc-tests", "kernels")

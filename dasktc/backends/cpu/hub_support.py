@@ -6,12 +6,12 @@ one to its three edges (u, v), (u, w) and (v, w), or to its three vertices. What
 * (u, v) is the index edge in work: it gets the number found at once.
 * (u, w): where A is streamed its place is known. Where bitmaps are ANDed, the common bits are added to counters of all
   ids of hubs, in planes of bits, 512 at a time (`instructions.add_common`), which row u reads off at its end.
-* (v, w): where B is streamed its place is known; where A is, `ranks` has the number of v's entries below each word of its
-  bitmap, so that the place is a bit count away. Of ANDed rows the bits are kept, BATCH of them, and then ANDed again hub
-  by hub into the same counters, which v reads off.
+* (v, w): where B is streamed its place is known; where A is, `ranks` has the number of v's entries below each word
+  of its bitmap, so that the place is a bit count away. Of ANDed rows the bits are kept, BATCH of them, and then ANDed
+  again hub by hub into the same counters, which v reads off.
 
-For vertices the counters are read off into sums that nobody collects, once in 4,000 additions. Where there is no triangle
-nothing is visited, and the work is that of counting.
+For vertices the counters are read off into sums that nobody collects, once in 4,000 additions. Where there is no
+triangle nothing is visited, and the work is that of counting.
 """
 
 # CPU seconds on one core of an EPYC, Kronecker graph of scale 18 (3.8 M edges, 83 M triangles, counted in 0.12):

@@ -1,25 +1,33 @@
 """Compiling Numba kernels: for one signature each, when first needed, kept on disk for later processes.
 
-Numba's own cache takes no lock. Two processes that fill it at the same time can leave an index
-that names another's machine code, and a process that loads it may crash. Here a lock between
-processes is held around every load and every compilation. Numba also looks only at the file that
-a kernel stands in, not at the files of the functions that it calls: a stamp of all the files of
-this package is kept with the cache, which is emptied when they change, and when it cannot be read: a machine that
-went down while it was filled leaves files that are cut short.
+They are kept in the user's cache folder (in NUMBA_CACHE_DIR where that is set) and never beside the sources, where an
+uninstalled package would leave them behind. Numba's own cache differs in two more points. It takes no lock: two
+processes that fill it at the same time can leave an index that names another's machine code, and a process that loads
+it may crash. Here a lock between processes is held around every load and every compilation. And it looks only at the
+file that a kernel stands in, not at those of the functions that it calls: here the folder's name tells all the sources
+of this package from others. What a machine that went down left cut short, and cannot be read, is made again.
 
-Where no cache can be written (neither beside the sources nor in the user's cache directory nor in
-NUMBA_CACHE_DIR) every process compiles for itself.
+Without a folder that can be written every process compiles for itself.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 __all__ = ["Counts", "Kernel", "compiles", "inlined"]
 
@@ -27,16 +35,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Counts = tuple[int, int, int, int]
 """Triangles, wedges, probes and the longest bucket."""
 
+_MONTH = 30 * 24 * 3600
+
 _loading = threading.RLock()
-
-
-def _sources() -> str:
-    """Size and time of change of every source file of this package."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-
-
-_SOURCES = _sources()
 
 
 def inlined(function: Function) -> Function:
@@ -81,14 +82,15 @@ class Kernel:
         return self._compiled
 
     def _cached(self) -> Any:
-        """Compile by way of the cache; None if there is no directory to keep it in, or the cache is of no use."""
+        """Compile by way of the cache; None if there is no folder to keep it in, or the cache is of no use."""
         for damaged in (False, True):
+            dispatcher = numba.njit(nogil=True)(self._function)
             try:
-                dispatcher = numba.njit(nogil=True, cache=True)(self._function)
+                dispatcher._cache = _Cache(self._function)
             except RuntimeError:  # Numba: "cannot cache function ...: no locator available"
                 return None
             try:
-                with _fresh(Path(dispatcher.stats.cache_path), damaged):
+                with _locked(Path(dispatcher.stats.cache_path), damaged):
                     return _only(dispatcher, self._signature)
             except OSError:  # a full disk, or a file system without locks
                 return None
@@ -108,15 +110,102 @@ def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 
 
 @contextmanager
-def _fresh(directory: Path, damaged: bool = False) -> Iterator[None]:
-    """Hold the cache directory's lock; empty it first if it is damaged, or filled from other sources than these."""
+def _locked(folder: Path, damaged: bool = False) -> Iterator[None]:
+    """Hold the lock of the cache; empty the cache first if it is damaged."""
     import locket
 
-    directory.mkdir(parents=True, exist_ok=True)
-    with locket.lock_file(str(directory / "dasktc.lock")):
-        stamp = directory / "dasktc.stamp"
-        if damaged or not stamp.exists() or stamp.read_text(errors="replace") != _SOURCES:
-            for index in directory.glob("*.nbi"):
-                index.unlink()
-            stamp.write_text(_SOURCES)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locket.lock_file(str(folder / "lock")):
+        for index in folder.glob("*.nbi") if damaged else ():
+            index.unlink()
         yield
+
+
+@cache
+def _digest(*files: Path) -> str:
+    """Tell files of these contents from all others."""
+    return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).hexdigest()[:16]
+
+
+class _Locator:
+    """Tell Numba where to keep a function, and by which stamp to know that its source is the same."""
+
+    def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
+        self._py_file, self._folder = file, folder
+        self._place = f"{function.__module__}.{function.__code__.co_firstlineno}"
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> _Locator | None:
+        folder = _folder() if Path(file).is_file() else None
+        return cls(function, file, folder) if folder else None
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return _digest(Path(self._py_file))
+
+    def get_disambiguator(self) -> str:
+        return self._place
+
+
+class _InFolder(CompileResultCacheImpl):  # type: ignore[misc, unused-ignore]
+    _locator_classes = (_Locator,)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc, unused-ignore]
+    _impl_class = _InFolder
+
+
+def _folder() -> Path | None:
+    """Make the folder of what this Python and this Numba compile from these sources; None if none can be written."""
+    sources = _digest(*sorted(Path(__file__).parent.glob("*.py")))
+    for home in _homes():
+        folder = home / "dasktc" / f"numba-{sys.implementation.cache_tag}-{numba.__version__}-{sources}"
+        with suppress(OSError):
+            new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            os.utime(folder)
+            tempfile.TemporaryFile(dir=folder).close()
+            if new:
+                _remove_unused(folder.parent)
+            return folder
+    return None
+
+
+def _remove_unused(parent: Path) -> None:
+    """Remove what other versions compiled and no process has looked for in a month."""
+    for folder in parent.glob("numba-*"):
+        with suppress(OSError):
+            if folder.stat().st_mtime < time.time() - _MONTH:
+                shutil.rmtree(folder)
+
+
+def _homes() -> Iterator[Path]:
+    """Name the folders that may hold the cache, the best first."""
+    if numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR
+        yield Path(numba.config.CACHE_DIR)
+    else:
+        with suppress(RuntimeError):  # no home is known
+            yield _user_cache()
+    with suppress(OSError):
+        if sys.platform == "win32":
+            yield Path(tempfile.gettempdir())  # the user's own
+        else:
+            folder = Path(tempfile.gettempdir(), f"dasktc-{os.getuid()}")
+            folder.mkdir(mode=0o700, exist_ok=True)
+            made = folder.lstat()
+            if stat.S_ISDIR(made.st_mode) and made.st_uid == os.getuid() and not made.st_mode & 0o022:
+                yield folder  # nobody else can put there what would be loaded and run
+
+
+def _user_cache() -> Path:
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines, streams
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -158,7 +158,7 @@ def _beside(url: str, own: str, other: str) -> str | None:
     stem = f"{base}.{other}"
     for candidate in dict.fromkeys((stem + suffix, stem, f"{stem}.gz")):
         try:
-            files.size(candidate)
+            streams.size(candidate)
         except InputError:
             continue
         return candidate
@@ -187,9 +187,9 @@ def _ranges(url: str, properties: Properties, arcs_per_part: int) -> Iterator[_N
 
 def _stream(url: str, start: int, stop: int | None) -> Any:
     """Bytes `start` to `stop` of the decompressed stream."""
-    if stop is not None and not files.is_compressed(url):
-        return np.frombuffer(files.read_range(url, start, stop), np.uint8)
-    with files.open_decompressed(url) as file:
+    if stop is not None and not streams.is_compressed(url):
+        return np.frombuffer(streams.read_range(url, start, stop), np.uint8)
+    with streams.open_decompressed(url) as file:
         return np.frombuffer(file.read(), np.uint8)[start:stop]
 
 
@@ -204,7 +204,7 @@ def _properties(url: str) -> Properties:
     where = properties_url(url)
     if where is None:
         raise InputError(f"{url} has no .properties file beside it: a BVGraph needs both; fetch the missing one")
-    with files.open_decompressed(where) as file:
+    with streams.open_decompressed(where) as file:
         rows = [row.decode("latin-1") for row in lines.header_lines(file, where)]
     pairs = (row.split("=", 1) for row in rows if "=" in row and not row.startswith("#"))
     values = {key.strip(): value.strip() for key, value in pairs}

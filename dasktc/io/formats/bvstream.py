@@ -28,7 +28,7 @@ WIDEST = 62
 def _compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a function that is compiled with the kernel that calls it, and kept in that one's cache.
 
-    All of them stand in this file: Numba drops the kernel's cache when the kernel's file changes.
+    All of them stand in this file, of whose content the cache has a digest.
     """
     return cast(Callable[P, R], njit(nogil=True)(function))
 

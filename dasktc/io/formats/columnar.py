@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError
-from dasktc.io.formats import columns, files, npy
+from dasktc.io.formats import columns, npy, streams
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -39,7 +39,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
         self._check(table.num_rows)
         frame = self._frame(backend, table)
@@ -52,7 +52,7 @@ class _RowGroups:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-        with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
+        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
             for batch in file.iter_batches(most, self.groups, columns=[*self.names], use_threads=False):
                 rows += len(batch)
@@ -77,7 +77,7 @@ class _RowGroups:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; None where ids are missing or of a type that only the host's reader takes."""
-        if files.is_remote(self.url) or self.names[0] == self.names[1]:
+        if streams.is_remote(self.url) or self.names[0] == self.names[1]:
             return None
         with columns.one_line(self.url):
             read = backend.frame.read_parquet
@@ -110,7 +110,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The file is none of these, or not the one that `options.format` names, or does not hold two
         columns of integers (Parquet: or text).
     """
-    start = files.head(url, 1 << 16)
+    start = streams.head(url, 1 << 16)
     format = next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
     if format is None or options.format not in (None, format):
         raise InputError(
@@ -127,11 +127,11 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     from pyarrow.parquet import ParquetFile
 
-    if files.is_compressed(url):
+    if streams.is_compressed(url):
         raise InputError(
             f"{url} is a compressed Parquet file, whose row groups cannot be read one by one; decompress it first"
         )
-    with files.open_decompressed(url) as stream, columns.one_line(url):
+    with streams.open_decompressed(url) as stream, columns.one_line(url):
         file = ParquetFile(stream)
         metadata, schema = file.metadata, file.schema_arrow
         kinds = {field.name: _kind(field.type) for field in schema if not field.name.startswith("__index_level_")}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines, streams
 from dasktc.io.formats.rows import even_columns
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def header_line(url: str, comment: bytes | None = None) -> HeaderLine:
         A line is too long, or so are the comments.
     """
     above: list[bytes] = []
-    with files.open_decompressed(url) as stream:
+    with streams.open_decompressed(url) as stream:
         for text in lines.header_lines(stream, url):
             above.append(text)
             if comment is None or (text.strip() and not text.lstrip().startswith(comment)):
@@ -170,8 +170,8 @@ class EntryPart(BlockPart):
         """Yield the edges of the part; raise InputError if it does not hold as many entries as it should."""
         yield np.empty((2, 0), self.dtype)
         total = 0
-        with files.open_decompressed(self.url) as stream:
-            files.skip(stream, self.start)
+        with streams.open_decompressed(self.url) as stream:
+            streams.skip(stream, self.start)
             for start, block in lines.blocks(stream, nbytes, self.url, self.start, self.stop):
                 pairs = self.pairs(block, start)
                 total += pairs.shape[1]

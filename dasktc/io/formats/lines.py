@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import streams
 
 __all__ = [
     "LONGEST",
@@ -91,7 +91,7 @@ def line_number(url: str, offset: int) -> int:
     It reads the file up to there: for errors only.
     """
     count = 1
-    with files.open_decompressed(url) as stream:
+    with streams.open_decompressed(url) as stream:
         while offset > 0 and (data := stream.read(min(offset, LONGEST))):
             count += data.count(b"\n")
             offset -= len(data)

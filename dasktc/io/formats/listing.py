@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files
+from dasktc.io.formats import streams
 
 __all__ = ["expand"]
 
@@ -76,7 +76,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     source = os.fsdecode(source)
     if not source or "\0" in source:
         raise InputError(f"{source!a} is no path: it is empty or holds a zero byte; name a file, a folder or a URL")
-    if files.is_remote(source):
+    if streams.is_remote(source):
         names = _remote(source)
     else:
         source = os.path.expanduser(source)
@@ -87,13 +87,13 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
             "give a file, or a folder or pattern with files in it"
         )
     for name in names:
-        files.check_regular(name)
+        streams.check_regular(name)
     return sorted(names)
 
 
 def _remote(source: str) -> list[str]:
-    with files.naming(source):
-        fs, path = files.filesystem(source)
+    with streams.naming(source):
+        fs, path = streams.filesystem(source)
     if "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
         return _listed(_Local(), path, source)
     names = _listed(_Remote(fs, source), path, source)
@@ -130,7 +130,7 @@ def _missing(source: str) -> list[str]:
 
 
 def _here(source: str) -> str:
-    if files.is_remote(source):
+    if streams.is_remote(source):
         return ""
     try:
         return f" (the working directory is {os.getcwd()})"
@@ -251,19 +251,19 @@ class _Remote:
         self._fs, self._source = fs, source
 
     def is_file(self, path: str) -> bool:
-        with files.naming(self._source):
+        with streams.naming(self._source):
             return bool(self._fs.isfile(path))
 
     def is_folder(self, path: str) -> bool:
-        with files.naming(self._source):
+        with streams.naming(self._source):
             return bool(self._fs.isdir(path))
 
     def exists(self, path: str) -> bool:
-        with files.naming(self._source):
+        with streams.naming(self._source):
             return bool(self._fs.exists(path))
 
     def entries(self, folder: str) -> list[_Entry]:
-        with files.naming(self._source):
+        with streams.naming(self._source):
             listed = self._fs.ls(folder, detail=True)
         paths = [(info["name"].rstrip("/"), info["type"] == "directory") for info in listed]
         return [

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import entries, files, lines
+from dasktc.io.formats import entries, lines, streams
 
 if TYPE_CHECKING:
     from dasktc.io.source import Part, ReadOptions
@@ -92,7 +92,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         )
     entries.check_square(url, (rows, columns))
     part = _Entries(url, range(1, rows + 1), count, len(header.head), field=field)
-    if files.is_compressed(url) or files.size(url) <= options.blocksize:
+    if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
         return [part], "int"
     return list(_cut(part, options.blocksize)), "int"
 
@@ -100,8 +100,8 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
 def _cut(file: _Entries, nbytes: int) -> Iterator[Part]:
     """Cut a file into parts of about `nbytes` bytes; their entries are counted, and held against the header."""
     total = 0
-    with files.open_decompressed(file.url) as stream:
-        files.skip(stream, file.start)
+    with streams.open_decompressed(file.url) as stream:
+        streams.skip(stream, file.start)
         for start, block in lines.blocks(stream, nbytes, file.url, file.start):
             count = lines.count_nonblank(block)
             yield replace(file, entries=count, start=start, stop=start + len(block))

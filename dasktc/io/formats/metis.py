@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import entries, files, lines
+from dasktc.io.formats import entries, lines, streams
 
 if TYPE_CHECKING:
     from dasktc.io.source import Part, ReadOptions
@@ -87,7 +87,7 @@ class _Lines(entries.BlockPart):
     position: Position
 
     def arrays(self, nbytes: int) -> Iterator[Array]:
-        text = files.read_range(self.url, self.position.start, self.position.stop)
+        text = streams.read_range(self.url, self.position.start, self.position.stop)
         yield _neighbours(self.url, self.header, self.position, text)
 
 
@@ -105,7 +105,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
         The header is broken, or (of a large file) its counts are not those of the file.
     """
     header = _header(url)
-    if files.is_compressed(url) or files.size(url) <= options.blocksize:
+    if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
         return [_File(url, header, options.blocksize)], "int"
     cut: list[Part] = []
     vertices = numbers = 0
@@ -133,8 +133,8 @@ def _header(url: str) -> Header:
 
 def _blocks(url: str, header: Header, nbytes: int) -> Iterator[tuple[Position, bytes]]:
     start, vertex, line, before = header.start, 1, header.line, 0
-    with files.open_decompressed(url) as stream:
-        files.skip(stream, start)
+    with streams.open_decompressed(url) as stream:
+        streams.skip(stream, start)
         for text, is_open in _cut(url, stream, nbytes, start):
             position = Position(start, start + len(text), vertex, line, before, is_open)
             yield position, text

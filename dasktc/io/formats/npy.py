@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import columns, files
+from dasktc.io.formats import columns, streams
 from dasktc.io.formats.entries import check_square
 
 if TYPE_CHECKING:
@@ -54,23 +54,23 @@ class _Rows:
         dtype = np.dtype(self.dtype)
         starts = [self.start, self.rows + self.start] if self.by_column else [2 * self.start]
         with ExitStack() as opened:
-            streams = [opened.enter_context(files.open_decompressed(self.url)) for _ in starts]
-            for stream, start in zip(streams, starts, strict=True):
-                files.skip(stream, self.offset + start * dtype.itemsize)
+            inputs = [opened.enter_context(streams.open_decompressed(self.url)) for _ in starts]
+            for stream, start in zip(inputs, starts, strict=True):
+                streams.skip(stream, self.offset + start * dtype.itemsize)
             for first in range(self.start, max(self.stop, self.start + 1), most):
                 count = min(most, self.stop - first)
-                items = [self._items(stream, dtype, 2 * count // len(streams)) for stream in streams]
+                items = [self._items(stream, dtype, 2 * count // len(inputs)) for stream in inputs]
                 src, dst = items if self.by_column else items[0].reshape(-1, 2).T
                 yield columns.frame(
                     backend,
                     columns.integers(self.url, "its array", src),
                     columns.integers(self.url, "its array", dst),
                 )
-            if self.stop == self.rows and streams[-1].read(1):
+            if self.stop == self.rows and inputs[-1].read(1):
                 raise _longer(self.url, self.rows)
 
     def _items(self, stream: BinaryIO, dtype: Any, count: int) -> Array:
-        data = files.read_exactly(stream, count * dtype.itemsize)
+        data = streams.read_exactly(stream, count * dtype.itemsize)
         if len(data) < count * dtype.itemsize:
             raise _shorter(self.url, count * dtype.itemsize - len(data), self.rows)
         return np.frombuffer(data, dtype)
@@ -97,8 +97,8 @@ class _Archive:
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        with files.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            file = io.BytesIO(stream.read()) if files.is_compressed(self.url) else stream
+        with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
+            file = io.BytesIO(stream.read()) if streams.is_compressed(self.url) else stream
             with np.load(file, allow_pickle=False) as archive:
                 sparse = {"format", "shape"} <= set(archive.files)
                 if sparse and self.names is not None:
@@ -126,10 +126,10 @@ def array_parts(url: str, start: bytes, options: ReadOptions) -> list[Part]:
     shape, by_column, dtype = _array_header(url, header)
     if len(shape) != 2 or shape[1] != 2 or dtype.kind not in "iu":
         raise InputError(_no_pairs(url, "its array", shape, dtype))
-    rows, packed = shape[0], files.is_compressed(url)
+    rows, packed = shape[0], streams.is_compressed(url)
     row_bytes = 2 * dtype.itemsize
     if not packed:
-        beyond = files.size(url) - header.tell() - rows * row_bytes
+        beyond = streams.size(url) - header.tell() - rows * row_bytes
         if beyond < 0:
             raise _shorter(url, -beyond, rows)
         if beyond > 0:
@@ -165,9 +165,9 @@ def _check_member(url: str, archive: Any, name: str) -> None:
     """Refuse an archive's array whose header claims another size than its member has."""
     members = archive.zip
     member = members.getinfo(name if name in members.namelist() else f"{name}.npy")
-    if member.file_size > DEFLATED * files.size(url):
+    if member.file_size > DEFLATED * streams.size(url):
         raise InputError(
-            f"{name!r} in {url} is to be of {member.file_size:,} bytes, in a file of {files.size(url):,}: damaged; "
+            f"{name!r} in {url} is to be of {member.file_size:,} bytes, in a file of {streams.size(url):,}: damaged; "
             "save it again"
         )
     with members.open(member) as stream:

@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines, streams
 from dasktc.io.formats.columns import PAIRS, check_two, listed, place_of
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 from dasktc.io.source import ReadOptions
@@ -98,7 +98,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
     """Read the first data rows: from 64 KiB, or from 1 MiB where these hold fewer than two rows of several fields."""
     first = _line_start(url, skip)
     for nbytes, more in ((_HEAD, 0), (_MOST, lines.LONGEST + 1)):
-        data = files.head(url, nbytes + more, first)
+        data = streams.head(url, nbytes + more, first)
         complete, ended = len(data) < nbytes, len(data) < nbytes + more
         start = 3 if first == 0 and data.startswith(b"\xef\xbb\xbf") else 0
         lines.check_lengths(url, first + start, data[start:])
@@ -107,7 +107,7 @@ def _sample(url: str, skip: int) -> list[_Row]:
         rows = _rows(data[:stop], start, skip)
         if complete or sum(_is_wide(row.text) for row in rows) > 1:
             break
-    if re.match(rb"%\s*bip\b", files.head(url, 64) if first else data):
+    if re.match(rb"%\s*bip\b", streams.head(url, 64) if first else data):
         raise InputError(
             f"{url} says in line 1 that it is a bipartite graph: its two sides number their vertices apart, and "
             "it has no triangles; give the vertices distinct ids, in a file without that line"
@@ -123,7 +123,7 @@ def _line_start(url: str, skip: int) -> int:
     if skip == 0:
         return 0
     start = 0
-    with files.open_decompressed(url) as stream:
+    with streams.open_decompressed(url) as stream:
         while data := stream.read(_MOST):
             ends = data.count(b"\n")
             if ends >= skip:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from dasktc.errors import InputError
-from dasktc.io.formats import files, lines
+from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import Dialect
 from dasktc.io.formats.plain import plain_rows
 from dasktc.io.formats.rows import BadLine, count_rows, parse
@@ -97,13 +97,13 @@ class _Lines:
 
     def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
-        with files.open_decompressed(self.url) as stream:
+        with streams.open_decompressed(self.url) as stream:
             yield from lines.blocks(stream, size, self.url, self._seek(stream), self.stop)
 
     def _seek(self, stream: BinaryIO) -> int:
         """Seek to the first line that begins at `start` or later; return its offset."""
         if self.aligned:
-            files.skip(stream, self.start)
+            streams.skip(stream, self.start)
             return self.start
         stream.seek(self.start - 1)
         rest = stream.readline(lines.LONGEST + 1)
@@ -126,7 +126,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """
     layout = sniff(url, options)
     dialect = layout.dialect
-    stop = None if files.is_compressed(url) else files.size(url)
+    stop = None if streams.is_compressed(url) else streams.size(url)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
         return [_Lines(url, layout.start, stop, dialect, counts=counts)], dialect.ids

@@ -174,6 +174,7 @@ def _tie(keys: Array, bits: int) -> Array:
 def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
     """In-degrees: the degrees, recovered from the sorted keys, less the out-degrees."""
     keys, outward = pair
+    # Added up from the edges' ends, as the out-degrees are, they would take one more exchange between all workers.
     return top - (keys >> bits) - outward
 
 

@@ -168,7 +168,7 @@ class Watched(LocalExecutor):
 @contextmanager
 def many_partitions(large=8):
     """As if a handful of edges were a lot."""
-    with mock.patch.multiple(edge_stage, SMALL=1, PARTITION_EDGES={"cpu": large}):
+    with mock.patch.multiple(edge_stage, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large}):
         yield
 
 

@@ -24,6 +24,7 @@ from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import zipped
 from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
+from dasktc.planning.placement import ONE_PARTITION
 
 __all__ = ["Canonical", "Frames", "canonical", "edges_of", "partition_count", "read"]
 
@@ -38,8 +39,6 @@ On a device six times as many, so that most of the budget is left for results, w
 """
 SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
-SMALL = 1 << 18
-"""Edges below which one partition is enough."""
 PIECES, PIECE_EDGES = 8, 1 << 22
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
 sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
@@ -361,6 +360,6 @@ def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: in
         largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE and not executor.exchanges:
         largest = min(largest, _piece_edges(edges, executor))
-    if edges < min(SMALL, largest):
+    if edges < min(ONE_PARTITION, largest):
         return 1
-    return max(1 if edges < SMALL else executor.workers, -(-edges // largest))
+    return max(1 if edges < ONE_PARTITION else executor.workers, -(-edges // largest))

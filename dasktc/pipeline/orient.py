@@ -19,7 +19,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
-from dasktc.executors.measured import stage_ended
+from dasktc.executors.measured import Measured, stage_ended
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -43,6 +43,10 @@ CHUNK = 1 << 22
 """Vertices whose wedges are summed up at a time."""
 CUTS = 1024
 """Ranges of rows with equally many edges, of which ranges of blocks are made."""
+
+
+FEW = 8
+"""Vectors that are added up where their sum is needed."""
 
 
 class Facts(NamedTuple):
@@ -114,63 +118,84 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     Returns
     -------
     graph : Oriented
-    degree : handle of array, shape (size,)
-        By the ids of the canonical edges.
+    vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
+        Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
     ends, sources = (
         Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
         for add in (add_degrees, add_sources)
     )
-    degree = executor.fold("orient", ends, list(edges.partitions))
-    rank = executor.submit("orient", _ranks, degree, backend)
+    degrees = _folded(executor, ends, list(edges.partitions))
+    rank = executor.submit("orient", _ranks, list(degrees), backend)
     partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
-    outward = executor.fold("orient", sources, list(partitions))
+    outward = _folded(executor, sources, list(partitions))
     cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
-    (facts,) = executor.gather([executor.submit("orient-plan", _facts, degree, rank, outward, cuts, backend)])
-    made = (degree, rank, outward, facts.vertices, backend)
+    vectors: Any
+    if executor.exchanges:
+        (vectors,), (facts,) = executor.measured("orient-plan", _measured, [(degrees, rank, outward, cuts, backend)])
+    else:
+        vectors = [*degrees, rank, *outward]
+        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, backend)])
     order, out_degree, in_degree = (
-        Sharded((0, facts.vertices), partial(_vector, executor, function, made))
+        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
         for function in (_dense, _out_degree, _in_degree)
     )
-    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), degree
+    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
 
 
-def _vector(executor: Executor, function: Callable[..., Array], given: tuple[Any, ...]) -> list[Any]:
-    return [executor.submit("orient", function, *given)]
+def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
+    """Handles of a vector, or of a few that add up to it, which who needs it adds up sooner than a task of its own."""
+    if executor.exchanges and len(partitions) <= FEW:
+        return executor.map("orient", fold.alone, partitions)
+    return [executor.fold("orient", fold, partitions)]
 
 
-def _ranks(degree: Array, backend: str) -> Array:
-    return inverse(order_by(degree, backend), backend)
+def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
+    return [executor.submit("orient", function, vectors, *given)]
 
 
-def _dense(degree: Array, rank: Array, outward: Array, vertices: int, backend: str) -> Array:
+def _sum(vectors: list[Array]) -> Array:
+    return total(vectors) if len(vectors) > 1 else vectors[0]
+
+
+def _ranks(degrees: list[Array], backend: str) -> Array:
+    return inverse(order_by(_sum(degrees), backend), backend)
+
+
+def _dense(vectors: list[Array], vertices: int, backend: str) -> Array:
     """The dense id of each rank: its vertex's position among those with an edge."""
+    degree, rank, _ = vectors
     order = inverse(rank, backend)[:vertices]
     if vertices < len(degree):
         order = (get_backend(backend).array.cumsum(degree > 0, dtype="int64") - 1).take(order)
     return order.astype(get_backend(backend).numbers, copy=False)
 
 
-def _out_degree(degree: Array, rank: Array, outward: Array, vertices: int, backend: str) -> Array:
-    return outward[:vertices]
+def _out_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+    return vectors[2][:vertices]
 
 
-def _in_degree(degree: Array, rank: Array, outward: Array, vertices: int, backend: str) -> Array:
+def _in_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+    degree, rank, outward = vectors
     inward = degree.take(inverse(rank, backend)[:vertices])
     inward -= outward[:vertices]
     return inward
 
 
-def _facts(degree: Array, rank: Array, outward: Array, cuts: int, backend: str) -> Facts:
-    """What the plan needs to know; all vectors over all ids."""
-    chosen = get_backend(backend)
+def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: str) -> Measured:
+    vectors = [_sum(degrees), rank, _sum(outward)]
+    return Measured(vectors, _facts(vectors, cuts, backend))
+
+
+def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
+    """What the plan needs to know, of the degrees and ranks of all ids, and of the out-degrees by rank."""
+    chosen, (degree, _, outward) = get_backend(backend), vectors
     xp, own = chosen.array, chosen.vertices
-    edges = int(outward.sum(dtype="int64"))
-    vertices = int((degree > 0).sum())
-    wedges = _wedges(_in_degree(degree, rank, outward, vertices, backend), outward[:vertices], backend)
+    edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
+    rows = outward[:vertices]
+    wedges = _wedges(_in_degree(vectors, vertices, backend), rows, backend)
     stage_ended("orient")
     bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-    rows = outward[:vertices]
     counts = xp.bincount(rows, minlength=bins) if own is None else own.lengths(rows, bins)
     places = []
     if cuts:

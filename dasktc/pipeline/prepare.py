@@ -168,9 +168,9 @@ def prepare_edges(
     progress("orient", 0, 1)
     shift, shards = shift_of(ids), budget.shards(ids)
     if shards == 1:
-        graph, degree = orient(executor, edges, ids, shift, backend)
+        graph, vectors = orient(executor, edges, ids, shift, backend)
         if isinstance(vertices, IdRange):
-            vertices = Sharded((0, graph.order.size), partial(_observed, executor, degree, vertices, backend))
+            vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices, backend))
     else:
         graph = orient_by_shard(executor, edges, ids, shift, shards, backend)
     size = graph.order.size
@@ -206,8 +206,12 @@ def prepare_edges(
     return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
 
 
-def _observed(executor: Executor, degree: Any, ids: IdRange, backend: str) -> list[Any]:
-    return [executor.submit("vertices", observed, degree, ids, backend)]
+def _observed(executor: Executor, vectors: Any, ids: IdRange, backend: str) -> list[Any]:
+    return [executor.submit("vertices", _those_with_a_degree, vectors, ids, backend)]
+
+
+def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: str) -> Any:
+    return observed(vectors[0], ids, backend)
 
 
 def _limits(executor: Executor, options: Options) -> Limits:

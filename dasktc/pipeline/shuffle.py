@@ -250,7 +250,7 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
     keys, weight = np.concatenate(samples), np.concatenate(each)
     order = np.argsort(keys, kind="stable")
     sums = weight.take(order).cumsum()
-    places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)])
+    places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")
     return sorted({int(keys[order[min(place, len(order) - 1)]]) for place in places} - {0})
 
 

@@ -130,7 +130,7 @@ class Executor(Protocol):
         values, facts = self.transpose(stage, made, 2)
         return values, self.gather(facts)
 
-    def everywhere(self, stage: str, function: Function, *args: Any) -> Any:
+    def replicated(self, stage: str, function: Function, *args: Any) -> Any:
         """As `submit`, for a result that all workers' counting tasks need: each worker makes its own copy."""
         return self.submit(stage, function, *args)
 

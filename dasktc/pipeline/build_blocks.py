@@ -246,7 +246,7 @@ def build_blocks(
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     if len(places) == 1:
         return {
-            place: executor.everywhere("blocks", _checked, stacks.pop(), place, layout, backend, *held)
+            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
             for place in places
         }
     return {

@@ -158,11 +158,11 @@ def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backe
     return get_backend(backend).sort(item.copy() if make is None else make(item), bound)
 
 
-def _range(own: list[Any], pieces: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     """Pick the keys of a range out of inputs, add those that came, and reduce them."""
     while own:
-        pieces.append(pick(own.pop()))
-    return reduce(pieces, *given)
+        came.append(pick(own.pop()))
+    return reduce(came, *given)
 
 
 def exchange(

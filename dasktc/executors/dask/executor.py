@@ -1,11 +1,11 @@
 """The executor that submits stage functions to a Dask client.
 
-A key such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard; that of a task of
-several stages names them ("orient-plan-1f3a9c02"), and each sends an event when it ends (`measured.stage_ended`). The
-token keeps two runs on one cluster apart: without it the second would be handed the first one's results.
+A key such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard; that of a task
+of several stages names them ("orient-plan-1f3a9c02"), and each sends an event when it ends (`measured.stage_ended`).
+The token keeps two runs on one cluster apart: without it the second would be handed the first one's results.
 
 A task takes a millisecond of the scheduler, and a wait of the client ten. So results that a plan needs numbers of carry
-them (`measured`), and a block that every worker needs is stacked by each from the others' slabs (`everywhere`).
+them (`measured`), and a block that every worker needs is stacked by each from the others' slabs (`replicated`).
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class DaskExecutor(Executor):
         facts |= dict(zip([future.key for future in gone], made, strict=True))
         return futures, [facts[key] for key in keys]
 
-    def everywhere(self, stage: str, function: Function, *args: Any) -> Any:
+    def replicated(self, stage: str, function: Function, *args: Any) -> Any:
         """Submit a call for each worker; its counting tasks then take what it made, and so need no copy of another's.
 
         The handle is the first worker's: it stands for all, and when it goes all go.
@@ -215,7 +215,7 @@ class DaskExecutor(Executor):
         return first
 
     def wait(self, handles: Iterable[Any]) -> None:
-        """Wait for tasks, and for the copies of `everywhere`."""
+        """Wait for tasks, and for the copies of `replicated`."""
         from distributed import Future
 
         futures = [handle for handle in handles if isinstance(handle, Future)]

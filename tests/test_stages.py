@@ -122,6 +122,17 @@ def test_every_worker_stacks_its_own_copy(workers):
     assert client.run(came, "blocks") == built, "counting finds its block there"
 
 
+def test_partitions_of_a_dask_dataframe_are_read_where_they_are(workers):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    _, client = workers
+    frame = dd.from_pandas(pd.DataFrame(EDGES, columns=["src", "dst"]), npartitions=5).persist(scheduler=client.get)
+    before = client.run(came, "read")
+    assert int(dasktc.triangle_count(frame, client)) == TRIANGLES
+    assert client.run(came, "pandas") == dict.fromkeys(before, 0)
+
+
 def came(stage, dask_worker):
     logs = [got["keys"].items() for got in dask_worker.transfer_incoming_log]
     return sum(size for keys in logs for key, size in keys if stage in str(key))

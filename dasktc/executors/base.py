@@ -142,6 +142,10 @@ class Executor(Protocol):
         """The workers that should hold so many partitions, as many of them on each; None: any."""
         return [None] * count
 
+    def holders(self, handles: list[Any]) -> list[str | None]:
+        """The worker that holds each result, of those that are made; None: no matter."""
+        return [None] * len(handles)
+
     @property
     def exchanges(self) -> bool:
         """Whether partitions travel between workers as inputs of tasks: in memory of several processes."""

@@ -73,6 +73,8 @@ class Frames(NamedTuple):
         Smallest and largest id, of integers.
     samples : list of (array of shape (2, any), int)
         Of each handle some of its edges, and how many it has; of integers.
+    at : sequence of str or None
+        The worker that has each, where Dask chose it.
     """
 
     frames: list[Any]
@@ -80,6 +82,7 @@ class Frames(NamedTuple):
     loops: int
     span: Span | None
     samples: Sequence[tuple[Any, int]] = ()
+    at: Sequence[str | None] = ()
 
 
 class _Counts(NamedTuple):
@@ -103,19 +106,21 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         groups = _grouped(parts, executor, backend)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
         calls = [(group, [next(upstream) for _ in group], SAMPLES * executor.workers, backend) for group in groups]
-        frames, totals = executor.measured("read", _read, calls, executor.homes(len(groups)))
+        placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
+        frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
+        at = executor.holders(frames) if placed else ()
     else:
         upstream_of = executor.upstream([part.upstream for part in parts])
         most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
         given = [(part, up, most, backend) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read", _read_chunks, given)
-        frames, totals = streamed[::2], executor.gather(streamed[1::2])
+        frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     samples = [(of.sample, of.rows - of.loops) for of in totals if of.sample is not None]
     if source.ids == "int" and backend in ON_DEVICE and not executor.exchanges:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
-    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples)
+    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples, at)
 
 
 def _grouped(parts: Sequence[Part], executor: Executor, backend: str) -> list[tuple[Part, ...]]:
@@ -259,7 +264,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
     shift, rows = shift_of(size), frames.rows - frames.loops
     count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     if isinstance(vertices, IdRange):
-        given = Inputs(frames.frames, _keys, (vertices, shift, backend))
+        given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
         starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
@@ -269,7 +274,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
                 executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
             )
         else:
-            given = Inputs(executor.map("canonical", _keys, frames.frames, vertices, shift, backend))
+            given = Inputs(executor.map("canonical", _keys, frames.frames, vertices, shift, backend), at=frames.at)
         starts = splitters(executor, "canonical", given.handles, rows, count)
     bound = 1 << 2 * shift
     calls = [(bound, backend)] * (len(starts) + 1)

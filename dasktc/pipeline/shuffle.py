@@ -47,11 +47,14 @@ class Inputs(NamedTuple):
         Makes the keys of an input, cheaply enough to do it once for each range; None: inputs are keys.
     shared : tuple
         No handles.
+    at : sequence of str or None
+        The worker that has each; none: those of `Executor.homes`.
     """
 
     handles: list[Any]
     keys: Callable[..., Any] | None = None
     shared: tuple[Any, ...] = ()
+    at: Sequence[str | None] = ()
 
 
 def redistribute(
@@ -92,13 +95,13 @@ def redistribute(
     list of handles
         Of the result of each range.
     """
-    handles, keys, shared = inputs
+    handles, keys, shared, at = inputs
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
         ranges = exchange(executor, stage, made, starts, bound, backend)
         return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
-    at = executor.homes(sources)
+    at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
     if count > FEW[backend]:

@@ -106,6 +106,11 @@ class DaskExecutor(Executor):
             return [None] * count
         return [threads[number * len(threads) // count] for number in range(count)]
 
+    def holders(self, handles: list[Any]) -> list[str | None]:
+        """The first worker that has each future."""
+        held = self.faults.ask(self.client.who_has, handles)
+        return [next(iter(held.get(handle.key, ())), None) for handle in handles]
+
     @property
     def exchanges(self) -> bool:
         """Results are values in the workers' memory, of no budget but Dask's."""

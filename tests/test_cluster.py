@@ -632,16 +632,18 @@ def prefixes(found):
     return {name for name in found.scheduler.task_prefixes if not name.startswith("from-")}
 
 
-STAGES = {"read", "vertices", "canonical", "orient", "plan", "blocks", "count", "sum"}
+STAGES = {"read", "canonical", "orient", "orient-plan", "blocks", "count"}
+"""Integers of a narrow range need no map of their own in memory."""
 
 
 @pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
 def test_every_stage_is_a_task_group(threads, inner, options):
     """And nothing else is: no shuffle of dask.dataframe either."""
     dasktc.triangle_count(generate.kronecker(14, parts=5), inner, partition="hash2d", parts=2, **options)
-    assert prefixes(threads) == STAGES
+    stages = STAGES | {"plan"} | ({"vertices"} if options else set())
+    assert prefixes(threads) == stages
     dasktc.triangle_count(generate.kronecker(8), inner, reorder="collective", verify=1.0, **options)
-    assert prefixes(threads) == STAGES | {"reorder", "verify"}
+    assert prefixes(threads) == stages | {"reorder", "verify"}
 
 
 @pytest.mark.parametrize("options", [{}, {"memory": "1GB"}], ids=["in memory", "in files"])
@@ -651,7 +653,7 @@ def test_a_dask_dataframe_brings_no_shuffle(threads, inner, options):
     frame = dd.from_pandas(pd.DataFrame(random_edges(100, 2_000, 4), columns=["a", "b"]), npartitions=3)
     dasktc.triangle_count(frame, inner, **options)
     assert not [name for name in threads.scheduler.task_prefixes if "shuffle" in name or "p2p" in name]
-    assert prefixes(threads) - {"frompandas"} == STAGES
+    assert prefixes(threads) - {"frompandas"} == STAGES | ({"vertices"} if options else set())
 
 
 @pytest.mark.parametrize(
@@ -688,7 +690,7 @@ def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):
         return sum(task.nbytes for task in threads.scheduler.tasks.values() if task.who_has)
 
     vectors = 80 * graph.vertices
-    until(lambda: held() < graph.plan.bytes_total + vectors)
+    until(lambda: held() < len(threads.workers) * graph.plan.bytes_total + vectors)
     assert int(graph.triangle_count()) == KRONECKER_14
 
 

@@ -329,7 +329,7 @@ def test_many_chunks_and_partitions(emulated, monkeypatch):
         monkeypatch.setattr(module, name, 7)
     chunk = emulated.chunk
     object.__setattr__(emulated, "chunk", 7)
-    monkeypatch.setattr(edge_stage, "SMALL", 1)
+    monkeypatch.setattr(edge_stage, "ONE_PARTITION", 1)
     monkeypatch.setitem(edge_stage.PARTITION_EDGES, "cuda", 50)
     for reorder in EVERY_REORDER:
         graph = dasktc.prepare(source_of(EDGES, parts=2), backend="cuda", reorder=reorder)

@@ -168,7 +168,7 @@ class Watched(LocalExecutor):
 @contextmanager
 def many_partitions(large=8):
     """As if a handful of edges were a lot."""
-    with mock.patch.multiple(edge_stage, SMALL=1, MEDIUM=1, PARTITION_EDGES={"cpu": large}):
+    with mock.patch.multiple(edge_stage, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large}):
         yield
 
 
@@ -180,7 +180,7 @@ def ranges(sizes, workers):
         frames.append(pd.DataFrame({"src": src, "dst": 10**8 + rng.integers(0, 10**8, size)}))
     tasks = Watched(workers)
     vertices, _ = vertex_map(tasks, frames, "int", "cpu")
-    found = canonical(tasks, list(frames), sum(sizes), vertices, vertices.size, "cpu")
+    found = canonical(tasks, edge_stage.Frames(list(frames), sum(sizes), 0, None), vertices, vertices.size, "cpu")
     return [len(partition) for partition in found.partitions], sum(map(len, tasks.arrays))
 
 
@@ -212,7 +212,7 @@ def test_few_edges_stay_in_one_partition():
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
     """An index of the rows that were kept would be as large as the ids, and travel with them."""
-    frames, rows, loops, _ = edge_stage.read(LocalExecutor(), source_of(edges), "cpu")
+    frames, rows, loops, *_ = edge_stage.read(LocalExecutor(), source_of(edges), "cpu")
     assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
     assert list(frames[0].columns) == ["src", "dst"]
     assert isinstance(frames[0].index, pd.RangeIndex)
@@ -300,11 +300,12 @@ def test_partitions_hold_each_edge_once_in_ascending_order():
     with many_partitions(large=100):
         tasks = Watched(3)
         frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
-        vertices, _ = vertex_map(tasks, frames, "int", "cpu")
+        vertices, _ = vertex_map(tasks, frames, "int", "cpu", span=edge_stage.Span(0, 2**40, 1))
         proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
-        found = canonical(tasks, proper, sum(map(len, proper)), vertices, vertices.size, "cpu")
+        given = edge_stage.Frames(proper, sum(map(len, proper)), 0, None)
+        found = canonical(tasks, given, vertices, vertices.size, "cpu")
     assert len(found.partitions) > 10
     keys = np.concatenate(found.partitions)
     assert (np.diff(keys) > 0).all()
-    assert len(keys) == found.edges == len(orientation(edges).edges)
+    assert len(keys) == edge_stage.edges_of(tasks, found) == len(orientation(edges).edges)
     assert not proper

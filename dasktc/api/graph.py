@@ -102,7 +102,7 @@ class Graph(CountingContext):
         closed: Any = _Closed()
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, vertices=closed))
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed))
         try:
             if hasattr(executor, "close"):
                 executor.close()

@@ -99,16 +99,16 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.pipeline.vertex_ids import vertex_map
 
     executor, source = LocalExecutor(), kronecker(scale)
-    frames, rows, loops, _ = read(executor, source, "cpu")
-    vertices, _ = vertex_map(executor, frames, "int", "cpu")
-    edges = canonical(executor, frames, rows - loops, vertices, vertices.size, "cpu")
-    ends = unpack(np.concatenate(edges.partitions), shift_of(vertices.size))
+    frames = read(executor, source, "cpu")
+    vertices, _ = vertex_map(executor, frames.frames, "int", "cpu")
+    edges = np.concatenate(canonical(executor, frames, vertices, vertices.size, "cpu").partitions)
+    ends = unpack(edges, shift_of(vertices.size))
     inputs.save("edges", np.stack(ends, axis=1).astype("int32"))
     for order in ORDERS:
         block = build(executor, source, Options(partition="whole", reorder=order)).blocks[0, 0]
         inputs.save(f"{order}-offsets", block.offsets)
         inputs.save(f"{order}-columns", block.columns)
-    return int(vertices.size), edges.edges
+    return int(vertices.size), len(edges)
 
 
 def _kernel(name: str, order: str, inputs: Inputs) -> Counted:

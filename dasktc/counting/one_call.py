@@ -145,7 +145,7 @@ def prepare_in_one_call(
     executor.set_task_memory(head.plan.bytes_per_task)
     order, outward, inward = (replace_part(head.graph.order, vector) for vector in vectors)
     graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
-    return replace(head, graph=graph, vertices=vertices), blocks
+    return replace(head, graph=graph, numbered=vertices), blocks
 
 
 def replace_part(vector: Any, part: Any) -> Any:
@@ -160,7 +160,7 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = replace_part(graph.order, None)
     graph = graph._replace(order=empty, out_degree=empty, in_degree=empty)
-    head = replace(prepared, graph=graph, vertices=None)
+    head = replace(prepared, graph=graph, numbered=None)
     return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]
 
 

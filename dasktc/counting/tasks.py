@@ -222,7 +222,7 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
 
 
 def add_up(executor: Executor, records: list[Record]) -> TaskCount:
-    """Add up what the counting tasks reported, some at a time.
+    """Add up what the counting tasks reported; more than BATCH of them some at a time, on the workers.
 
     Parameters
     ----------
@@ -235,6 +235,8 @@ def add_up(executor: Executor, records: list[Record]) -> TaskCount:
         Sums, and the longest bucket of all.
     """
     counts = [record.count for record in records]
+    if len(counts) <= BATCH:
+        return _sum(counts)
     batches = [counts[first : first + BATCH] for first in range(0, len(counts), BATCH)]
     return _sum(executor.gather([executor.submit("sum", _sum, batch) for batch in batches]))
 

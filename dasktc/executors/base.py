@@ -32,6 +32,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from dasktc.executors.measured import Measured
+
 __all__ = [
     "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
     "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
@@ -85,6 +87,8 @@ class Executor(Protocol):
 
     distributed: bool
     store: Any
+    task_bytes: int = 0
+    """Bytes that travel between two workers while a scheduler handles one task."""
 
     @property
     def workers(self) -> int:
@@ -117,6 +121,35 @@ class Executor(Protocol):
 
         Handles among args (or lists of them) are replaced by their results.
         """
+
+    def measured(
+        self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
+    ) -> tuple[list[Any], list[Any]]:
+        """Call a function for each call: handles of the values of its results, and their (small) facts, here."""
+        made = self.map(stage, partial(_apart, function), [list(call) for call in calls])
+        values, facts = self.transpose(stage, made, 2)
+        return values, self.gather(facts)
+
+    def replicated(self, stage: str, function: Function, *args: Any) -> Any:
+        """As `submit`, for a result that all workers' counting tasks need: each worker makes its own copy."""
+        return self.submit(stage, function, *args)
+
+    def wait(self, handles: Iterable[Any]) -> None:
+        """Wait until results are made; they stay where they are."""
+        return
+
+    def homes(self, count: int) -> list[str | None]:
+        """The workers that should hold so many partitions, as many of them on each; None: any."""
+        return [None] * count
+
+    def holders(self, handles: list[Any]) -> list[str | None]:
+        """The worker that holds each result, of those that are made; None: no matter."""
+        return [None] * len(handles)
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether partitions travel between workers as inputs of tasks: in memory of several processes."""
+        return False
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
@@ -294,6 +327,11 @@ class DelayedValue:
 def unchanged(value: Any) -> Any:
     """The value itself, as a function to call."""
     return value
+
+
+def _apart(function: Callable[..., Measured], call: list[Any]) -> list[Any]:
+    result = function(*call)
+    return [result.value, result.facts]
 
 
 def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:

@@ -52,16 +52,19 @@ def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     graph : Oriented
     backend : str
     """
-    longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-    histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
-    counts = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64")
-    for rows, _ in histograms:
-        counts[: len(rows)] += rows
+    if graph.facts is not None:
+        counts, processors = graph.facts.lengths, graph.facts.processors
+    else:
+        longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+        histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
+        counts, processors = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64"), histograms[0][1]
+        for rows, _ in histograms:
+            counts[: len(rows)] += rows
     size, reached = graph.out_degree.size, counts.cumsum()
     usual, longest = int((reached < USUAL * size).sum()), int(np.flatnonzero(counts)[-1]) if size else 0
     up_to_small, below_two = int(reached[SMALL_ROW]), int(reached[1])
     narrow, wide = up_to_small - below_two, size - up_to_small
-    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, histograms[0][1])
+    return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, processors)
 
 
 def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:

@@ -15,19 +15,23 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
+from dasktc.errors import CountError
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.orient import CUTS, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import exchange
+from dasktc.pipeline.shuffle import Inputs, redistribute
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
 from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "measure", "stacked"]
+__all__ = [
+    "Blocks", "GridPartition", "Partition", "build_blocks", "by_ranges", "by_remainder", "check_edges",
+    "measure", "stacked",
+]  # fmt: skip
 
 Blocks = dict[Block, Any]
 """Handles of OrientedCSR by place (i, j) in the partition's grid."""
@@ -93,7 +97,7 @@ class GridPartition(NamedTuple):
 
     def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
         """Shuffle the oriented edges into the blocks."""
-        return build_blocks(executor, graph, self.layout, backend, int(self.sizes.edges.max()), where)
+        return build_blocks(executor, graph, self.layout, backend, self.sizes.edges, where)
 
 
 def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
@@ -165,6 +169,8 @@ def _places_before(
 
 def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
+    if layout.shape == (1, 1):
+        return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
     counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
@@ -173,8 +179,6 @@ def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -
 def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
     """Edges of one partition in each block, row after row."""
     xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
-    if rows * columns == 1:
-        return [len(keys)]
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
@@ -191,10 +195,12 @@ def build_blocks(
     graph: Oriented,
     layout: Layout,
     backend: str,
-    largest: int | None = None,
+    edges: Any = None,
     where: Where = NOWHERE,
 ) -> dict[Block, Any]:
     """Shuffle the oriented edges into CSR blocks.
+
+    One block for all is built in slabs of rows, one a partition, which every worker puts together for itself.
 
     Parameters
     ----------
@@ -203,8 +209,8 @@ def build_blocks(
         Its partitions are emptied.
     layout : Layout
     backend : str
-    largest : int, optional
-        Edges of the largest block. Default: the mean.
+    edges : array of int64, shape of the grid, optional
+        Edges that each block must have. Default: not checked.
     where : mapping of (i, j) to str, optional
         The worker that should build each block.
 
@@ -214,35 +220,48 @@ def build_blocks(
         By place in the grid.
     """
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
-    edges = graph.edges * len(layout.families) if largest is None else largest * len(places)
-    slabs = -(-partition_count(edges, executor, backend) // len(places))
-    rows = _cuts(executor, "blocks", graph.out_degree, layout.rows, slabs, backend)  # of about equally many edges
+    copies = graph.edges * len(layout.families)
+    largest = copies if edges is None else int(edges.max()) * len(places)
+    slabs = -(-partition_count(largest, executor, backend) // len(places))
+    rows = _row_ranges(executor, graph, layout, slabs, backend)
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
-    keys = []
-    for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
-        partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-        keys += _by_block(executor, partitions, layout, family, backend)
-    ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
-    ends, built = [*starts[1:], firsts[-1]], []
-    for k in range(len(ranges)):
-        slices, ranges[k] = ranges[k], []  # so that the slices can be freed
-        within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else slabs on all workers
-        built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
+    ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
+    if layout.shape != (1, 1):
+        made = list[Any]()
+        for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
+            partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
+            made += executor.map("blocks", _block_keys, partitions, layout, family, backend)
+        keys = Inputs(made)
+    spans = [
+        (starts[k], ends[k], (firsts[k // slabs], firsts[-1]), widths[k // slabs], backend) for k in range(len(starts))
+    ]
+    at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
+    share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
+    held = [None if edges is None else int(edges[place]) for place in places]
+    if slabs == 1 and len(places) > 1:
+        calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
+        return dict(zip(places, redistribute(*share, _block, calls, backend, at), strict=True))
+    built = redistribute(*share, _slab, spans, backend, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
+    if len(places) == 1:
+        return {
+            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
+            for place in places
+        }
     return {
-        place: executor.submit("blocks", _stack, stack, place, layout, backend, prefer=where.get(place))
-        for place, stack in zip(places, stacks, strict=True)
+        place: executor.submit("blocks", _checked, stack, place, layout, backend, of, prefer=where.get(place))
+        for place, stack, of in zip(places, stacks, held, strict=True)
     }
 
 
-def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
-    """Recode the keys of all partitions by block of a family of columns; empties the list."""
-    if layout.shape != (1, 1):
-        return executor.map("blocks", _block_keys, partitions, layout, family, backend)
-    keys, partitions[:] = list(partitions), []
-    return keys
+def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
+    """For each row of the grid the first rows of `slabs` ranges with about equally many edges."""
+    axis = layout.rows
+    if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
+        return _cuts(executor, "blocks", graph.out_degree, axis, slabs, backend)
+    cuts = [graph.facts.cuts[CUTS * slab // slabs] // axis.parts for slab in range(slabs)]
+    return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
 
 
 def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
@@ -283,10 +302,41 @@ def _column_of(keys: Array, first: int, columns: int) -> Array:
     return (keys - first) % columns
 
 
+def _block(
+    slices: list[Array],
+    start: int,
+    end: int,
+    within: tuple[int, int],
+    columns: int,
+    backend: str,
+    place: Block,
+    layout: Layout,
+    edges: int | None,
+) -> OrientedCSR:
+    """A block of one slab."""
+    return _checked([_slab(slices, start, end, within, columns, backend)], place, layout, backend, edges)
+
+
+def _checked(slabs: list[Any], place: Block, layout: Layout, backend: str, edges: int | None) -> OrientedCSR:
+    """Put a block together, and check that it has as many edges as were measured."""
+    block = _stack(slabs, place, layout, backend)
+    check_edges(block, edges)
+    return block
+
+
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
     return OrientedCSR(offsets, columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
+
+
+def check_edges(block: OrientedCSR, edges: int | None) -> None:
+    """Refuse a block that has not as many edges as the plan says (CountError)."""
+    if edges not in (None, block.edges):
+        raise CountError(
+            f"block P[{block.place[0]}][{block.place[1]}] holds {block.edges:,} edges, the plan {edges:,}: edges were "
+            "lost; run again, and report this with the output of `dasktc info`"
+        )
 
 
 def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:

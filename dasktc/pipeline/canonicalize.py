@@ -6,22 +6,27 @@ Loops are removed, directions dropped, and of equal edges one is kept. From here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
+from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor
+from dasktc.executors.measured import Measured, stage_ended
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import zipped
-from dasktc.pipeline.shuffle import exchange, splitters
-from dasktc.pipeline.vertex_ids import Span, SplitIds
+from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
+from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
+from dasktc.planning.placement import ONE_PARTITION
 
-__all__ = ["Canonical", "Frames", "canonical", "partition_count", "read"]
+__all__ = ["Canonical", "Frames", "canonical", "edges_of", "partition_count", "read"]
 
 Array = Any
 Frame = Any
@@ -34,11 +39,9 @@ On a device six times as many, so that most of the budget is left for results, w
 """
 SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
-SMALL, MEDIUM = 1 << 18, 1 << 21
-"""Edges below which one partition is enough, and edges worth a task."""
-PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
-"""A device holds its edges in PIECES arrays of at least PIECE_EDGES edges (SENT_EDGES on a cluster, where every pair of
-arrays is a task), so that the results and the sorting scratch of one array are small compared to all edges."""
+PIECES, PIECE_EDGES = 8, 1 << 22
+"""In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
+sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
 
 
 class Canonical(NamedTuple):
@@ -48,12 +51,12 @@ class Canonical(NamedTuple):
     ----------
     partitions : list of handles of int64 arrays
         Distinct keys, ascending within and across partitions.
-    edges : int
-        How many there are.
+    rows : int
+        What they were made of: an upper bound on their number.
     """
 
     partitions: list[Any]
-    edges: int
+    rows: int
 
 
 class Frames(NamedTuple):
@@ -61,62 +64,97 @@ class Frames(NamedTuple):
 
     Attributes
     ----------
-    frames : list of handles of edge frames; at least one
+    frames : list of handles of edge frames, or of lists of edge frames; at least one
         Without loops; but pairs of arrays, src and dst, with loops, where ids are integers and the backend has fused
         edge functions (`Backend.edges`).
     rows, loops : int
         Rows read, and how many of them were loops.
     span : Span or None
-        Smallest and largest id, where the pass that removes loops has measured them.
+        Smallest and largest id, of integers.
+    samples : list of (array of shape (2, any), int)
+        Of each handle some of its edges, and how many it has; of integers.
+    at : sequence of str or None
+        The worker that has each, where Dask chose it.
     """
 
     frames: list[Any]
     rows: int
     loops: int
     span: Span | None
+    samples: Sequence[tuple[Any, int]] = ()
+    at: Sequence[str | None] = ()
 
 
 class _Counts(NamedTuple):
+    """What is known of frames: rows, how many of them are loops, and of integers span and a sample of the others."""
+
     rows: int
     loops: int
     span: Span | None = None
+    sample: Any = None
 
 
 def read(executor: Executor, source: Source, backend: str) -> Frames:
-    """Read the parts of a source, each on whichever worker is free.
+    """Read the parts of a source: on a cluster as many together as make one partition for each worker's thread.
 
     Returns
     -------
     Frames
     """
-    parts = _joined(source.parts, executor, backend) or (_NoPart(source.ids),)
-    upstream = executor.upstream([part.upstream for part in parts])
-    calls = zip(parts, upstream, strict=True)
+    parts = source.parts or (_NoPart(source.ids),)
     if executor.memory_per_call is None:
-        results = [executor.submit("read", _read, part, up, backend) for part, up in calls]
-        frames, counts = executor.transpose("read", results, 2)
+        groups = _grouped(parts, executor, backend)
+        upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
+        calls = [(group, [next(upstream) for _ in group], SAMPLES * executor.workers, backend) for group in groups]
+        placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
+        frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
+        at = executor.holders(frames) if placed else ()
     else:
+        upstream_of = executor.upstream([part.upstream for part in parts])
         most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
-        streamed = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
-        frames, counts = streamed[::2], streamed[1::2]
-    totals = executor.gather(counts)
+        given = [(part, up, most, backend) for part, up in zip(parts, upstream_of, strict=True)]
+        streamed = executor.stream("read", _read_chunks, given)
+        frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
-    if source.ids == "int" and backend in ON_DEVICE:
+    samples = [(of.sample, of.rows - of.loops) for of in totals if of.sample is not None]
+    if source.ids == "int" and backend in ON_DEVICE and not executor.exchanges:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
-    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
+    return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples, at)
 
 
-def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[Part, ...]:
-    """Join generated parts on a device to few large ones: submitting a large one costs no more than a small one."""
-    if (
-        backend not in ON_DEVICE
-        or executor.memory_per_call is not None
-        or not all(hasattr(part, "joined") for part in parts)
-    ):
-        return parts
-    rows = sum(part.rows for part in parts)  # type: ignore[attr-defined]
-    most, merged = min(_piece_edges(rows, executor), -(-rows // executor.workers)), list[Any]()
+def _grouped(parts: Sequence[Part], executor: Executor, backend: str) -> list[tuple[Part, ...]]:
+    """Group neighbouring parts: on a cluster as many groups of about equal size as threads.
+
+    Those that bring their rows with them, or need a value first, stay alone. Generated ones are joined and cut anew.
+    """
+    if not executor.exchanges or any(part.upstream is not None or hasattr(part, "places") for part in parts):
+        return [(part,) for part in (_joined(parts, _most_joined(parts, executor)) if backend in ON_DEVICE else parts)]
+    joined = _joined(parts, sum(map(_size, parts)))
+    if len(joined) == 1 and hasattr(joined[0], "shares"):
+        return [(share,) for share in joined[0].shares(executor.workers)]
+    known = [size for size in map(_size, parts) if size]
+    sizes = [_size(part) or max(1, sum(known) // max(1, len(known))) for part in parts]
+    total, groups, before = sum(sizes), [list[Part]() for _ in range(executor.workers)], 0
+    for part, size in zip(parts, sizes, strict=True):
+        groups[min(len(groups) - 1, (2 * before + size) * len(groups) // (2 * total))].append(part)
+        before += size
+    return [tuple(group) for group in groups if group]
+
+
+def _size(part: Any) -> int:
+    """Rows or bytes of a part, to compare it with others of its source; 0 where it does not say."""
+    start, stop, rows = (getattr(part, name, None) for name in ("start", "stop", "rows"))
+    if isinstance(rows, int):
+        return rows
+    return stop - start if isinstance(start, int) and isinstance(stop, int) else 0
+
+
+def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
+    """Join generated parts to few large ones of at most so many rows: a large one costs no more calls than a small."""
+    if not all(hasattr(part, "joined") for part in parts):
+        return tuple(parts)
+    merged = list[Any]()
     for part in parts:
         fits = merged and merged[-1].rows + part.rows <= most  # type: ignore[attr-defined]
         both = merged[-1].joined(part) if fits else None
@@ -136,8 +174,28 @@ class _NoPart:
         return backend.frame.DataFrame({"src": none, "dst": none})
 
 
-def _read(part: Part, upstream: Any, backend: str) -> tuple[Frame, _Counts]:
-    return _without_loops(get_backend(backend).read(part, upstream), backend)
+def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: str) -> Measured:
+    """Read parts, and remove loops: a frame, or a list of frames of several; `most` edges are sampled."""
+    made = [_without_loops(get_backend(backend).read(*pair), backend) for pair in zip(parts, upstream, strict=True)]
+    stage_ended("read")
+    frames, counts = [frame for frame, _ in made], [of for _, of in made]
+    spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
+    known = len(spans) == len(counts)
+    step = max(1, total // most)
+    sample = np.concatenate([_sample(frame, step) for frame in frames], axis=1) if known else None
+    facts = _Counts(total, sum(of.loops for of in counts), Span.of(spans) if known else None, sample)
+    return Measured(frames[0] if len(frames) == 1 else frames, facts)
+
+
+def _sample(frame: Frame, step: int) -> Array:
+    """Both ends of every `step`-th edge of a frame of integers, on the host."""
+    ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+    return np.stack([on_host(end[::step]).astype("int64") for end in ends])
+
+
+def _most_joined(parts: Sequence[Any], executor: Executor) -> int:
+    rows = sum(getattr(part, "rows", 0) for part in parts)
+    return min(_piece_edges(rows, executor), -(-rows // executor.workers))
 
 
 def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> list[Any]:
@@ -151,8 +209,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
-    least = SENT_EDGES if executor.distributed else PIECE_EDGES
-    return max(least, -(-edges // (PIECES * executor.workers)))
+    return max(PIECE_EDGES, -(-edges // (PIECES * executor.workers)))
 
 
 def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:
@@ -176,50 +233,74 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     own = get_backend(backend).edges
-    if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
+    integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
+    if own is not None and integers:
         ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
         facts = own.facts(*ends)
         return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
-    if frame["src"].dtype.kind in "iu" and not bool((frame["src"].values == frame["dst"].values).any()):
-        return frame, _Counts(rows, 0)  # compared as arrays, which is cheaper
+    if integers and not bool((frame["src"].values == frame["dst"].values).any()):
+        return frame, _Counts(rows, 0, Span.measured(frame))  # compared as arrays, which is cheaper
     proper = (frame["src"] != frame["dst"]).astype(bool)  # comparing text, pandas 3.0 returns an Arrow array
     kept = int(proper.sum())
-    return (frame if kept == rows else frame[proper].reset_index(drop=True)), _Counts(rows, rows - kept)
+    frame = frame if kept == rows else frame[proper].reset_index(drop=True)
+    return frame, _Counts(rows, rows - kept, Span.measured(frame) if integers else None)
 
 
-def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, size: int, backend: str) -> Canonical:
+def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, backend: str) -> Canonical:
     """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
     ----------
     executor : Executor
-    frames : list of handles of edge frames, as `read` gives them
-        Emptied, so that each is freed once it is relabelled.
-    rows : int
-        Rows of all frames that are no loops.
-    vertices : handle of VertexMap, or SplitIds
+    frames : Frames
+        Its list is emptied, so that each is freed once it is relabelled.
+    vertices : handle of VertexMap, or IdRange, or SplitIds
         The lists of SplitIds are emptied too.
     size : int
-        Number of vertices.
+        Number of vertices, or of ids in the range.
     backend : str
     """
-    shift = shift_of(size)
-    if isinstance(vertices, SplitIds):
-        frames.clear()
-        keys = executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
-        count = partition_count(rows, executor, backend, SPLIT_BYTES)
+    shift, rows = shift_of(size), frames.rows - frames.loops
+    count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
+    if isinstance(vertices, IdRange):
+        given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
+        keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
+        starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
-        keys = executor.map("canonical", _keys, frames, vertices, shift, backend)
-        count = partition_count(rows, executor, backend)
-    starts = splitters(executor, "canonical", keys, rows, count)
-    ranges = exchange(executor, "canonical", keys, starts, 1 << 2 * shift, backend)
-    partitions = executor.map("canonical", distinct, ranges, 1 << 2 * shift, backend)
-    return Canonical(partitions, sum(executor.gather(executor.map("canonical", len, list(partitions)))))
+        if isinstance(vertices, SplitIds):
+            frames.frames.clear()
+            given = Inputs(
+                executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
+            )
+        else:
+            given = Inputs(executor.map("canonical", _keys, frames.frames, vertices, shift, backend), at=frames.at)
+        starts = splitters(executor, "canonical", given.handles, rows, count)
+    bound = 1 << 2 * shift
+    calls = [(bound, backend)] * (len(starts) + 1)
+    partitions = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls, backend)
+    return Canonical(partitions, rows)
 
 
-def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
+def _distinct(arrays: list[Array], bound: int, backend: str) -> Array:
+    return distinct(arrays, bound, backend)
+
+
+def edges_of(executor: Executor, edges: Canonical) -> int:
+    """How many canonical edges there are."""
+    return sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
+
+
+def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: str) -> Array:
+    """Keys of the edges of a frame, or of a list of frames."""
     own = get_backend(backend).edges
+    if isinstance(vertices, IdRange):
+        if own is None:
+            return _all_range_keys(frames if isinstance(frames, list) else [frames], vertices, shift, backend)
+        vertices = RankedIds(vertices.low, vertices.width, None, own)
+    if isinstance(frames, list):
+        return get_backend(backend).array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
+    frame = frames
     if own is None:
         return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
     if isinstance(vertices, RankedIds):
@@ -233,6 +314,26 @@ def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
         if isinstance(frame, tuple):
             part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
+
+
+def _all_range_keys(frames: list[Frame], ids: IdRange, shift: int, backend: str) -> Array:
+    """Keys of the edges of frames in one array, a chunk at a time."""
+    keys, chunk, size = np.empty(sum(map(len, frames)), dtype="int64"), get_backend(backend).chunk, 0
+    for frame in frames:
+        ends = [frame[name].values for name in ("src", "dst")]
+        for start in range(0, len(frame), chunk):
+            part = _range_keys([end[start : start + chunk] for end in ends], ids, shift)
+            keys[size : size + len(part)] = part
+            size += len(part)
+    return keys
+
+
+def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
+    """Keys of some edges in NumPy, from their ids' distances from the smallest one."""
+    high, low = np.maximum(*ends), np.minimum(*ends)
+    if ids.low:
+        high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
+    return pack(high, low, shift)
 
 
 def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
@@ -258,13 +359,12 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
 
 
 def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
-    """Number of partitions for so many edges: at most four a worker, unless memory or the backend needs more."""
-    workers, largest = executor.workers, PARTITION_EDGES[backend]
+    """Number of partitions for so many edges: one a worker's thread, unless memory or the backend needs more."""
+    largest = PARTITION_EDGES[backend]
     if executor.memory_per_call is not None:
         largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))
-    if backend in ON_DEVICE:
+    if backend in ON_DEVICE and not executor.exchanges:
         largest = min(largest, _piece_edges(edges, executor))
-    if edges < min(SMALL, largest):
+    if edges < min(ONE_PARTITION, largest):
         return 1
-    shared = 1 if workers == 1 or edges < SMALL else min(4 * workers, max(workers, edges // MEDIUM))
-    return max(shared, -(-edges // largest))
+    return max(1 if edges < ONE_PARTITION else executor.workers, -(-edges // largest))

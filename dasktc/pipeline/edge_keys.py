@@ -8,7 +8,7 @@ from typing import Any
 
 from dasktc.backends import get_backend
 
-__all__ = ["cut", "distinct", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
+__all__ = ["between", "cut", "distinct", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
 
 Array = Any
 
@@ -112,6 +112,23 @@ def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
     places = xp.empty(len(values), dtype="int32")
     places[positions] = number
     return values[new], places
+
+
+def between(keys: Array, first: int, end: int, ascending: bool, backend: str) -> Array:
+    """Those of some keys with first <= key < end: a slice where keys ascend, else a new array, in no order."""
+    xp, own, chunk = get_backend(backend).array, get_backend(backend).edges, get_backend(backend).chunk
+    if ascending:
+        begin, stop = keys.searchsorted(xp.asarray([first, end], dtype="int64")).tolist()
+        return keys[begin:stop]
+    if own is not None:
+        return own.split(keys, [first, end])[1]
+    kept, size = xp.empty(len(keys), dtype="int64"), 0
+    for start in range(0, len(keys), chunk):
+        part = keys[start : start + chunk]
+        part = part[(part >= first) & (part < end)]
+        kept[size : size + len(part)] = part
+        size += len(part)
+    return kept[:size].copy()
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:

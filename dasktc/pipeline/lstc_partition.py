@@ -20,7 +20,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
-from dasktc.pipeline.build_blocks import stacked
+from dasktc.pipeline.build_blocks import check_edges, stacked
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
@@ -246,7 +246,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend:
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
-            given = (half, place, members, parted.shape.ordered, backend)
+            given = (half, place, members, parted.shape.ordered, backend, int(columns[place]))
             built[place] = executor.submit("blocks", _block, *given, prefer=where.get(place))
     graph.partitions.clear()
     return built
@@ -281,6 +281,8 @@ def _slab(
     return [(kept, xp.concatenate([columns[:0], *index])), (offsets, columns)]
 
 
-def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: str) -> OrientedCSR:
+def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: str, edges: int) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
-    return OrientedCSR(offsets, columns, ordered=ordered, place=place, members=members)
+    block = OrientedCSR(offsets, columns, ordered=ordered, place=place, members=members)
+    check_edges(block, edges)
+    return block

@@ -10,17 +10,23 @@ degrees alone, and every count is checked against it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from math import isqrt
 from typing import Any, NamedTuple
 
-from dasktc.backends import get_backend
-from dasktc.backends.csr import aligned
+from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends.csr import aligned, on_host
+from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
+from dasktc.executors.measured import Measured, stage_ended
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
+    "CUTS",
+    "Facts",
     "Oriented",
     "add_degrees",
     "add_sources",
@@ -35,6 +41,35 @@ __all__ = [
 Array = Any
 CHUNK = 1 << 22
 """Vertices whose wedges are summed up at a time."""
+CUTS = 1024
+"""Ranges of rows with equally many edges, of which ranges of blocks are made."""
+
+
+FEW = 8
+"""Vectors that are added up where their sum is needed."""
+
+
+class Facts(NamedTuple):
+    """What the plan needs to know of the vertices of an oriented graph.
+
+    Attributes
+    ----------
+    vertices, edges, wedges : int
+        The vertices with an edge; Σ in(v)·out(v).
+    lengths : array of int64
+        How many rows have each number of entries; on the host.
+    cuts : list of int, length CUTS + 1
+        Rows before which a k-th of CUTS of the edges lies; none where nothing is cut by them.
+    processors : int
+        Of the device.
+    """
+
+    vertices: int
+    edges: int
+    wedges: int
+    lengths: Array
+    cuts: list[int]
+    processors: int
 
 
 class Oriented(NamedTuple):
@@ -51,6 +86,8 @@ class Oriented(NamedTuple):
     wedges : int
         Σ in(v)·out(v).
     edges : int
+    facts : Facts or None
+        Of the vertices by rank, where their vectors are whole.
     """
 
     partitions: list[Any]
@@ -59,10 +96,13 @@ class Oriented(NamedTuple):
     in_degree: Sharded
     wedges: int
     edges: int
+    facts: Facts | None = None
 
 
-def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> Oriented:
+def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> tuple[Oriented, Any]:
     """Rank the vertices by degree and direct every edge at its end of higher degree.
+
+    Vertices without an edge come last, and are none of the graph.
 
     Parameters
     ----------
@@ -70,25 +110,99 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     edges : Canonical
         Its partitions are emptied.
     size : int
-        Number of vertices.
+        Number of vertices, those without an edge included.
     shift : int
         Bits an id takes in a key.
     backend : str
+
+    Returns
+    -------
+    graph : Oriented
+    vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
+        Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
     ends, sources = (
         Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
         for add in (add_degrees, add_sources)
     )
-    degree = executor.fold("orient", ends, list(edges.partitions))
-    order = executor.submit("orient", order_by, degree, backend)
-    rank = executor.submit("orient", inverse, order, backend)
+    degrees = _folded(executor, ends, list(edges.partitions))
+    rank = executor.submit("orient", _ranks, list(degrees), backend)
     partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
-    del rank
-    outward = executor.fold("orient", sources, list(partitions))
-    inward = executor.submit("orient", _in_degree, degree, order, outward)
-    wedges = executor.gather([executor.submit("orient", _wedges, inward, outward, backend)])[0]
-    order, outward, inward = (Sharded((0, size), [vector]) for vector in (order, outward, inward))
-    return Oriented(partitions, order, outward, inward, wedges, edges.edges)
+    outward = _folded(executor, sources, list(partitions))
+    cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
+    vectors: Any
+    if executor.exchanges:
+        (vectors,), (facts,) = executor.measured("orient-plan", _measured, [(degrees, rank, outward, cuts, backend)])
+    else:
+        vectors = [*degrees, rank, *outward]
+        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, backend)])
+    order, out_degree, in_degree = (
+        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
+        for function in (_dense, _out_degree, _in_degree)
+    )
+    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
+
+
+def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
+    """Handles of a vector, or of a few that add up to it, which who needs it adds up sooner than a task of its own."""
+    if executor.exchanges and len(partitions) <= FEW:
+        return executor.map("orient", fold.alone, partitions)
+    return [executor.fold("orient", fold, partitions)]
+
+
+def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
+    return [executor.submit("orient", function, vectors, *given)]
+
+
+def _sum(vectors: list[Array]) -> Array:
+    return total(vectors) if len(vectors) > 1 else vectors[0]
+
+
+def _ranks(degrees: list[Array], backend: str) -> Array:
+    return inverse(order_by(_sum(degrees), backend), backend)
+
+
+def _dense(vectors: list[Array], vertices: int, backend: str) -> Array:
+    """The dense id of each rank: its vertex's position among those with an edge."""
+    degree, rank, _ = vectors
+    order = inverse(rank, backend)[:vertices]
+    if vertices < len(degree):
+        order = (get_backend(backend).array.cumsum(degree > 0, dtype="int64") - 1).take(order)
+    return order.astype(get_backend(backend).numbers, copy=False)
+
+
+def _out_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+    return vectors[2][:vertices]
+
+
+def _in_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+    degree, rank, outward = vectors
+    inward = degree.take(inverse(rank, backend)[:vertices])
+    inward -= outward[:vertices]
+    return inward
+
+
+def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: str) -> Measured:
+    vectors = [_sum(degrees), rank, _sum(outward)]
+    return Measured(vectors, _facts(vectors, cuts, backend))
+
+
+def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
+    """What the plan needs to know, of the degrees and ranks of all ids, and of the out-degrees by rank."""
+    chosen, (degree, _, outward) = get_backend(backend), vectors
+    xp, own = chosen.array, chosen.vertices
+    edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
+    rows = outward[:vertices]
+    wedges = _wedges(_in_degree(vectors, vertices, backend), rows, backend)
+    stage_ended("orient")
+    bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
+    counts = xp.bincount(rows, minlength=bins) if own is None else own.lengths(rows, bins)
+    places = []
+    if cuts:
+        wanted = xp.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
+        places = xp.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
+    lengths = on_host(counts).astype("int64", copy=False)
+    return Facts(vertices, edges, wedges, lengths, places, chosen.processors())
 
 
 def total(vectors: list[Array]) -> Array:
@@ -162,12 +276,6 @@ def _add_ends(counts: Array, keys: Array, mask: int, shift: int, backend: str) -
     for start in range(0, len(keys), chunk):
         xp.add.at(counts, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
     return counts
-
-
-def _in_degree(degree: Array, order: Array, out_degree: Array) -> Array:
-    in_degree = degree.take(order)
-    in_degree -= out_degree
-    return in_degree
 
 
 def inverse(order: Array, backend: str) -> Array:

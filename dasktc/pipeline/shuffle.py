@@ -1,29 +1,171 @@
 """Distributed shuffle of edge keys by range: sorts partitions, cuts them at given keys, and groups the slices by range.
 
-A partition is sorted once, so that cutting it yields slices; as task inputs these go directly from worker to worker
-(the p2p shuffle of dask.dataframe would take every edge through the host's memory and disk). Where every slice is a
-task, P partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys go to about √R wide ranges
-first, and from these, in partitions as large as before, to the R ranges: 2·P·√R tasks for one more pass over the keys.
+Pieces go from every worker to every worker at once, as inputs of tasks (the p2p shuffle of dask.dataframe would take
+every edge through the host's memory and disk). In memory, `redistribute` makes a task of each piece that leaves its
+worker, and none of what stays; where the pieces are smaller than what travels in the time of those tasks, a range takes
+the partitions as they are, and finds its own keys in them.
+
+Within a budget each partition is cut once, and every slice stands alone (`exchange`). Where every slice is a task, P
+partitions and R ranges make P·R tasks in one step. Beyond DIRECT tasks the keys go to about √R wide ranges first, and
+from these, in partitions as large as before, to the R ranges: 2·P·√R tasks for one more pass over the keys.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.executors.base import Executor
-from dasktc.pipeline.edge_keys import cut
+from dasktc.pipeline.edge_keys import between, cut
 
-__all__ = ["exchange", "splitters"]
+__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
 """Most tasks of slices in a shuffle of one step."""
 SAMPLES = 64
 """Sampled keys a range, with which the sizes of ranges differ by about a tenth."""
+FEW = {"cpu": 4, "cuda": 64}
+"""Ranges up to which each is picked out of a partition in a pass of its own, sooner than the partition is sorted."""
+KEY_BYTES = 8
+
+
+class Inputs(NamedTuple):
+    """What keys are made of.
+
+    Attributes
+    ----------
+    handles : list of handles
+        Emptied by whoever takes them over.
+    keys : callable (input, *shared) -> array of int64, or None
+        Makes the keys of an input, cheaply enough to do it once for each range; None: inputs are keys.
+    shared : tuple
+        No handles.
+    at : sequence of str or None
+        The worker that has each; none: those of `Executor.homes`.
+    """
+
+    handles: list[Any]
+    keys: Callable[..., Any] | None = None
+    shared: tuple[Any, ...] = ()
+    at: Sequence[str | None] = ()
+
+
+def redistribute(
+    executor: Executor,
+    stage: str,
+    inputs: Inputs,
+    total: int,
+    starts: list[int],
+    bound: int,
+    reduce: Callable[..., Any],
+    given: Sequence[tuple[Any, ...]],
+    backend: str,
+    where: Sequence[str | None] = (),
+) -> list[Any]:
+    """Redistribute keys by range, and reduce the keys of each range to one result.
+
+    Parameters
+    ----------
+    executor : Executor
+    stage : str
+    inputs : Inputs
+    total : int
+        Keys of all inputs, about.
+    starts : list of int
+        The first key of the second and of each later range, ascending.
+    bound : int
+        Every key is below it.
+    reduce : callable (list of arrays, *given) -> result
+        It may empty the list.
+    given : sequence of tuples
+        For each range, the further arguments; no handles.
+    backend : str
+    where : sequence of str or None
+        The worker for each range; default: those of `Executor.homes`.
+
+    Returns
+    -------
+    list of handles
+        Of the result of each range.
+    """
+    handles, keys, shared, at = inputs
+    count, sources = len(starts) + 1, len(handles)
+    if not executor.exchanges or sources * count > DIRECT:
+        made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
+        ranges = exchange(executor, stage, made, starts, bound, backend)
+        return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
+    at = at or executor.homes(sources)
+    to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
+    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
+    if count > FEW[backend]:
+        given_up, held = held, []
+        for k in range(sources):
+            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, backend, prefer=at[k]))
+            given_up[k] = None
+        make = None
+    leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
+    spared = KEY_BYTES * total * (sources - 1) * (count - 1) // (sources * count)  # for a worker, by pieces
+    whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
+    borders, results = [0, *starts, bound], []
+    for r in range(count):
+        pick = _Pick(make, None if count == 1 else (borders[r], borders[r + 1]), count > FEW[backend], backend)
+        apart = [] if whole else leaving[r]
+        pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
+        own = [held[k] for k in range(sources) if k not in apart]
+        results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
+    return results
+
+
+@dataclass(frozen=True)
+class _Pick:
+    """Picks the keys of a range out of an input; without a span all of its keys."""
+
+    make: Callable[[Any], Array] | None
+    span: tuple[int, int] | None
+    ascending: bool
+    backend: str
+
+    def __call__(self, item: Any) -> Array:
+        keys = item if self.make is None else self.make(item)
+        return keys if self.span is None else between(keys, *self.span, self.ascending, self.backend)
+
+
+def _taken_over(handles: list[Any]) -> list[Any]:
+    held, handles[:] = list(handles), []
+    return held
+
+
+def _apart(ranges: list[list[Any]]) -> list[list[Any]]:
+    taken, ranges[:] = list(ranges), []
+    return taken
+
+
+def _reduced(pair: list[Any], reduce: Callable[..., Any]) -> Any:
+    arrays, given = pair
+    pair.clear()
+    return reduce(arrays, *given)
+
+
+def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> Array:
+    return keys(item, *shared)
+
+
+def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: str) -> Array:
+    return get_backend(backend).sort(item.copy() if make is None else make(item), bound)
+
+
+def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """Pick the keys of a range out of inputs, add those that came, and reduce them."""
+    while own:
+        came.append(pick(own.pop()))
+    return reduce(came, *given)
 
 
 def exchange(
@@ -93,6 +235,26 @@ def splitters(executor: Executor, stage: str, keys: list[Any], total: int, count
     step = max(1, total // (SAMPLES * count))
     samples = np.sort(np.concatenate(executor.gather(executor.map(stage, _sample, list(keys), step))))
     return sorted({int(samples[len(samples) * r // count]) for r in range(1, count)}) if len(samples) else []
+
+
+def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]:
+    """Cut sampled keys into at most `count` ranges of about equal weight: the first key of each but the first range.
+
+    Parameters
+    ----------
+    samples : list of arrays of int64
+    weights : list of int
+        For each array the keys that it was drawn from.
+    count : int
+    """
+    if count == 1 or not sum(map(len, samples)):
+        return []
+    each = [np.full(len(of), weight / max(1, len(of))) for of, weight in zip(samples, weights, strict=True)]
+    keys, weight = np.concatenate(samples), np.concatenate(each)
+    order = np.argsort(keys, kind="stable")
+    sums = weight.take(order).cumsum()
+    places = sums.searchsorted([sums[-1] * r / count for r in range(1, count)], side="right")
+    return sorted({int(keys[order[min(place, len(order) - 1)]]) for place in places} - {0})
 
 
 def _sample(keys: Array, step: int) -> Array:

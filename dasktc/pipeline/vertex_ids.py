@@ -25,7 +25,7 @@ from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
 from dasktc.pipeline.sharded.vectors import Sharded, zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 
-__all__ = ["MAX_VERTICES", "Span", "SplitIds", "check_size", "vertex_map"]
+__all__ = ["MAX_VERTICES", "IdRange", "Span", "SplitIds", "check_size", "observed", "vertex_map"]
 
 Array = Any
 Frame = Any
@@ -35,6 +35,19 @@ CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
 """Bytes for each id of the range that making a table takes: flags, the table, and the ids twice."""
+
+
+class IdRange(NamedTuple):
+    """Integer ids in a narrow range, taken for dense ones until the degrees tell which of them occur.
+
+    Attributes
+    ----------
+    low, width : int
+        The smallest id, and the number of ids up to the largest one.
+    """
+
+    low: int
+    width: int
 
 
 class SplitIds(NamedTuple):
@@ -68,6 +81,16 @@ class Span(NamedTuple):
         return cls(low, high, rows) if low <= high else cls(0, -1, 0)
 
     @classmethod
+    def measured(cls, frame: Frame) -> Span:
+        """The span of a frame of integers, or of a list of frames."""
+        if isinstance(frame, list):
+            return cls.of([cls.measured(one) for one in frame])
+        if not len(frame):
+            return cls(0, -1, 0)
+        ends = [frame[name].values for name in ("src", "dst")]
+        return cls(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
+
+    @classmethod
     def of(cls, frames: Sequence[Span]) -> Span:
         """The span of all frames together."""
         there = [span for span in frames if span.rows]
@@ -85,6 +108,9 @@ def vertex_map(
 ) -> tuple[Any, VertexBudget]:
     """Build the map of all ids that occur in the frames: a table, a sorted array or a text column, or shards of ids.
 
+    In memory integers of a range no wider than there are rows need none: the positions in the range are used as ids
+    until the degrees are known (`IdRange`, `observed`).
+
     Parameters
     ----------
     executor : Executor
@@ -98,15 +124,17 @@ def vertex_map(
 
     Returns
     -------
-    vertices : handle of VertexMap, or SplitIds
+    vertices : handle of VertexMap, or SplitIds; or IdRange, where the ids need no map to be looked up in
     budget : VertexBudget
         Adapted to the measured width of ids of text.
     """
     if ids == "int":
         if span is None:
-            span = Span.of(executor.gather(executor.map("vertices", _span, list(frames))))
+            span = Span.of(executor.gather(executor.map("vertices", Span.measured, list(frames))))
         low, width, rows = span.low, span.high - span.low + 1, span.rows
         split, most = budget.shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
+        if executor.memory_per_call is None and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
+            return IdRange(low, width), budget
         if executor.memory_per_call is not None:
             most = min(most, executor.memory_per_call // TABLE_BYTES)
         if split:
@@ -149,9 +177,9 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, backend: str
     return executor.submit("vertices", map_of, list(distinct.parts), ids, backend)
 
 
-def _places(frame: Frame, low: int, width: int, backend: str) -> list[Array]:
-    xp = get_backend(backend).array
-    ends = xp.concatenate([frame[name].values.astype("int64", copy=False) for name in ("src", "dst")])
+def _places(frames: Frame | list[Frame], low: int, width: int, backend: str) -> list[Array]:
+    xp, columns = get_backend(backend).array, [frame[name] for name in ("src", "dst") for frame in _listed(frames)]
+    ends = xp.concatenate([column.values.astype("int64", copy=False) for column in columns])
     if width < 2**63:
         ends -= low
         ids, places = ranked(ends, max(1, width), backend)
@@ -166,17 +194,13 @@ def _text_size(ids: Any) -> tuple[int, int]:
 
 
 def _text_places(given: list[Any], backend: str) -> list[Any]:
-    frame, ids = given
-    known = map_of([_ascending(ids, backend)], "text", backend)
-    places = [known.dense(frame[name]).astype("int32", copy=False) for name in ("src", "dst")]
-    return [known.ids, get_backend(backend).array.stack(places)]
-
-
-def _span(frame: Frame) -> Span:
-    if not len(frame):
-        return Span(0, -1, 0)
-    ends = [frame[name].values for name in ("src", "dst")]
-    return Span(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends), len(frame))
+    frames, ids = given
+    known, xp = map_of([_ascending(ids, backend)], "text", backend), get_backend(backend).array
+    places = [
+        xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in _listed(frames)])
+        for name in ("src", "dst")
+    ]
+    return [known.ids, xp.stack(places)]
 
 
 def _marks(width: int, backend: str) -> Array:
@@ -186,7 +210,11 @@ def _marks(width: int, backend: str) -> Array:
 
 
 def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
-    """Mark the ids of a frame, in place."""
+    """Mark the ids of a frame, or of a list of frames, in place."""
+    if isinstance(frame, list):
+        for one in frame:
+            _mark(present, one, low, backend)
+        return present
     own = get_backend(backend).edges
     if own is not None:
         own.mark(present, frame[0], frame[1], low)
@@ -217,7 +245,21 @@ def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
     return TableMap(low, table, ids + low if low else ids)
 
 
-def _integer_ids(frame: Frame, backend: str) -> Array:
+def observed(degree: Array, ids: IdRange, backend: str) -> VertexMap:
+    """The map of those ids of a range that have a degree."""
+    xp, own = get_backend(backend).array, get_backend(backend).edges
+    present = degree > 0
+    if own is None:
+        return _table_map(present, *ids, backend)
+    there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
+    own.mark(marks, there[:-1], there[1:], ids.low)  # an edge from each to the next: no vertex stands alone
+    return _table_map(marks, *ids, backend)
+
+
+def _integer_ids(frames: Frame | list[Frame], backend: str) -> Array:
+    if isinstance(frames, list):
+        return unite([_integer_ids(frame, backend) for frame in frames], backend)
+    frame = frames
     distinct = get_backend(backend).distinct
     ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
     return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
@@ -229,8 +271,12 @@ def _proper(src: Array, dst: Array) -> list[Array]:
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
 
-def _text_ids(frame: Frame, backend: str) -> Any:
-    return _unite_text([frame["src"], frame["dst"]], backend)
+def _text_ids(frames: Frame | list[Frame], backend: str) -> Any:
+    return _unite_text([frame[end] for frame in _listed(frames) for end in ("src", "dst")], backend)
+
+
+def _listed(frames: Frame | list[Frame]) -> list[Frame]:
+    return frames if isinstance(frames, list) else [frames]
 
 
 def _unite_text(columns: list[Any], backend: str) -> Any:

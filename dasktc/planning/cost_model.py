@@ -3,7 +3,8 @@
 Placement is that of `planning.placement`: task t of N, in the order of `counting.tasks.jobs`, on worker t·W // N. A
 worker fetches every block that its tasks need, unless it built it, and one worker of those that need a block builds it:
 a block that w workers need is sent w - 1 times, and again where a worker lacked memory to keep it until it needs it
-again. Tasks that an idle worker takes over from a slower one come on top.
+again. Tasks that an idle worker takes over from a slower one come on top. A graph that is one block (`whole`, `edges`)
+is built in slabs, one a thread: each worker receives those of the others, and stacks the block by itself.
 
 Time, all workers alike:
 
@@ -28,12 +29,12 @@ import numpy as np
 from dasktc.options import format_size
 from dasktc.planning.distribution import SourceSize, pipeline_seconds
 from dasktc.planning.memory_model import triple_bytes
-from dasktc.planning.placement import ReplicaCache, homes, needed, numbered
+from dasktc.planning.placement import ONE_PARTITION, ReplicaCache, homes, needed, numbered
 from dasktc.planning.plan import Plan
 from dasktc.planning.rates import Rates, probes_of
 from dasktc.planning.schemes import Block
 
-__all__ = ["Network", "Prediction", "network", "predict"]
+__all__ = ["Network", "Prediction", "gathered", "network", "predict"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 PROBES_PER_WEDGE = 0.28
@@ -181,9 +182,11 @@ def predict(
     else:
         sizes = np.array([block_bytes[block] for block in blocks], dtype="float64")
     capacity = plan.memory - plan.bytes_per_task + float(triple_bytes(triples, sizes).max())
-    received = network(
-        triples, sizes, plan.splits, np.arange(plan.workers) if worker_threads is None else worker_threads, capacity
-    )
+    threads = np.arange(plan.workers) if worker_threads is None else worker_threads
+    if plan.scheme.replicated:
+        received = gathered(float(sizes.sum()), threads, len(threads) if plan.edges >= ONE_PARTITION else 1)
+    else:
+        received = network(triples, sizes, plan.splits, threads, capacity)
     probes, estimate = _probes(plan.edges, wedges)
     visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
     seconds = _seconds(plan, rates, visits, probes, received)
@@ -228,6 +231,22 @@ def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array
             copies, triples, splits, np.flatnonzero(worker_threads == tight), len(worker_threads), sizes
         )
     return Network(round(float(each.sum())), round(float(each.max(initial=0))))
+
+
+def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
+    """Bytes that the workers receive of one block which each puts together from its slabs.
+
+    Parameters
+    ----------
+    block_bytes : float
+    worker_threads : array of int64
+        Number of the worker that each task at a time runs on.
+    slabs : int
+        Of about equal size: one a thread, or one in all.
+    """
+    workers, threads = np.unique(worker_threads, return_counts=True)
+    built = threads.min() / len(worker_threads) if slabs > 1 or len(workers) == 1 else 0.0
+    return Network(round((len(workers) - 1) * block_bytes), round((1 - built) * block_bytes))
 
 
 def _received(

@@ -5,6 +5,9 @@ which share blocks, come together. A worker needs the blocks of its threads' tas
 block builds it, the others receive it, so that what travels is known before anything runs:
 
     Σ over blocks (workers that need it - 1) · bytes
+
+A block that all need, the whole graph, is built in slabs, one a thread, and every worker stacks its own copy of them:
+as many bytes in all, from all workers to all at once.
 """
 
 from __future__ import annotations
@@ -20,12 +23,25 @@ if TYPE_CHECKING:
     from dasktc.planning.plan import Plan
     from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["NOWHERE", "ReplicaCache", "Shares", "Where", "builders", "homes", "needed", "numbered", "shares"]
+__all__ = [
+    "NOWHERE",
+    "ONE_PARTITION",
+    "ReplicaCache",
+    "Shares",
+    "Where",
+    "builders",
+    "homes",
+    "needed",
+    "numbered",
+    "shares",
+]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Where = Mapping[tuple[int, int], str]
 """The name of the worker for each block."""
 NOWHERE: Where = {}
+ONE_PARTITION = 1 << 18
+"""Edges below which they are one partition, and slab, whatever the workers."""
 
 
 def shares(tasks: int, worker_threads: int) -> list[range]:

@@ -1,13 +1,18 @@
 """The executor that submits stage functions to a Dask client.
 
-A key such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard. The token keeps
-two runs on one cluster apart: without it the second would be handed the first one's results.
+A key such as ("canonical-1f3a9c02", 4) puts every stage into a task group of its own on the dashboard; that of a task
+of several stages names them ("orient-plan-1f3a9c02"), and each sends an event when it ends (`measured.stage_ended`).
+The token keeps two runs on one cluster apart: without it the second would be handed the first one's results.
+
+A task takes a millisecond of the scheduler, and a wait of the client ten. So results that a plan needs numbers of carry
+them (`measured`), and a block that every worker needs is stacked by each from the others' slabs (`replicated`).
 """
 
 from __future__ import annotations
 
 import itertools
 import operator
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -31,13 +36,16 @@ from dasktc.executors.base import (
 )
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
-from dasktc.executors.dask.futures import TaskSource, results
+from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource, results
+from dasktc.executors.measured import Measured, value_of
 from dasktc.options import RETRIES, WORKER_SECONDS
 
 __all__ = ["DaskExecutor"]
 
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
+TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
+"""Bytes that a worker receives in the 1.4 ms that a task takes of the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
 
 
 class DaskExecutor(Executor):
@@ -68,6 +76,10 @@ class DaskExecutor(Executor):
         self.faults = FaultPolicy(client, patience, retries, self._token)
         self._share, self._task_memory = 0, 0
         self._named = list[Any]()
+        self._threads: tuple[float, list[str]] = (-LOOK_SECONDS, [])
+        self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+        network = str(client.scheduler.address).partition(":")[0]
+        self.task_bytes = TASK_BYTES["ucx" if network.startswith("ucx") else "tcp"]
 
     def keeping(self, store: ClusterStore) -> DaskExecutor:
         """An executor for the same client whose workers keep results in a store."""
@@ -80,9 +92,30 @@ class DaskExecutor(Executor):
 
     @property
     def worker_threads(self) -> list[str]:
-        """The address of each thread's worker."""
-        threads = dict(self.faults.ask(self.client.ncores))
-        return [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+        """The address of each thread's worker, as of a moment ago: to ask takes as long as two tasks."""
+        asked, known = self._threads
+        if not known or time.monotonic() - asked > LOOK_SECONDS:
+            threads = dict(self.faults.ask(self.client.ncores))
+            known = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+            self._threads = time.monotonic(), known
+        return known
+
+    def homes(self, count: int) -> list[str | None]:
+        """One thread after another, those of a worker next to each other; nobody is named where there is one."""
+        threads = self.worker_threads
+        if not self.exchanges or len(set(threads)) < 2:
+            return [None] * count
+        return [threads[number * len(threads) // count] for number in range(count)]
+
+    def holders(self, handles: list[Any]) -> list[str | None]:
+        """The first worker that has each future."""
+        held = self.faults.ask(self.client.who_has, handles)
+        return [next(iter(held.get(handle.key, ())), None) for handle in handles]
+
+    @property
+    def exchanges(self) -> bool:
+        """Results are values in the workers' memory, of no budget but Dask's."""
+        return type(self.store) is MemoryStore
 
     @property
     def transpose_submits(self) -> bool:
@@ -103,9 +136,8 @@ class DaskExecutor(Executor):
         if bound is not None:
             return bound
         workers: dict[str, Any]
-        # The client's own poll, which asks for no worker, may take the answer's place.
         while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]):
-            self.faults.threads()
+            self.faults.threads()  # the client's own poll, which asks for no worker, may take the answer's place
         on_device: dict[str, int] = (
             self.faults.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
         )
@@ -153,7 +185,49 @@ class DaskExecutor(Executor):
 
     def _submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, of handles as they are."""
-        return self.client.submit(run, function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
+        return self.client.submit(_call, function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
+
+    def measured(
+        self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
+    ) -> tuple[list[Any], list[Any]]:
+        """Submit the calls, and ask the workers for the facts: no task of its own brings them, and no value travels."""
+        if not self.exchanges:
+            return super().measured(stage, function, calls)
+        given = list(calls)
+        where = list(prefer) or [None] * len(given)
+        futures = [self._submit(stage, function, *call, prefer=at) for call, at in zip(given, where, strict=True)]
+        given.clear()
+        self.wait(futures)
+        keys, facts = [future.key for future in futures], dict[Any, Any]()
+        for answer in self.ask_workers(_facts_of, keys).values():
+            facts |= answer
+        gone = [future for future in futures if future.key not in facts]  # with their worker, since they were made
+        made = self._results([self.client.submit(_facts, future, key=self._key(stage)) for future in gone])
+        facts |= dict(zip([future.key for future in gone], made, strict=True))
+        return futures, [facts[key] for key in keys]
+
+    def replicated(self, stage: str, function: Function, *args: Any) -> Any:
+        """Submit a call for each worker; its counting tasks then take what it made, and so need no copy of another's.
+
+        The handle is the first worker's: it stands for all, and when it goes all go.
+        """
+        workers = sorted(set(self.worker_threads))
+        if not self.exchanges or len(workers) < 2:
+            return self.submit(stage, function, *args)
+        made = {worker: self._submit(stage, function, *args, prefer=worker) for worker in workers}
+        first = made[workers[0]]
+        self._replicas[first] = {worker: future for worker, future in made.items() if future is not first}
+        return first
+
+    def wait(self, handles: Iterable[Any]) -> None:
+        """Wait for tasks, and for the copies of `replicated`."""
+        from distributed import Future
+
+        futures = [handle for handle in handles if isinstance(handle, Future)]
+        copies = [copy for future in futures for copy in self._replicas.get(future, {}).values()]
+        source = TaskSource([*futures, *copies])
+        for _ in results(self.client, self.faults, source, here=False):
+            pass
 
     def _submit_all(self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: str) -> list[Any]:
         """Submit calls together: on its way through the scheduler, one graph of many costs little more than of one."""
@@ -161,7 +235,7 @@ class DaskExecutor(Executor):
         for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
             columns = list(zip(*((function, *call) for call in together), strict=True))
             keys = [self._key(stage) for _ in columns[0]]
-            futures += self.client.map(run, *columns, key=keys, pure=False, **_preferred(prefer))
+            futures += self.client.map(_call, *columns, key=keys, pure=False, **_preferred(prefer))
         return futures
 
     def _key(self, stage: str) -> tuple[str, int]:
@@ -206,12 +280,14 @@ class DaskExecutor(Executor):
     def watch(self, handle: Any, waiting: Callable[[], None] | None = None) -> Any:
         """Bring a (small) result to the client, and call a function now and then meanwhile, in this thread."""
         ((_, value),) = results(self.client, self.faults, TaskSource([handle], waiting))
-        return self.store.load(value)
+        return self.store.load(value_of(value))
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """The values of futures, in their order, as they came from the workers."""
+        if not futures:
+            return []
         values = {future.key: value for future, value in results(self.client, self.faults, TaskSource(futures))}
-        return [values[future.key] for future in futures]
+        return [value_of(values[future.key]) for future in futures]
 
     def _places(self, handles: Iterable[Any]) -> list[Any]:
         """The values of futures among handles; others, as of entries that the client knows, stay as they are."""
@@ -264,7 +340,8 @@ class DaskExecutor(Executor):
                 self._named.append(future.key)  # until the next time: the sums may need it again
             return small
 
-        window = WindowedSubmitter(self.client, self.faults, submit, work, self._replica_capacity)
+        copies = self._replicas_of(work)
+        window = WindowedSubmitter(self.client, self.faults, submit, work, self._replica_capacity, copies)
         for future, result in results(self.client, self.faults, window):
             yield lists.pop(future.key, None), result
         self.store.after_tasks(self.ask_workers)
@@ -294,6 +371,13 @@ class DaskExecutor(Executor):
                     combined[key] = self.submit("sum", fold.combine, [combined[key], array]) if there else array
             small.append(result)
         return small, combined | {key: total.result() for key, total in sums.items()}
+
+    def _replicas_of(self, work: list[tuple[Any, ...]]) -> dict[Any, dict[str, Any]]:
+        """The workers' own copies of blocks among the arguments of calls, by the blocks' keys."""
+        from distributed import Future
+
+        blocks = {arg.key: arg for call in work for arg in call if isinstance(arg, Future)}
+        return {key: copies for key, block in blocks.items() if (copies := self._replicas.get(block))}
 
     def _replica_capacity(self, blocks: int) -> float:
         """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""
@@ -339,6 +423,20 @@ class _SumOfFiles:
         if len(self._waiting) > 1:
             self._used, self._waiting = self._waiting, []
             self._call = self._executor.submit("sum", self._combine, list(self._used))
+
+
+def _call(function: Function, *args: Any) -> Any:
+    """Call a function on a worker, of values alone."""
+    return run(function, *(value_of(arg) for arg in args))
+
+
+def _facts(result: Measured) -> Any:
+    return result.facts
+
+
+def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:
+    """The facts of those results that a worker has."""
+    return {key: dask_worker.data[key].facts for key in keys if key in dask_worker.data}
 
 
 def _preferred(worker: str | None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from dasktc.executors.dask.faults import FaultPolicy
@@ -194,6 +195,9 @@ class WindowedSubmitter(TaskSource):
         The futures among their arguments are blocks.
     capacity : callable (int) -> float
         Of the bytes of the blocks of the largest call, those that blocks may take for each thread of a worker.
+    copies : mapping of block to dict of str to Future
+        Of blocks that several workers have built for themselves: each worker's own, which its calls take.
+        Those of workers that are gone are removed.
     """
 
     def __init__(
@@ -203,12 +207,13 @@ class WindowedSubmitter(TaskSource):
         submit: Callable[[list[tuple[Any, ...]], str], list[Any]],
         calls: list[tuple[Any, ...]],
         capacity: Callable[[int], float],
+        copies: Mapping[Any, dict[str, Any]] = MappingProxyType({}),
     ) -> None:
         from distributed import Future
         from distributed.utils import key_split_group
 
         self._client, self._faults, self._submit = client, faults, submit
-        self._calls, self._capacity = calls, capacity
+        self._calls, self._capacity, self._copies = calls, capacity, copies
         self._needs = [tuple({arg.key: None for arg in call if isinstance(arg, Future)}) for call in calls]
         self._blocks = list({key: None for keys in self._needs for key in keys})
         self._groups = sorted({key_split_group(key) for key in self._blocks})
@@ -226,6 +231,9 @@ class WindowedSubmitter(TaskSource):
         else:
             self._keep_copies([])
             self._window.set_workers(threads)
+        for copies in self._copies.values():  # else Dask would make those of a dead worker again, on another
+            for worker in copies.keys() - threads.keys():
+                del copies[worker]
 
     def _keep_copies(self, keys: list[Any]) -> dict[Any, tuple[int, list[str]]]:
         """Have the scheduler keep copies of blocks for some time; bytes and workers of the blocks with these keys."""
@@ -234,6 +242,9 @@ class WindowedSubmitter(TaskSource):
         holders: dict[Any, tuple[int, list[str]]] = self._faults.ask(
             keep_copies, self._client, self._groups, KEEP_SECONDS, keys
         )
+        for key in holders.keys() & self._copies.keys():
+            nbytes, workers = holders[key]
+            holders[key] = nbytes, [*workers, *self._copies[key]]
         return holders
 
     def _replicas(self, holders: dict[Any, tuple[int, list[str]]]) -> BlockReplicas:
@@ -258,12 +269,18 @@ class WindowedSubmitter(TaskSource):
             by_worker[worker].append(number)
         made: list[Any] = []
         for worker, numbers in by_worker.items():
-            futures = self._submit([self._calls[number] for number in numbers], worker)
+            futures = self._submit([self._of_worker(self._calls[number], worker) for number in numbers], worker)
             for future, number in zip(futures, numbers, strict=True):
                 self._numbers[future.key] = number
                 self._faults.names[future.key] = self._calls[number][0]
             made += futures
         return made
+
+    def _of_worker(self, call: tuple[Any, ...], worker: str) -> tuple[Any, ...]:
+        """A call with the worker's own copies of blocks, where it has built some."""
+        if not self._copies:
+            return call
+        return tuple(self._copies.get(getattr(arg, "key", None), {}).get(worker, arg) for arg in call)
 
     def ended(self, futures: list[Any]) -> None:
         """Hear which calls are done; their results are at the client."""

@@ -52,8 +52,16 @@ class TaskSource:
         """Take note of the workers there are, and their threads."""
 
 
-def results(client: Any, faults: FaultPolicy, source: TaskSource) -> Iterator[tuple[Any, Any]]:
+def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = True) -> Iterator[tuple[Any, Any]]:
     """Yield the futures of a source and their results as they end.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    faults : FaultPolicy
+    source : TaskSource
+    here : bool
+        Bring the results to the client; else each is None here, and stays on its worker.
 
     Raises
     ------
@@ -64,7 +72,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource) -> Iterator[tu
     with faults.one_line(), frozen_heap():
         while True:
             _submit(source, left)
-            yield from _until_killed(client, faults, source, left)
+            yield from _until_killed(client, faults, source, left, here)
             if any(was_killed(future) for future in left.values()):
                 faults.resubmit(list(left.values()))
             elif left:
@@ -76,15 +84,18 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource) -> Iterator[tu
     raise faults.cancelled(len(left))
 
 
-def _until_killed(client: Any, faults: FaultPolicy, source: TaskSource, left: Futures) -> Iterator[tuple[Any, Any]]:
+def _until_killed(
+    client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
+) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until one has lost too many workers."""
     from distributed import as_completed
 
     pause, heard = LEAST_PAUSE, time.monotonic()
     looked = heard
-    ended = as_completed(left.values(), loop=client.loop, with_results=True, raise_errors=False)
+    ended = as_completed(left.values(), loop=client.loop, with_results=here, raise_errors=False)
     while not ended.is_empty():
         batch = ended.next_batch(block=False)
+        batch = batch if here else [(future, None) for future in batch]
         done = [(future, result) for future, result in batch if future.status in DONE]
         failed = [future for future, _ in batch if future.status not in DONE]  # before any is released
         source.ended([left.pop(future.key) for future, _ in done])

@@ -81,6 +81,11 @@ class GeneratedPart:
         follows = isinstance(other, GeneratedPart) and (other.recipe, other.first) == (self.recipe, self.last)
         return replace(self, last=other.last) if follows else None
 
+    def shares(self, count: int) -> list[GeneratedPart]:
+        """Cut it into at most so many parts of about equal size."""
+        cuts = [self.first + self.rows * share // count for share in range(count + 1)]
+        return [replace(self, first=a, last=b) for a, b in pairwise(cuts) if a < b] or [self]
+
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of at most `most` edges each."""
         for first in range(self.first, self.last, most):

@@ -14,7 +14,7 @@ from typing import Any
 from dasktc.backends import get_backend
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
-from dasktc.pipeline.canonicalize import Canonical
+from dasktc.pipeline.canonicalize import Canonical, edges_of
 from dasktc.pipeline.edge_keys import pack, ranked, unpack
 from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
 from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, relabel
@@ -49,7 +49,7 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     shards : int
     backend : str
     """
-    starts = even(size, shards)
+    starts, number = even(size, shards), edges_of(executor, edges)
     results = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
     ids, local, degrees = executor.transpose("orient", results, 3)
     degree = added(executor, "orient", ids, degrees, starts, backend)
@@ -67,7 +67,7 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     order = Sharded(ascending.starts, executor.map("orient", _tie, ascending.parts, bits))
     pairs = zipped(list(inward.parts), list(outward.parts))
     wedges = sum(executor.gather([executor.submit("orient", wedges_of, *pair) for pair in pairs]))
-    return Oriented(partitions, order, outward, inward, wedges, edges.edges)
+    return Oriented(partitions, order, outward, inward, wedges, number)
 
 
 def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None, shift: int, backend: str) -> Oriented:

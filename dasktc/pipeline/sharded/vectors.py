@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,18 +25,26 @@ GROUP = 8
 """Updates that one task adds to a shard, where no memory budget was given."""
 
 
-class Sharded(NamedTuple):
+class Sharded:
     """A vector with entries 0 .. V-1 in shards of consecutive entries.
 
-    Attributes
+    Parameters
     ----------
     starts : tuple of int, length shards + 1
         The first entry of each shard, and V.
-    parts : list of handles of arrays
+    parts : list of handles of arrays, or callable () -> list
+        What makes them when somebody asks for them.
     """
 
-    starts: tuple[int, ...]
-    parts: list[Any]
+    def __init__(self, starts: tuple[int, ...], parts: list[Any] | Callable[[], list[Any]]) -> None:
+        self.starts, self._parts = starts, parts
+
+    @property
+    def parts(self) -> list[Any]:
+        """Handles of the shards."""
+        if callable(self._parts):
+            self._parts = self._parts()
+        return self._parts
 
     @property
     def size(self) -> int:

@@ -1,0 +1,62 @@
+"""`Measured`: a result with a few numbers about it, which the client gets while the result stays where it is.
+
+What a plan needs of a stage (rows, spans, samples) would else be a task of its own for each result, or the result would
+come to the client. Arrays inside go from device to device, as they do alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["Measured", "stage_ended", "value_of"]
+
+TOPIC = "dasktc"
+"""Of the events of workers."""
+
+
+class Measured:
+    """A large value that stays on its worker, and small facts about it.
+
+    Parameters
+    ----------
+    value : object
+    facts : object
+    """
+
+    def __init__(self, value: Any, facts: Any) -> None:
+        self.value, self.facts = value, facts
+
+    def __sizeof__(self) -> int:
+        from dask.sizeof import sizeof  # as Dask goes by it: on a worker
+
+        return int(sizeof(self.value))
+
+
+def value_of(arg: Any) -> Any:
+    """The value, where an argument is measured; likewise in lists."""
+    if isinstance(arg, Measured):
+        return arg.value
+    return [value_of(item) for item in arg] if type(arg) is list else arg
+
+
+def stage_ended(stage: str) -> None:
+    """Send an event that a stage has ended within a task of several; nothing happens outside of Dask's workers."""
+    if "distributed" not in sys.modules:
+        return
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+        key = worker.get_current_task()
+    except (ValueError, AttributeError):
+        return
+    worker.log_event(TOPIC, {"stage": stage, "task": str(key)})
+
+
+if "distributed.protocol" in sys.modules:  # always so in a worker, before anything of ours
+    from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+    from distributed.protocol.serialize import register_generic
+
+    register_generic(Measured)
+    register_generic(Measured, "cuda", cuda_serialize, cuda_deserialize)

@@ -1,0 +1,199 @@
+"""Stages on a cluster: few and coarse tasks, few waits, and the same graph as in this process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from unittest import mock
+
+import numpy as np
+import oracle
+import pytest
+from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import SchedulerPlugin
+from pipeline import random_edges, skewed_edges, source_of
+from processes import until
+
+import dasktc
+from dasktc.api.count import build
+from dasktc.executors.dask import executor as submission
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.measured import TOPIC
+from dasktc.io.generators.synthetic import kronecker
+from dasktc.options import Options
+from dasktc.pipeline import canonicalize as edge_stage
+from dasktc.pipeline import shuffle
+from dasktc.pipeline.edge_keys import between
+from dasktc.planning import cost_model
+
+EDGES = skewed_edges(300, 4_000, 5)
+TRIANGLES = oracle.triangles(EDGES)
+TASKS_A_WORKER, WAITS = 12, 4
+
+
+@pytest.fixture(params=[2, 4], ids="{} workers".format)
+def workers(request):
+    """So many workers in this process, of a thread each; small graphs have as many partitions."""
+    with (
+        LocalCluster(
+            n_workers=request.param, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        mock.patch.object(edge_stage, "ONE_PARTITION", 1),
+        mock.patch.object(cost_model, "ONE_PARTITION", 1),
+    ):
+        yield cluster, client
+
+
+class Finished(SchedulerPlugin):
+    """How many tasks of each group have ended."""
+
+    def __init__(self):
+        self.tasks = Counter()
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        if (start, finish) == ("processing", "memory"):
+            self.tasks[key[0].rpartition("-")[0]] += 1
+
+
+@pytest.mark.parametrize("partition", ["whole", "edges"])
+@pytest.mark.parametrize(
+    ("source", "triangles"), [(kronecker(12), 486_234), (None, TRIANGLES)], ids=["generated", "files"]
+)
+def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangles, partition):
+    cluster, client = workers
+    for number in range(9):
+        np.savetxt(tmp_path / f"part-{number}.txt", EDGES[number::9], "%d")
+    number, waits, results = len(cluster.workers), [], submission.results
+
+    def counted(*args, **options):
+        waits.append(args)
+        return results(*args, **options)
+
+    finished = Finished()
+    cluster.scheduler.add_plugin(finished)
+    with mock.patch.object(submission, "results", counted):
+        result = dasktc.triangle_count(source or tmp_path, client, partition=partition)
+    assert int(result) == triangles
+    assert len(waits) <= WAITS
+    assert finished.tasks["read"] == finished.tasks["canonical"] == number
+    assert finished.tasks["blocks"] == 2 * number, "a slab and a copy of the block a worker"
+    assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
+
+
+@pytest.mark.parametrize("pieces", [False, True], ids=["partitions travel", "pieces travel"])
+@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str)
+def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
+    _, client = workers
+    plain = build(LocalExecutor(), source_of(EDGES), Options(**options))
+    tasks = DaskExecutor(client)
+    if pieces:
+        tasks.task_bytes = 0
+        monkeypatch.setitem(shuffle.FEW, "cpu", 2)
+    graph = build(tasks, source_of(EDGES, parts=5), Options(**options))
+    for place, block in plain.blocks.items():
+        (there,) = tasks.gather([graph.blocks[place]])
+        assert there.offsets.tolist() == block.offsets.tolist()
+        assert there.columns.tolist() == block.columns.tolist()
+    assert graph.triangles().to_dict() == plain.triangles().to_dict()
+    assert (graph.vertices, graph.edges, graph.prepared.wedges) == (plain.vertices, plain.edges, plain.prepared.wedges)
+
+
+@pytest.mark.parametrize("kind", ["text", "wide"])
+def test_ids_that_need_a_map(workers, kind):
+    _, client = workers
+    named = [(f"v{u}", f"v{v}") if kind == "text" else (u << 40, v << 40) for u, v in EDGES]
+    source = source_of(named, "text" if kind == "text" else "int", parts=5)
+    assert int(dasktc.triangle_count(source, client)) == TRIANGLES
+
+
+def test_every_worker_stacks_its_own_copy(workers):
+    """Slabs come from those who built them: a block never travels whole."""
+    cluster, client = workers
+    before = client.run(came, "blocks")
+    tasks = DaskExecutor(client)
+    graph = build(tasks, source_of(EDGES, parts=4), Options(partition="whole"))
+    predicted = cost_model.gathered(graph.plan.bytes_total, np.arange(len(cluster.workers)), len(cluster.workers))
+    received = {worker: nbytes - before[worker] for worker, nbytes in client.run(came, "blocks").items()}
+    assert sum(received.values()) == pytest.approx(predicted.total, abs=500 * len(received) ** 2)
+    assert max(received.values()) < graph.plan.bytes_total
+    built = client.run(came, "blocks")
+    assert int(graph.triangle_count()) == TRIANGLES
+    assert client.run(came, "blocks") == built, "counting finds its block there"
+
+
+def test_partitions_of_a_dask_dataframe_are_read_where_they_are(workers):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    _, client = workers
+    frame = dd.from_pandas(pd.DataFrame(EDGES, columns=["src", "dst"]), npartitions=5).persist(scheduler=client.get)
+    before = client.run(came, "read")
+    assert int(dasktc.triangle_count(frame, client)) == TRIANGLES
+    assert client.run(came, "pandas") == dict.fromkeys(before, 0)
+
+
+def came(stage, dask_worker):
+    logs = [got["keys"].items() for got in dask_worker.transfer_incoming_log]
+    return sum(size for keys in logs for key, size in keys if stage in str(key))
+
+
+def test_copies_of_a_worker_that_went_are_given_up(workers):
+    cluster, client = workers
+    graph = dasktc.prepare(source_of(EDGES, parts=4), client, partition="whole", splits=40)
+    cluster.scale(len(cluster.workers) - 1)
+    until(lambda: len(client.ncores()) == len(cluster.workers))
+    assert int(graph.triangle_count()) == int(graph.triangle_count()) == TRIANGLES
+
+
+def test_facts_that_went_with_their_worker_are_asked_for_again(workers):
+    """A worker may end between its task and the question."""
+    _, client = workers
+    with mock.patch.object(DaskExecutor, "ask_workers", return_value={}):
+        result = dasktc.triangle_count(source_of(EDGES, parts=4), client)
+    assert int(result) == TRIANGLES
+
+
+def test_tasks_of_several_stages_say_when_each_ends(workers):
+    _, client = workers
+    dasktc.triangle_count(source_of(EDGES, parts=4), client)
+    ended = Counter(event["stage"] for _, event in client.get_events(TOPIC))
+    assert ended["orient"] == 1
+    assert ended["read"] >= 2
+
+
+def test_generated_parts_are_cut_anew():
+    (part,) = kronecker(6, parts=1).parts
+    shares = part.shares(5)
+    assert [(share.first, share.last) for share in shares] == [
+        (0, 204),
+        (204, 409),
+        (409, 614),
+        (614, 819),
+        (819, 1024),
+    ]
+    assert part.shares(1) == [part]
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+def test_keys_between_borders(ascending):
+    keys = np.random.default_rng(1).integers(0, 100, 20_000)
+    keys = np.sort(keys) if ascending else keys
+    found = between(keys, 20, 30, ascending, "cpu")
+    assert found.tolist() == [key for key in keys.tolist() if 20 <= key < 30]
+
+
+def test_weighted_quantiles():
+    """A sample of one part stands for more keys than another's."""
+    samples = [np.arange(0, 100, 10), np.arange(100, 200)]
+    assert shuffle.quantiles(samples, [1_000, 1_000], 2) == [100]
+    assert shuffle.quantiles(samples, [1_000, 0], 4) == [20, 50, 70]
+    assert shuffle.quantiles([np.arange(0)], [0], 4) == []
+
+
+@pytest.mark.parametrize("scale", [1, 40], ids=["as wide as rows", "wide"])
+def test_ids_without_an_edge_are_no_vertices(scale):
+    edges = [(scale * u, scale * v) for u, v in random_edges(2_000, 1_500, 3)]
+    found, ids = dasktc.prepare(source_of(edges)), {end for edge in edges for end in edge if edge[0] != edge[1]}
+    assert found.vertices == len(ids) < 2_000
+    assert found.triangles().index.tolist() == sorted(ids)

@@ -29,6 +29,7 @@ from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_edges, silent
+from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.plan import Limits
 
 __all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call"]
@@ -143,14 +144,9 @@ def prepare_in_one_call(
     vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))
     blocks = {place: executor.submit(PREPARE, operator.getitem, made, number) for number, place in enumerate(places, 4)}
     executor.set_task_memory(head.plan.bytes_per_task)
-    order, outward, inward = (replace_part(head.graph.order, vector) for vector in vectors)
+    order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
     graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
     return replace(head, graph=graph, numbered=vertices), blocks
-
-
-def replace_part(vector: Any, part: Any) -> Any:
-    """A vector of one shard with another handle."""
-    return vector._replace(parts=[part])
 
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
@@ -158,7 +154,7 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     prepared, blocks = call.prepared(LocalExecutor(), parts, values)
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
-    empty = replace_part(graph.order, None)
+    empty = Sharded(graph.order.starts, [None])
     graph = graph._replace(order=empty, out_degree=empty, in_degree=empty)
     head = replace(prepared, graph=graph, numbered=None)
     return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]

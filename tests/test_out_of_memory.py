@@ -46,20 +46,20 @@ def emulated():
 @contextmanager
 def allocations(fail_at, error):
     """Count allocations on the device; the one of that number and all after it fail."""
-    made, before = [0], cupy_strict.ALLOCATOR[0]
+    made = [0]
 
     def allocate(size):
         made[0] += 1
         if made[0] > fail_at:
             raise error()
-        return before(size)
+        return cupy_strict._usual(size)
 
     gc.collect()
-    cupy_strict.ALLOCATOR[0] = allocate
+    cupy_strict.INSTEAD[0] = allocate
     try:
         yield made
     finally:
-        cupy_strict.ALLOCATOR[0] = before
+        cupy_strict.INSTEAD[0] = None
 
 
 @pytest.mark.parametrize("kind", ERRORS)
@@ -103,10 +103,10 @@ def test_measures_of_a_prepared_graph(emulated):
 def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
     from dasktc.backends.cuda import memory as cuda_memory
 
-    def full():
+    def full(on_worker=False):
         raise MemoryError(RMM)
 
-    monkeypatch.setattr(cuda_memory, "share_pool", full)
+    monkeypatch.setattr(cuda_memory, "share", full)
     backend.get_backend.cache_clear()
     backend.cuda.backend.backend.cache_clear()
     with pytest.raises(DasktcError, match=FREE.format("1234 bytes")):

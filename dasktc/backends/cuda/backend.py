@@ -10,6 +10,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
+from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch
@@ -201,7 +202,8 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    _module("vertices", ())
+    for file in ("vertices", "bitmatrix"):
+        _module(file, ())
 
 
 def _distinct(values: Array) -> Array:
@@ -260,7 +262,7 @@ def backend() -> Backend:
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory
 
-    cuda_memory.share_pool()
+    until_the_call_ends(cuda_memory.share)
     made = Backend(
         name="cuda",
         frame=frames,

@@ -62,17 +62,17 @@ def allocations(fail_at, error):
         cupy_strict.INSTEAD[0] = None
 
 
-@pytest.mark.parametrize("kind", ERRORS)
-def test_wherever_the_device_has_no_room(emulated, kind):
+@pytest.mark.parametrize(("kind", "options"), [*((kind, {"partition": "whole"}) for kind in ERRORS), ("RMM", {})])
+def test_wherever_the_device_has_no_room(emulated, kind, options):
     """At the first allocation, while the source is read, and at others, up to the last of the count."""
     error, needed = ERRORS[kind]
     source = np.array(EDGES)
     with allocations(10**9, error) as made:
-        assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
+        assert int(dasktc.triangle_count(source, backend="cuda", **options)) == triangles(EDGES)
     said = set()
-    for place in {0, *range(1, made[0], made[0] // 12), made[0] - 1}:
+    for place in {0, *range(1, made[0], max(1, made[0] // 12)), made[0] - 1}:
         with allocations(place, error):
-            found, failed = attempt(source)
+            found, failed = attempt(source, options)
         assert not isinstance(failed, InputError)
         if failed is None:
             assert int(found) == triangles(EDGES)  # a task in halves
@@ -84,9 +84,9 @@ def test_wherever_the_device_has_no_room(emulated, kind):
     assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
 
 
-def attempt(source):
+def attempt(source, options):
     try:
-        return dasktc.triangle_count(source, backend="cuda"), None
+        return dasktc.triangle_count(source, backend="cuda", **options), None
     except DasktcError as failed:
         return None, failed
 

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.small_graph import count_small
+from dasktc.errors import DeviceMemoryError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect
+from dasktc.executors.connect import connect, warn_of_tcp
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
-from dasktc.io.source import ReadOptions, Source
-from dasktc.options import RETRIES, WORKER_SECONDS, CountOptions, Options, RunOptions, check_keywords, read_ids
+from dasktc.io.source import ReadOptions, Source, source_bytes
+from dasktc.options import (
+    RETRIES,
+    WORKER_SECONDS,
+    CountOptions,
+    Options,
+    RunOptions,
+    check_keywords,
+    format_size,
+    read_ids,
+)
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
+from dasktc.planning.plan import Plan
+from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
-__all__ = ["as_source", "build", "prepare", "read_options", "triangle_count"]
+__all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
+
+T = TypeVar("T")
+log = logging.getLogger("dasktc")
 
 
 @said_in_one_line
@@ -171,15 +190,23 @@ def triangle_count(
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
-    with connect(run, options.backend) as anywhere, ExitStack() as held:
-        options = options if memory is None else choose_backend(anywhere, options)
-        limits = (memory, work_dir, options.chosen_backend, host_memory)
-        executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, opened, options, progress or silent)
-        outputs.check_memory(graph)
-        result = count(graph, counting)
-        outputs.write(graph, result)
-        return result
+    with connect(run, options.backend) as anywhere:
+        options, noted = choose_for(anywhere, opened, options)
+
+        def counted(options: Options) -> TriangleCount:
+            limits = (options.memory, work_dir, options.chosen_backend, host_memory)
+            with within_memory(anywhere, *limits) as executor:
+                small = count_small(executor, opened, options, counting) if outputs == Outputs() else None
+                if small is not None:
+                    return small
+                graph = build(executor, opened, options, progress or silent)
+                outputs.check_memory(graph)
+                result = count(graph, counting)
+                outputs.write(graph, result)
+                return result
+
+        result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
+        return replace(result, plan=with_notes(result.plan, noted, more))
 
 
 @said_in_one_line
@@ -237,11 +264,88 @@ def prepare(
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
-        options = options if memory is None else choose_backend(anywhere, options)
-        executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        graph = build(executor, opened, options, progress or silent)
+        options, noted = choose_for(anywhere, opened, options)
+
+        def built(options: Options) -> Graph:
+            executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
+            return build(executor, opened, options, progress or silent)
+
+        graph, more = _within_what_is_free(built, anywhere, options)
+        graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
         starts = run.client is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
+
+
+def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
+    """Choose the backend for a source, and say why where it is small.
+
+    Parameters
+    ----------
+    executor : Executor
+    source : Source
+    options : Options
+
+    Returns
+    -------
+    options : Options
+        Its backend is no longer "auto".
+    why : str
+        For the plan; empty where there is nothing to say.
+    """
+    why = ""
+    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in kernels("cpu"):
+        why = sooner_on_the_cpu(source_bytes(source.parts)) or ""
+    options = choose_backend(executor, replace(options, backend="cpu") if why else options)
+    if executor.distributed and options.chosen_backend in ON_DEVICE:
+        warn_of_tcp(executor)
+    return options, why
+
+
+def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
+    """The plan with why the backend was chosen, and what was found out of the memory; empty: nothing."""
+    choice = "; ".join(filter(None, (plan.choice, of_backend)))
+    return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
+
+
+def _within_what_is_free(
+    function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
+) -> tuple[T, str]:
+    """Call a function of options; where a device has no room, once more within what is free there.
+
+    Parameters
+    ----------
+    function : callable (Options) -> object
+    executor : Executor
+    options : Options
+        With the backend chosen.
+    again : bool
+        It may be called twice.
+
+    Returns
+    -------
+    result : object
+    why : str
+        For the plan; empty where the device had room, or a budget was given.
+
+    Raises
+    ------
+    DeviceMemoryError
+        What is free does not suffice either.
+    """
+    attempt = said_in_one_line(function)
+    try:
+        return attempt(options), ""
+    except DeviceMemoryError as error:
+        first = str(error)
+        if not again or options.memory is not None:
+            raise
+    gc.collect()
+    memory = executor.memory(None, options.chosen_backend)
+    said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
+    log.info("out of core %s", said)
+    with suppress(DeviceMemoryError, InputError):
+        return attempt(replace(options, memory=memory)), said
+    raise DeviceMemoryError(first)
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:

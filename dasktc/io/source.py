@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,15 +11,19 @@ from dasktc.options import Ids
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["Part", "ReadOptions", "Source"]
+__all__ = ["Part", "ReadOptions", "Source", "source_bytes"]
+
+PACKED = {".gz": 4, ".bz2": 4, ".xz": 5, ".zst": 4, ".zstd": 4, ".graph": 20, ".properties": 20}
+"""How many times as many bytes a file stands for, by the end of its name."""
 
 
 class Part(Protocol):
     """A part of a source, which one worker reads without the others. It is pickled: small, without open files.
 
-    Two methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
+    Some methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
     where memory is short (`chunks_on_device` on a device). `read_on_device(backend, upstream)` returns the frame
-    on the device, or None where only the host's reader takes the data.
+    on the device, or None where only the host's reader takes the data. Parts in memory have `rows`, the number of
+    edges, and `ends(backend)`, which returns both columns as arrays of the backend, or None where only `read` can.
     """
 
     @property
@@ -94,3 +99,11 @@ class Source:
     parts: tuple[Part, ...]
     ids: Ids = "int"
     triangles: int | None = None
+
+
+def source_bytes(parts: tuple[Part, ...]) -> int | None:
+    """Bytes of text that the files of a source stand for, about; None where a part is of no file of this host."""
+    urls = {getattr(part, "url", None) for part in parts}
+    if None in urls or not all(map(os.path.isfile, urls)):  # type: ignore[arg-type]
+        return None
+    return sum(os.path.getsize(url) * PACKED.get(os.path.splitext(url)[1].lower(), 1) for url in urls if url)

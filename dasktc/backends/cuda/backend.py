@@ -15,6 +15,7 @@ from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
@@ -263,6 +264,7 @@ def backend() -> Backend:
     from dasktc.backends.cuda import memory as cuda_memory
 
     until_the_call_ends(cuda_memory.share)
+    edges = DeviceEdges(device())
     made = Backend(
         name="cuda",
         frame=frames,
@@ -280,8 +282,9 @@ def backend() -> Backend:
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,
         chunk=CHUNK,
-        edges=DeviceEdges(device()),
+        edges=edges,
         vertices=DeviceVertices(device(), sort),
+        bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         make=partial(device_recipes.made, device()),
         numbers="int32",
         references=("plain", "merge"),

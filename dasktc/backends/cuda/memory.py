@@ -15,10 +15,10 @@ whose many calls make one count, when no call has begun for IDLE seconds. There 
 """
 
 # One H200, CUDA 13.0: growing by 8 GB in pieces of 1 GiB took 8.1 ms with cudaMallocAsync and 0.2 to 1.0 by doubling,
-# giving 8 GB back 7.5 (with cudaMalloc alone 3.6 each time). An array from a full pool took CuPy 8 and 13 us (cudaMalloc
-# 88 for 1 MiB, 260 for 256). Kronecker 24 prepared in 66.6 ms with either as with half of the device taken at once
-# (66.1), and 74.2 the first time, when it grew. `enable_ipc` and `enable_fabric` of CudaAsyncMemoryResource made no
-# difference to UCX.
+# giving 8 GB back 7.5 (with cudaMalloc alone 3.6 each time). An array from a full pool took CuPy 8 and 13 us, from
+# cudaMalloc 88 for 1 MiB and 260 for 256. Kronecker 24 prepared in 66.6 ms with either (66.1 where half of the device
+# was taken at once), and in 74.2 the first time, when it grew. `enable_ipc` and `enable_fabric` of
+# CudaAsyncMemoryResource made no difference to UCX.
 
 from __future__ import annotations
 
@@ -107,25 +107,29 @@ class AsyncPool:
 class DoublingPool:
     """RMM's pool over `cudaMalloc`, whose memory UCX can map. Buffers keep the pool that they are from."""
 
+    resource: Any
+
     def __init__(self, first: int) -> None:
-        self._first, self._made = max(256, first // 256 * 256), False
+        self._first, self.resource = max(256, first // 256 * 256), None
         self.grow()
 
     def unused(self) -> int:
         """What was taken and not handed out."""
+        if self.resource is None:
+            return 0
         used = int(self.resource.allocation_counts.current_bytes)
-        return max(0, int(self.resource.upstream_mr.pool_size()) - used) if self._made else 0
+        return max(0, int(self.resource.upstream_mr.pool_size()) - used)
 
     def keep(self, most: int) -> None:
         """Let go of a pool that is larger and empty; there is another one when something is allocated again."""
-        if self._made and not self.resource.allocation_counts.current_bytes and self.unused() > most:
-            self.resource, self._made = None, False
+        if self.unused() > most and not self.resource.allocation_counts.current_bytes:
+            self.resource = None
 
     def grow(self) -> None:
         """Have a pool."""
-        if not self._made:
+        if self.resource is None:
             pool = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=self._first)
-            self.resource, self._made = rmm.mr.StatisticsResourceAdaptor(pool), True
+            self.resource = rmm.mr.StatisticsResourceAdaptor(pool)
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -312,10 +316,10 @@ def free_and_total() -> tuple[int, int]:
     """Bytes of the current device that nobody holds, the pool's unused part among them, and all its bytes."""
     free, total = cp.cuda.runtime.memGetInfo()
     with _shared.lock:
-        own, resource = _shared.own, _shared.before
-    resource = rmm.mr.get_current_device_resource() if resource is None else resource
-    unused = _unused(resource) if own is None else own.unused()
-    return int(free) + unused, int(total)
+        own = _shared.own
+        caller_s = _shared.before if _shared.calls else rmm.mr.get_current_device_resource()
+    plain = own is not None and isinstance(caller_s, rmm.mr.CudaMemoryResource)
+    return int(free) + (own.unused() if own is not None and plain else _unused(caller_s)), int(total)
 
 
 def held() -> int:

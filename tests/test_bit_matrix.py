@@ -24,9 +24,7 @@ from dasktc.io.generators.synthetic import kronecker
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 EDGES = skewed_edges(60, 700, 7)
-BOTH = [
-    DeviceBitMatrix(HostDevice(reverse), DeviceEdges(HostDevice(reverse)), np.unique) for reverse in (False, True)
-]
+BOTH = [DeviceBitMatrix(HostDevice(reverse), DeviceEdges(HostDevice(reverse)), np.unique) for reverse in (False, True)]
 """Threads in ascending and in descending order."""
 FAR = [0, 1, -5, 10**6, -(2**63), 2**63 - 1, 2**40]
 IDS = st.one_of(st.integers(0, 12), st.integers(0, 150), st.integers(-4000, 4000), st.sampled_from(FAR))
@@ -55,14 +53,12 @@ def test_any_multigraph(bits, edges):
     keys = bits.keys(src, dst)
     found = bits.count(keys)
     distinct = {frozenset(edge) for edge in edges if edge[0] != edge[1]}
-    degrees = oracle.degrees(edges) if hasattr(oracle, "degrees") else None
     assert found.triangles == oracle.triangles(edges)
     assert found.edges == len(distinct)
     assert found.vertices == len({end for edge in distinct for end in edge})
     assert keys.loops == sum(u == v for u, v in edges)
     of = {v: sum(v in edge for edge in distinct) for edge in distinct for v in edge}
     assert found.probes == sum(degree**2 for degree in of.values())
-    assert degrees is None or degrees == of
 
 
 @on_host
@@ -167,7 +163,9 @@ def test_what_it_reports(emulated):
     stages = []
     found = dasktc.triangle_count(np.array(EDGES), backend="cuda", progress=lambda *now: stages.append(now))
     assert [stage for stage, _, _ in stages] == ["read", "count", "count"]
-    assert found.plan.choice.startswith("kernel bitmatrix: 60 vertices are few, and a matrix of bits takes the place of")
+    assert found.plan.choice.startswith(
+        "kernel bitmatrix: 60 vertices are few, and a matrix of bits takes the place of"
+    )
     assert "within the" in found.plan.why
     assert (found.plan.tasks, found.workers, found.reorder, found.plan.fits) == (1, 1, "none", True)
     assert found.seconds["total"] == pytest.approx(sum(found.seconds[name] for name in ("read", "prepare", "count")))
@@ -188,7 +186,9 @@ def test_bits_that_are_lost_are_an_error(emulated, monkeypatch):
             bits[bits.nonzero()[0][:1]] = 0
 
     monkeypatch.setattr(CudaDevice, "launch", losing)
-    with pytest.raises(CountError, match=r"^the bit matrix has [\d,]+ bits in the rows of [\d,]+ edges .*bits were lost"):
+    with pytest.raises(
+        CountError, match=r"^the bit matrix has [\d,]+ bits in the rows of [\d,]+ edges .*bits were lost"
+    ):
         dasktc.triangle_count(np.array(EDGES), backend="cuda")
 
 

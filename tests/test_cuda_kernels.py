@@ -116,7 +116,7 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-BESIDE = ("visit", "edges", "vertices", "generate")
+BESIDE = ("visit", "edges", "vertices", "generate", "bitmatrix")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",

@@ -36,7 +36,7 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 from dasktc.backends import get_backend
 from dasktc.backends.calls import one_call
 
-__all__ = ["Budget", "available", "free_and_total", "held", "peak", "share"]
+__all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share"]
 
 KEPT = 1 / 128
 """Share of the device that a pool keeps between calls, so that small counts do not grow it anew each time."""
@@ -206,13 +206,13 @@ class _Shared:
             self.before = self.installed = None
             self.budgets.clear()
         if self.own is not None:
-            _idle.later() if on_worker else self.give_back()
+            _idle.later() if on_worker else self.give_back(_kept())
 
-    def give_back(self) -> None:
+    def give_back(self, keep: int) -> None:
         """Have the pool give back what it does not need, if no call is under way."""
         with self.lock:
             if not self.calls and self.own is not None:
-                self.own.keep(_kept())
+                self.own.keep(keep)
 
 
 class _Idle:
@@ -237,7 +237,7 @@ class _Idle:
             while (left := self._at - time.monotonic()) > 0:
                 time.sleep(left)
             with suppress(Exception), device:  # of a device that is gone
-                _shared.give_back()
+                _shared.give_back(_kept())
 
 
 _shared, _idle = _Shared(), _Idle()
@@ -325,6 +325,11 @@ def free_and_total() -> tuple[int, int]:
 def held() -> int:
     """Bytes of the current device that our own pool holds and nobody uses."""
     return 0 if _shared.own is None else _shared.own.unused()
+
+
+def give_back(keep: int) -> None:
+    """Have our own pool give back what nobody uses, but for so many bytes, where no call is under way."""
+    _shared.give_back(keep)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ from dasktc import backends as backend
 from dasktc.backends.out_of_memory import run
 from dasktc.cli import main as cli
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.pipeline import prepare as stages
 
 EDGES = skewed_edges(60, 700, 7)
@@ -113,6 +115,66 @@ def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
         dasktc.triangle_count(np.array(EDGES), backend="cuda")
     monkeypatch.undo()
     assert int(dasktc.triangle_count(np.array(EDGES), backend="cuda")) == triangles(EDGES)
+
+
+@contextmanager
+def a_card_with(size, monkeypatch):
+    """Others hold the rest: the runtime shows so many bytes free less ours, and has no more."""
+    used = [0]
+
+    def allocate(wanted):
+        if used[0] + wanted > size:
+            raise MemoryError(RMM.replace("1234", str(wanted)))
+        given = cupy_strict._usual(wanted)
+        used[0] += wanted
+
+        def free(freed):
+            used[0] -= freed
+            given(freed)
+
+        return free
+
+    gc.collect()
+    monkeypatch.setattr(cupy_strict.runtime, "memGetInfo", lambda: (size - used[0], 10 * size))
+    monkeypatch.setattr(budgets, "LEAST", 1)
+    cupy_strict.INSTEAD[0] = allocate
+    try:
+        yield
+    finally:
+        cupy_strict.INSTEAD[0] = None
+
+
+@pytest.mark.parametrize("how", ["count", "prepare"])
+def test_a_card_with_little_room_counts_out_of_core(emulated, monkeypatch, caplog, how):
+    """What is free is the default of --memory; the plan and the log say so."""
+    source = kronecker(10)
+    known = int(dasktc.triangle_count(source, backend="cpu"))
+    used = cupy_strict.MEMORY_USED
+    gc.collect()
+    used.peak = before = used.now
+    dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+    with a_card_with(int(0.8 * (used.peak - before)), monkeypatch), caplog.at_level("INFO", "dasktc"):
+        if how == "count":
+            found = dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+        else:
+            with dasktc.prepare(source, backend="cuda", kernel="bitmap") as graph:
+                found = graph.triangle_count()
+    assert int(found) == known
+    assert re.search(
+        r"; within [\d.]+ .B, what was free of the device, since it had no room for all at", found.plan.why
+    )
+    assert "out of core within" in caplog.text
+
+
+def test_a_full_card_is_refused_in_one_line(emulated, monkeypatch, tmp_path):
+    """With a budget or a checkpoint, too, which say how much there is and what was planned."""
+    for size, options in ((2000, {}), (10**5, {"memory": "17MB"}), (10**5, {"checkpoint": tmp_path})):
+        with (
+            a_card_with(size, monkeypatch),
+            pytest.raises(DasktcError, match=r"has no room for|--memory leaves") as error,
+        ):
+            dasktc.triangle_count(kronecker(10), backend="cuda", kernel="bitmap", **options)
+        assert "\n" not in str(error.value)
 
 
 HOST = r"memory of \S+ has no room for 7\.28 TiB, [\d.]+ .B of [\d.]+ .B are free \(Unable to allocate .*--memory"

@@ -65,15 +65,15 @@ def count_small(executor: Executor, source: Source, options: Options, counting: 
         return None
     times.append(time.perf_counter())
     report("count", 0, 1)
-    found = bit_matrix.count(keys)
+    bits = bit_matrix.count(keys)
     times.append(time.perf_counter())
     report("count", 1, 1)
-    if source.triangles not in (None, found.triangles):
+    if source.triangles not in (None, bits.triangles):
         raise CountError(
-            f"{found.triangles:,} triangles counted, {source.triangles:,} are known for {source.name}: the count or "
+            f"{bits.triangles:,} triangles counted, {source.triangles:,} are known for {source.name}: the count or "
             "the source is wrong; report this with the output of `dasktc info`"
         )
-    return _result(found, keys, _plan(found, keys, memory), times)
+    return _result(bits, keys, _plan(bits, keys, memory), times)
 
 
 def _open(executor: Executor, source: Source, options: Options, counting: CountOptions) -> bool:
@@ -103,45 +103,45 @@ def _ends(source: Source, backend: str) -> tuple[object, object] | None:
     return src, dst
 
 
-def _plan(found: BitCount, keys: SmallKeys, memory: int) -> Plan:
+def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
     return Plan(
         partition="whole",
         parts=1,
         splits=1,
-        vertices=found.vertices,
-        edges=found.edges,
+        vertices=bits.vertices,
+        edges=bits.edges,
         tasks=1,
         bytes_per_task=keys.nbytes,
         bytes_total=keys.nbytes,
-        block_edges_min=found.edges,
-        block_edges_max=found.edges,
+        block_edges_min=bits.edges,
+        block_edges_max=bits.edges,
         memory=memory,
         workers=1,
         fits=True,
         why=f"a matrix of {keys.vertices:,} rows of bits needs {format_size(keys.nbytes)} with the edges, within the "
         f"{format_size(memory)} of one worker",
-        choice=f"kernel {KERNEL}: {found.vertices:,} vertices are few, and a matrix of bits takes the place of all "
+        choice=f"kernel {KERNEL}: {bits.vertices:,} vertices are few, and a matrix of bits takes the place of all "
         "stages; order none: rows of bits need none",
     )
 
 
-def _result(found: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> TriangleCount:
+def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> TriangleCount:
     read, prepare, count = (after - before for before, after in pairwise(times))
-    one = TaskCount(found.triangles, found.wedges, found.probes, 0, count)
+    one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
     return TriangleCount(
-        triangles=found.triangles,
-        vertices=found.vertices,
-        edges=found.edges,
+        triangles=bits.triangles,
+        vertices=bits.vertices,
+        edges=bits.edges,
         loops_dropped=keys.loops,
-        duplicates_dropped=len(keys.keys) - keys.loops - found.edges,
+        duplicates_dropped=len(keys.keys) - keys.loops - bits.edges,
         backend=ONE.backend,
         workers=1,
         kernel=KERNEL,
         reorder="none",
         plan=plan,
         seconds={"read": read, "prepare": prepare, "count": count, "total": times[-1] - times[0]},
-        wedges=found.wedges,
-        probes=found.probes,
+        wedges=bits.wedges,
+        probes=bits.probes,
         max_collision=0,
         verified=0,
         resumed=0,

@@ -193,8 +193,8 @@ def test_the_pool_on_a_device():
     from dasktc.backends.cuda import memory
     from dasktc.io.generators.synthetic import kronecker
 
-    before, allocator_before = rmm.mr.get_current_device_resource(), cp.cuda.get_allocator()
     dasktc.triangle_count(kronecker(12), backend="cuda")
+    before, allocator_before = rmm.mr.get_current_device_resource(), cp.cuda.get_allocator()
     free, total = cp.cuda.runtime.memGetInfo()
     assert int(dasktc.triangle_count(kronecker(20), backend="cuda")) == 424_270_360
     cp.cuda.Device().synchronize()

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Protocol
 
+import cudf  # noqa: F401  (sets CuPy's allocator when it is loaded, which it could not within our calls)
 import cupy as cp
 import rmm
 from rmm.allocators.cupy import rmm_cupy_allocator

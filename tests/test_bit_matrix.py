@@ -146,6 +146,19 @@ def test_what_is_asked_for_is_done(emulated, tmp_path, options):
     assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
 
 
+def test_what_is_too_large_stays_on_the_device(emulated, monkeypatch):
+    """The host's reader does not look at it again."""
+    from dasktc.io.memory.parts import SlicePart
+
+    monkeypatch.setattr(matrix, "MOST_VERTICES", 20)
+    monkeypatch.setattr(SlicePart, "read", lambda *_: [][0])
+    array = np.array(EDGES)
+    found = dasktc.triangle_count(array, backend="cuda")
+    assert (found.triangles, found.kernel == "bitmatrix") == (oracle.triangles(EDGES), False)
+    monkeypatch.undo()
+    assert facts(found) == facts(dasktc.triangle_count(array, backend="cpu"))
+
+
 def test_what_is_too_large_goes_through_the_stages(emulated, monkeypatch):
     for name, value in {"MOST_VERTICES": 20, "MOST_WORDS": 100}.items():
         with monkeypatch.context() as patched:

@@ -196,10 +196,12 @@ def triangle_count(
         def counted(options: Options) -> TriangleCount:
             limits = (options.memory, work_dir, options.chosen_backend, host_memory)
             with within_memory(anywhere, *limits) as executor:
-                small = count_small(executor, opened, options, counting) if outputs == Outputs() else None
+                small, given = None, opened
+                if outputs == Outputs():
+                    small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = build(executor, opened, options, progress or silent)
+                graph = build(executor, given, options, progress or silent)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 from dasktc.backends import get_backend
@@ -21,6 +22,7 @@ from dasktc.counting.result import TriangleCount
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor
+from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size
 from dasktc.pipeline.prepare import silent
@@ -33,8 +35,10 @@ KERNEL = "bitmatrix"
 ONE = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, KERNEL, "cuda")
 
 
-def count_small(executor: Executor, source: Source, options: Options, counting: CountOptions) -> TriangleCount | None:
-    """Count a source's triangles in a bit matrix; None where the stages do it.
+def count_small(
+    executor: Executor, source: Source, options: Options, counting: CountOptions
+) -> tuple[TriangleCount | None, Source]:
+    """Count a source's triangles in a bit matrix; no result where the stages do it.
 
     They do where anything says how to count (a kernel, a partition, an order, a budget, a checkpoint, verification),
     where tasks run on workers, and where the source is none in memory, or has too many vertices or edges.
@@ -47,22 +51,30 @@ def count_small(executor: Executor, source: Source, options: Options, counting: 
         With the backend chosen.
     counting : CountOptions
 
+    Returns
+    -------
+    result : TriangleCount or None
+    source : Source
+        For the stages: what was copied to the device on the way stays there.
+
     Raises
     ------
     CountError
         A check failed: there is no result.
     """
     if not _open(executor, source, options, counting):
-        return None
+        return None, source
     bit_matrix, report = get_backend(options.chosen_backend).bit_matrix, counting.progress or silent
     assert bit_matrix is not None
     times = [time.perf_counter()]
     report("read", 0, 1)
     ends = _ends(source, options.chosen_backend)
     times.append(time.perf_counter())
-    keys = None if ends is None else bit_matrix.keys(*ends)
+    if ends is None:
+        return None, source
+    keys = bit_matrix.keys(*ends)
     if keys is None or keys.nbytes > (memory := executor.memory(None, options.chosen_backend)):
-        return None
+        return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)
     bits = bit_matrix.count(keys)
@@ -73,7 +85,7 @@ def count_small(executor: Executor, source: Source, options: Options, counting: 
             f"{bits.triangles:,} triangles counted, {source.triangles:,} are known for {source.name}: the count or "
             "the source is wrong; report this with the output of `dasktc info`"
         )
-    return _result(bits, keys, _plan(bits, keys, memory), times)
+    return _result(bits, keys, _plan(bits, keys, memory), times), source
 
 
 def _open(executor: Executor, source: Source, options: Options, counting: CountOptions) -> bool:

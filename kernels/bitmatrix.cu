@@ -14,12 +14,13 @@
 //
 // Bits met must be the sum of the squared degrees: each row is read as often as it has bits.
 //
-// One H200: ms from raw edges on the device, 32 bits, to the sums on the host, five launches and two waits. ego-Facebook;
-// random edges: 200,000 over 20,000 and 32,000 vertices, 1,000,000 over 8,000.
+// One H200: ms from raw edges on the device, 32 bits, to the sums on the host, five launches and two waits.
+// ego-Facebook; random edges: 200,000 over 20,000 and 32,000 vertices, 1,000,000 over 8,000.
 //
 //   version        ego-Facebook   200,000       200,000       1,000,000
-//   predicted      0.15           0.3           0.5           0.5       6 us a launch, 20 a wait; 16 bytes a word at 4 TB/s
-//   1 measured     0.22           0.39          0.54          0.51
+//   1 predicted    0.15           0.3           0.5           0.5
+//     measured     0.22           0.39          0.54          0.51
+//     expected were 6 us a launch, 20 a wait, and 16 bytes a word at 4 TB/s
 //     learnt: of ego-Facebook's 0.22, 0.11 pass between events around clearing and the last three launches. The host
 //     makes the rest: a launch 6 us, an allocation 8, a wait 12
 

@@ -201,7 +201,7 @@ def triangle_count(
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = build(executor, given, options, progress or silent)
+                graph = _prepared(executor, given, options, progress or silent)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)
@@ -270,7 +270,7 @@ def prepare(
 
         def built(options: Options) -> Graph:
             executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
-            return build(executor, opened, options, progress or silent)
+            return _prepared(executor, opened, options, progress or silent)
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
@@ -351,8 +351,11 @@ def _within_what_is_free(
 
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
-    """Run all stages before counting."""
-    options = choose_backend(executor, options)
+    """Choose the backend, and run all stages before counting."""
+    return _prepared(executor, source, choose_backend(executor, options), progress)
+
+
+def _prepared(executor: Executor, source: Source, options: Options, progress: Progress) -> Graph:
     prepared = prepare_edges(executor, source, options, progress)
     prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
     return Graph(executor, prepared, blocks, prepared.options)

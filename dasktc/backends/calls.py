@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 __all__ = ["one_call", "until_the_call_ends"]
 
@@ -37,9 +38,9 @@ def one_call(on_worker: bool = False) -> Iterator[None]:
     """
     _here.depth += 1
     try:
-        memory = sys.modules.get("dasktc.backends.cuda.memory")
-        if _here.depth == 1 and memory is not None:
-            until_the_call_ends(lambda: memory.share(on_worker))
+        share = getattr(sys.modules.get("dasktc.backends.cuda.memory"), "share", None)  # none while it is imported
+        if _here.depth == 1 and share is not None:
+            until_the_call_ends(partial(share, on_worker))
         yield
     finally:
         _here.depth -= 1

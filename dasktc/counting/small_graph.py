@@ -1,10 +1,10 @@
 """Counts a small graph that lies in memory in one step on a device: the whole pipeline in a bit matrix.
 
 The stages take a small graph as many launches, waits and records as a large one: 2.4 ms for the 88,234 edges of
-ego-Facebook on an H200, of which its kernel takes 0.2; in a bit matrix they take 0.6, of which 0.1. Where the plan is open, as nothing that was asked for says how
-to count, and the graph has few vertices, a matrix of bits takes the place of all stages (`kernels/bitmatrix.cu`). What
-a count reports and checks stays: the bits that were met must be the sum of the squared degrees, and each triangle is
-met three times.
+ego-Facebook on an H200, of which its kernel takes 0.2; in a bit matrix they take 0.6, of which 0.1. Where the plan is
+open, as nothing that was asked for says how to count, and the graph has few vertices, a matrix of bits takes the place
+of all stages (`kernels/bitmatrix.cu`). What a count reports and checks stays: the bits that were met must be the sum of
+the squared degrees, and each triangle is met three times.
 """
 
 from __future__ import annotations

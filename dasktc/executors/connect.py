@@ -344,7 +344,7 @@ def warn_of_tcp(executor: Executor) -> None:
     if address is None or address in _warned:
         return
     _warned.add(address)
-    hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _by_ucx(worker))
+    hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _direct(worker))
     host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
     if number > 1:
         log.warning(
@@ -357,7 +357,8 @@ def warn_of_tcp(executor: Executor) -> None:
         )
 
 
-def _by_ucx(worker: str) -> bool:
+def _direct(worker: str) -> bool:
+    """Whether a worker is reached without TCP: by UCX, or in this process."""
     return worker.startswith(("ucx", "inproc"))
 
 

@@ -141,7 +141,10 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
 
 def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError, match="cannot be written to by this"):
+    with (
+        mock.patch("dasktc.api.count._prepared") as build,
+        pytest.raises(InputError, match="cannot be written to by this"),
+    ):
         dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
     assert not build.called
 

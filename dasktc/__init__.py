@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dasktc.api.cluster import cluster
     from dasktc.api.count import prepare, triangle_count
     from dasktc.api.graph import Graph
     from dasktc.counting.result import TriangleCount
-    from dasktc.errors import ClusterError, CountError, DasktcError, InputError
+    from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
 
 __all__ = [
     "ClusterError",
     "CountError",
     "DasktcError",
+    "DeviceMemoryError",
     "Graph",
     "InputError",
     "TriangleCount",
+    "cluster",
     "prepare",
     "triangle_count",
 ]
@@ -26,9 +29,11 @@ _HOMES = {
     "ClusterError": "errors",
     "CountError": "errors",
     "DasktcError": "errors",
+    "DeviceMemoryError": "errors",
     "Graph": "api.graph",
     "InputError": "errors",
     "TriangleCount": "counting.result",
+    "cluster": "api.cluster",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }

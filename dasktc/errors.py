@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
-__all__ = ["ClusterError", "CountError", "DasktcError", "InputError", "shown"]
+__all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError", "shown"]
 
 
 class DasktcError(Exception):
@@ -31,6 +31,10 @@ class ClusterError(DasktcError):
 
 class CountError(DasktcError):
     """A count failed its own check. Exact or refused: there is no result."""
+
+
+class DeviceMemoryError(DasktcError):
+    """A device has no room for what a count takes beside what others hold; within less memory it may fit."""
 
 
 def _printable(character: str) -> str:

@@ -41,7 +41,7 @@ def test_the_table(capsys):
     assert main(["bench", "gpu", "--quick", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["command"] == "dasktc bench gpu --quick --kernel auto"
-    (section,) = found["sections"]
+    section, small, left = found["sections"]
     rows = {row["graph"]: row for row in section["rows"]}
     assert rows["3D torus 3^3"] | {"kernel": 0, "prepare": 0, "bytes": 0, "bytes, count": 0} == {
         "graph": "3D torus 3^3", "edges": 81, "triangles": 27, "by": "short", "kernel": 0, "prepare": 0, "bytes": 0,
@@ -50,6 +50,11 @@ def test_the_table(capsys):
     }  # fmt: skip
     assert rows["uniform, 2,000 vertices"]["checked"] == "with another kernel"
     assert all(row["kernel"] > 0 and row["prepare"] > 0 for row in section["rows"])
+    assert [(row["graph"], row["auto takes"]) for row in small["rows"]] == [
+        ("2,000 random edges in NumPy", "bitmatrix")
+    ]
+    assert [row["graph"] for row in left["rows"]] == ["uniform, 2,000 vertices", "3D torus 3^3"]
+    assert all(row["taken afterwards"] == row["of it by the pool"] != "0 B" for row in left["rows"])
     assert main(["bench", "gpu", "--quick", "--only", "3D", "--kernel", "merge"]) == 0
     printed = capsys.readouterr().out
     assert "one GPU, kernel merge" in printed
@@ -67,18 +72,18 @@ def test_small_graphs(tmp_path, monkeypatch):
     edges = "".join(f"{u} {v}\n" for u, v in combinations(range(9), 2))
     with gzip.open(tmp_path / "facebook_combined.txt.gz", "wt") as file:
         file.write(edges)
-    monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 3)})
-    section = gpu._small(tmp_path, 1, lambda text: None)
-    ((name, triangles, taken, wall, kernel, reach),) = section.rows
-    assert taken == "short"
-    assert (name, triangles, reach) == ("ego-Facebook", 84, 3)
+    monkeypatch.setattr(gpu, "SMALL", {**gpu.SMALL, "ego-Facebook": ("facebook_combined.txt.gz", 84, 1)})
+    section = gpu._small(tmp_path, 1, 500, lambda text: None)
+    (name, triangles, taken, wall, kernel, reach), of_numpy = section.rows
+    assert (taken, *of_numpy[::2][:2]) == ("bitmatrix", "500 random edges in NumPy", "bitmatrix")
+    assert (name, triangles, reach) == ("ego-Facebook", 84, 1)
     assert wall > 0
     assert kernel > 0
     assert [(case.name, case.triangles) for case in gpu._small_cases(tmp_path)] == [("ego-Facebook", 84)]
-    assert section.notes == [f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"]
+    assert section.notes[0] == f"amazon0601: amazon0601-edges.csv.gz is not in --graphs {tmp_path}"
     monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
     with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):
-        gpu._small(tmp_path, 1, lambda text: None)
+        gpu._small(tmp_path, 1, 500, lambda text: None)
 
 
 def test_several_gpus(monkeypatch):

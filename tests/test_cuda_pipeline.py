@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from itertools import product
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ import dasktc
 from dasktc import registry
 from dasktc.api import count as triangles
 from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
+from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
@@ -362,35 +364,29 @@ def test_the_caller_s_arrays_are_left_alone(emulated):
 # memory
 
 
-def test_memory_is_what_the_device_has_left(emulated):
+def test_memory_is_what_the_device_has_left(emulated, monkeypatch):
     import rmm
 
-    pool = rmm.mr.get_current_device_resource().upstream_mr
-    assert (
-        LocalExecutor().memory(None, "cuda") == emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size()))
-    )
-    rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 1000
-    assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + pool.pool_size() - 1000))
-    assert LocalExecutor().memory(12345, "cuda") == 12345
-    rmm.mr.get_current_device_resource().allocation_counts.current_bytes = 0
-
-
-def test_a_pool_begins_with_less_where_others_were_faster(emulated, monkeypatch):
     from dasktc.backends.cuda import memory
 
-    def taken(resource, initial):
-        asked.append(initial)
-        if initial > 100 << 20:
-            raise MemoryError
-        return initial
-
-    asked: list[int] = []
-    monkeypatch.setattr(memory, "_pool", taken)
-    assert memory._first_pool(None, 400 << 20) == 100 << 20
-    assert asked == [400 << 20, 200 << 20, 100 << 20]
-    monkeypatch.setattr(memory, "LEAST", 200 << 20)
-    with pytest.raises(MemoryError):
-        memory._first_pool(None, 800 << 20)
+    gc.collect()
+    monkeypatch.setattr(memory, "_kept", lambda: 0)
+    with one_call():
+        pass  # what is not used goes back when it ends
+    free = int(0.9 * cupy_strict.MEMORY)
+    assert LocalExecutor().memory(None, "cuda") == emulated.memory() == free
+    assert LocalExecutor().memory(12345, "cuda") == 12345
+    with one_call():
+        held = cupy_strict.zeros(1000, dtype="uint8")
+        assert emulated.memory() == free
+        del held
+        assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + 1000))
+    caller_s = rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=4096)
+    monkeypatch.setattr(rmm.mr, "CURRENT", [caller_s])
+    assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + 4096))
+    with one_call():
+        held = cupy_strict.zeros(1000, dtype="uint8")
+        assert emulated.memory() == int(0.9 * (cupy_strict.MEMORY + 4096 - len(held)))
 
 
 def test_too_little_device_memory_is_refused(emulated):

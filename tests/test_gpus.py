@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
@@ -9,11 +10,14 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from distributed import Status
+from processes import until
 
+import dasktc
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors import connect as cluster
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.connect import connect
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import RunOptions
 
 SMI = "NVIDIA H200, 143771, 143155, 580.95.05, 9.0\nNVIDIA L4, 23034, 2048, 580.95.05, 8.9\n"
@@ -115,7 +119,7 @@ def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
     options = dask_cuda.options
     assert (options["n_workers"], options["threads_per_worker"], options["protocol"]) == (started, 1, protocol)
     assert options["rmm_allocator_external_lib_list"] == ["cupy"]
-    assert options["rmm_pool_size"] == 0.5
+    assert options["rmm_pool_size"] == 0.01
 
 
 SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
@@ -125,18 +129,18 @@ SHOWN = {"0": "143155", "1": "2048", "GPU-5ab1": "[N/A]", "7": "0"}
 @pytest.mark.parametrize(
     ("visible", "workers", "pool"),
     [
-        (None, "all", (2048 - 1536 << 20) // 2),
-        (None, 1, (143155 - 1536 << 20) // 2),
-        ("1,0", "all", (2048 - 1536 << 20) // 2),
-        ("1,0", 1, (2048 - 1536 << 20) // 2),
-        ("0,1", 1, (143155 - 1536 << 20) // 2),
+        (None, "all", (2048 - 1536 << 20) // 100),
+        (None, 1, (143155 - 1536 << 20) // 100),
+        ("1,0", "all", (2048 - 1536 << 20) // 100),
+        ("1,0", 1, (2048 - 1536 << 20) // 100),
+        ("0,1", 1, (143155 - 1536 << 20) // 100),
         ("7", 1, None),
-        ("GPU-5ab1", 1, 0.5),
-        ("MIG-1", "all", 0.5),
+        ("GPU-5ab1", 1, 0.01),
+        ("MIG-1", "all", 0.01),
     ],
 )
-def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, visible, workers, pool):
-    """On the fullest of the GPUs that are taken, less what a worker takes. Where nobody tells, half of the device."""
+def test_a_pool_begins_with_little_of_what_others_leave(dask_cuda, monkeypatch, visible, workers, pool):
+    """Of the fullest of the GPUs that are taken, less what a worker takes. Where nobody tells, of the device."""
 
     def smi(command, **kwargs):
         asked = [word.removeprefix("--id=") for word in command if word.startswith("--id=")]
@@ -158,6 +162,77 @@ def test_a_pool_begins_with_half_of_what_others_leave(dask_cuda, monkeypatch, vi
         pass
     assert dask_cuda.options["rmm_pool_size"] == pool
     assert "rmm_maximum_pool_size" not in dask_cuda.options
+
+
+class Client:
+    """A client that is closed, of workers at some addresses."""
+
+    def __init__(self, name, *addresses):
+        self.closed, self.dashboard_link, self._addresses = [], "", addresses
+        self.scheduler = SimpleNamespace(address=name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.closed.append(True)
+
+    def ncores(self):
+        return dict.fromkeys(self._addresses, 1)
+
+
+@pytest.mark.parametrize("how", ["with", "close", "collected"])
+def test_a_cluster_for_notebooks(dask_cuda, monkeypatch, how):
+    """The workers that the command line starts, and a client that every count uses."""
+    client, given = Client("tcp://one:1"), {}
+    monkeypatch.setattr("distributed.Client", lambda cluster, **options: given.update(options) or client)
+    monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
+    started = dasktc.cluster(2, "cuda")
+    assert dask_cuda.options["n_workers"] == 2
+    assert given == {"set_as_default": True}
+    assert started.client is client
+    if how == "with":
+        with started as found:
+            assert found is client
+            assert client.closed == []
+    elif how == "close":
+        started.close()
+        started.close()
+    else:
+        del started
+        gc.collect()
+        until(lambda: client.closed)
+    assert client.closed == [True]
+
+
+@pytest.mark.parametrize(("backend", "error"), [("gpu", "--backend 'gpu'"), (None, "--backend None")])
+def test_a_cluster_of_no_backend(backend, error):
+    with pytest.raises(InputError, match=error):
+        dasktc.cluster(1, backend)
+
+
+WORKERS = {
+    "tcp://one:1": (["tcp://node:1", "tcp://node:2", "tcp://other:1"], "2 GPU workers of node send"),
+    "tcp://two:1": (["tcp://node:1", "tcp://other:1"], ""),
+    "tcp://three:1": (["ucx://node:1", "ucx://node:2"], ""),
+    "tcp://four:1": (["tls://[::1]:1", "tls://[::1]:2"], "2 GPU workers of ::1 send"),
+}
+
+
+@pytest.mark.parametrize("installed", [True, False])
+@pytest.mark.parametrize("scheduler", WORKERS)
+def test_tcp_between_gpus_of_a_host_is_named_once(caplog, monkeypatch, scheduler, installed):
+    addresses, said = WORKERS[scheduler]
+    monkeypatch.setattr(cluster, "_warned", set())
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object() if installed else None)
+    executor = DaskExecutor(Client(scheduler, *addresses))
+    monkeypatch.setattr(executor.faults, "ask", lambda function, *args: function(*args))
+    for _ in range(2):
+        cluster.warn_of_tcp(executor)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * bool(said)
+    assert said in caplog.text
+    assert ("install distributed-ucxx" in caplog.text) == bool(said and not installed)
+    assert all("\n" not in record.message for record in caplog.records)
 
 
 def test_workers_that_do_not_start_are_told_at_once(dask_cuda):

@@ -196,7 +196,7 @@ def emulated():
 @contextmanager
 def room_for(size, error):
     """An allocator that has so many bytes left."""
-    used, left = [0], cupy_strict.ALLOCATOR[0]
+    used = [0]
 
     def allocate(wanted):
         if used[0] + wanted > size:
@@ -205,11 +205,11 @@ def room_for(size, error):
         return lambda freed: used.__setitem__(0, used[0] - freed)
 
     gc.collect()
-    cupy_strict.ALLOCATOR[0] = allocate
+    cupy_strict.INSTEAD[0] = allocate
     try:
         yield
     finally:
-        cupy_strict.ALLOCATOR[0] = left
+        cupy_strict.INSTEAD[0] = None
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ from dasktc import backends as backend
 from dasktc.backends.out_of_memory import run
 from dasktc.cli import main as cli
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors import memory_budget as budgets
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.io.generators.synthetic import kronecker
 from dasktc.pipeline import prepare as stages
 
 EDGES = skewed_edges(60, 700, 7)
@@ -46,24 +48,24 @@ def emulated():
 @contextmanager
 def allocations(fail_at, error):
     """Count allocations on the device; the one of that number and all after it fail."""
-    made, before = [0], cupy_strict.ALLOCATOR[0]
+    made = [0]
 
     def allocate(size):
         made[0] += 1
         if made[0] > fail_at:
             raise error()
-        return before(size)
+        return cupy_strict._usual(size)
 
     gc.collect()
-    cupy_strict.ALLOCATOR[0] = allocate
+    cupy_strict.INSTEAD[0] = allocate
     try:
         yield made
     finally:
-        cupy_strict.ALLOCATOR[0] = before
+        cupy_strict.INSTEAD[0] = None
 
 
-@pytest.mark.parametrize("kind", ERRORS)
-def test_wherever_the_device_has_no_room(emulated, kind):
+@pytest.mark.parametrize(("kind", "options"), [*((kind, {"partition": "whole"}) for kind in ERRORS), ("RMM", {})])
+def test_wherever_the_device_has_no_room(emulated, kind, options):
     """At the first allocation, while the source is read, and at others, up to the last of the count.
 
     At a dozen others for one kind of error: the kinds differ only in where they come from.
@@ -71,12 +73,12 @@ def test_wherever_the_device_has_no_room(emulated, kind):
     error, needed = ERRORS[kind]
     source = np.array(EDGES)
     with allocations(10**9, error) as made:
-        assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
+        assert int(dasktc.triangle_count(source, backend="cuda", **options)) == triangles(EDGES)
     said = set()
-    apart = made[0] // (12 if kind == next(iter(ERRORS)) else 2)
+    apart = max(1, made[0] // (12 if kind == next(iter(ERRORS)) else 2))
     for place in {0, *range(1, made[0], apart), made[0] - 1}:
         with allocations(place, error):
-            found, failed = attempt(source)
+            found, failed = attempt(source, options)
         assert not isinstance(failed, InputError)
         if failed is None:
             assert int(found) == triangles(EDGES)  # a task in halves
@@ -88,9 +90,9 @@ def test_wherever_the_device_has_no_room(emulated, kind):
     assert int(dasktc.triangle_count(source, backend="cuda")) == triangles(EDGES)
 
 
-def attempt(source):
+def attempt(source, options):
     try:
-        return dasktc.triangle_count(source, backend="cuda"), None
+        return dasktc.triangle_count(source, backend="cuda", **options), None
     except DasktcError as failed:
         return None, failed
 
@@ -107,16 +109,76 @@ def test_measures_of_a_prepared_graph(emulated):
 def test_a_device_without_room_for_a_pool(emulated, monkeypatch):
     from dasktc.backends.cuda import memory as cuda_memory
 
-    def full():
+    def full(on_worker=False):
         raise MemoryError(RMM)
 
-    monkeypatch.setattr(cuda_memory, "share_pool", full)
+    monkeypatch.setattr(cuda_memory, "share", full)
     backend.get_backend.cache_clear()
     backend.cuda.backend.backend.cache_clear()
     with pytest.raises(DasktcError, match=FREE.format("1234 bytes")):
         dasktc.triangle_count(np.array(EDGES), backend="cuda")
     monkeypatch.undo()
     assert int(dasktc.triangle_count(np.array(EDGES), backend="cuda")) == triangles(EDGES)
+
+
+@contextmanager
+def a_card_with(size, monkeypatch):
+    """Others hold the rest: the runtime shows so many bytes free less ours, and has no more."""
+    used = [0]
+
+    def allocate(wanted):
+        if used[0] + wanted > size:
+            raise MemoryError(RMM.replace("1234", str(wanted)))
+        given = cupy_strict._usual(wanted)
+        used[0] += wanted
+
+        def free(freed):
+            used[0] -= freed
+            given(freed)
+
+        return free
+
+    gc.collect()
+    monkeypatch.setattr(cupy_strict.runtime, "memGetInfo", lambda: (size - used[0], 10 * size))
+    monkeypatch.setattr(budgets, "LEAST", 1)
+    cupy_strict.INSTEAD[0] = allocate
+    try:
+        yield
+    finally:
+        cupy_strict.INSTEAD[0] = None
+
+
+@pytest.mark.parametrize("how", ["count", "prepare"])
+def test_a_card_with_little_room_counts_out_of_core(emulated, monkeypatch, caplog, how):
+    """What is free is the default of --memory; the plan and the log say so."""
+    source = kronecker(10)
+    known = int(dasktc.triangle_count(source, backend="cpu"))
+    used = cupy_strict.MEMORY_USED
+    gc.collect()
+    used.peak = before = used.now
+    dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+    with a_card_with(int(0.8 * (used.peak - before)), monkeypatch), caplog.at_level("INFO", "dasktc"):
+        if how == "count":
+            found = dasktc.triangle_count(source, backend="cuda", kernel="bitmap")
+        else:
+            with dasktc.prepare(source, backend="cuda", kernel="bitmap") as graph:
+                found = graph.triangle_count()
+    assert int(found) == known
+    assert re.search(
+        r"; within [\d.]+ .B, what was free of the device, since it had no room for all at", found.plan.why
+    )
+    assert "out of core within" in caplog.text
+
+
+def test_a_full_card_is_refused_in_one_line(emulated, monkeypatch, tmp_path):
+    """With a budget or a checkpoint, too, which say how much there is and what was planned."""
+    for size, options in ((2000, {}), (10**5, {"memory": "17MB"}), (10**5, {"checkpoint": tmp_path})):
+        with (
+            a_card_with(size, monkeypatch),
+            pytest.raises(DasktcError, match=r"has no room for|--memory leaves") as error,
+        ):
+            dasktc.triangle_count(kronecker(10), backend="cuda", kernel="bitmap", **options)
+        assert "\n" not in str(error.value)
 
 
 HOST = r"memory of \S+ has no room for 7\.28 TiB, [\d.]+ .B of [\d.]+ .B are free \(Unable to allocate .*--memory"
@@ -130,7 +192,7 @@ def test_the_host(capsys, tmp_path):
     (tmp_path / "edges.txt").write_text("0 1\n")
     with mock.patch.object(stages, "orient", side_effect=large):
         with pytest.raises(DasktcError, match=HOST):
-            dasktc.triangle_count(([0], [1]))
+            dasktc.triangle_count(([0], [1]), backend="cpu")
         assert cli.main(["count", str(tmp_path / "edges.txt")]) == 1
     printed = capsys.readouterr().err
     assert re.fullmatch(f"dasktc: error: {HOST}.*\n", printed)

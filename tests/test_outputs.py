@@ -91,7 +91,7 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
 )
 def test_a_name_is_refused_before_anything_is_read(tmp_path, option, name, why):
     (tmp_path / "there.csv").write_text("mine")
-    with mock.patch("dasktc.api.count.build") as build, pytest.raises(InputError, match=why):
+    with mock.patch("dasktc.api.count._prepared") as build, pytest.raises(InputError, match=why):
         dasktc.triangle_count(source_of(EDGES), **{option: tmp_path / name})
     assert not build.called
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
@@ -141,7 +141,10 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, option, name):
 
 def test_a_folder_that_is_not_ours_is_refused_before_anything_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with mock.patch("dasktc.api.count.build") as build, pytest.raises(InputError, match="cannot be written to by this"):
+    with (
+        mock.patch("dasktc.api.count._prepared") as build,
+        pytest.raises(InputError, match="cannot be written to by this"),
+    ):
         dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
     assert not build.called
 
@@ -167,7 +170,7 @@ def test_what_does_not_fit_is_refused_before_the_count(tmp_path):
     said, graph = [], dasktc.prepare(source_of(EDGES))
     tight = replace(graph, prepared=replace(graph.prepared, plan=replace(graph.plan, memory=1_000)))
     with (
-        mock.patch("dasktc.api.count.build", return_value=tight),
+        mock.patch("dasktc.api.count._prepared", return_value=tight),
         pytest.raises(InputError, match="it keeps a number for every edge"),
     ):
         dasktc.triangle_count(source_of(EDGES), per_edge=tmp_path / "e.csv", progress=lambda *step: said.append(step))

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
-from dasktc.api.distribution import ClusterRun, distribution_of, prepares_in_one_call
+from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.small_graph import count_small
+from dasktc.errors import DeviceMemoryError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect
+from dasktc.executors.connect import connect, warn_of_tcp
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import RETRIES, WORKER_SECONDS, CountOptions, Options, RunOptions, check_keywords, read_ids
+from dasktc.options import (
+    RETRIES,
+    WORKER_SECONDS,
+    CountOptions,
+    Options,
+    RunOptions,
+    check_keywords,
+    format_size,
+    read_ids,
+)
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
+from dasktc.planning.plan import Plan
+from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
-__all__ = ["as_source", "build", "prepare", "read_options", "triangle_count"]
+__all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
+
+T = TypeVar("T")
+log = logging.getLogger("dasktc")
 
 
 @said_in_one_line
@@ -179,25 +198,29 @@ def triangle_count(
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
-    with connect(run, options.backend) as anywhere, ExitStack() as held:
-        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+    with connect(run, options.backend) as anywhere:
+        options, noted = choose_for(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
-        if (
-            isinstance(anywhere, DaskExecutor)
-            and cluster
-            and cluster.how.kind == "call"
-            and not checkpoint
-            and outputs.none
-        ):
-            result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
-            return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
-        limits = (memory, work_dir, options.chosen_backend, host_memory)
-        executor = held.enter_context(within_memory(anywhere, *limits))
-        graph = build(executor, opened, options, progress or silent, cluster)
-        outputs.check_memory(graph)
-        result = count(graph, counting)
-        outputs.write(graph, result)
-        return result
+
+        def counted(options: Options) -> TriangleCount:
+            if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
+                result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
+                return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
+            limits = (options.memory, work_dir, options.chosen_backend, host_memory)
+            with within_memory(anywhere, *limits) as executor:
+                small, given = None, opened
+                if outputs == Outputs():
+                    small, given = count_small(executor, opened, options, counting)
+                if small is not None:
+                    return small
+                graph = _prepared(executor, given, options, progress or silent, cluster)
+                outputs.check_memory(graph)
+                result = count(graph, counting)
+                outputs.write(graph, result)
+                return result
+
+        result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
+        return replace(result, plan=with_notes(result.plan, noted, more))
 
 
 @said_in_one_line
@@ -256,19 +279,100 @@ def prepare(
     opened = as_source(source, read_options(format, columns, ids, skip, memory))
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
-        options = choose_backend(anywhere, options) if anywhere.distributed or memory is not None else options
+        options, noted = choose_for(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
-        executor = limited(anywhere, memory, work_dir, options.chosen_backend, host_memory)
-        graph = build(executor, opened, options, progress or silent, cluster)
+
+        def built(options: Options) -> Graph:
+            executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
+            return _prepared(executor, opened, options, progress or silent, cluster)
+
+        graph, more = _within_what_is_free(built, anywhere, options)
+        graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
         starts = run.client is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
-def build(
-    executor: Executor, source: Source, options: Options, progress: Progress = silent, cluster: ClusterRun | None = None
+def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
+    """Choose the backend for a source, and say why where it is small.
+
+    Parameters
+    ----------
+    executor : Executor
+    source : Source
+    options : Options
+
+    Returns
+    -------
+    options : Options
+        Its backend is no longer "auto".
+    why : str
+        For the plan; empty where there is nothing to say.
+    """
+    why = ""
+    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in kernels("cpu"):
+        why = sooner_on_the_cpu(source.size.stored or None if source.size else None) or ""
+    options = choose_backend(executor, replace(options, backend="cpu") if why else options)
+    if executor.distributed and options.chosen_backend in ON_DEVICE:
+        warn_of_tcp(executor)
+    return options, why
+
+
+def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
+    """The plan with why the backend was chosen, and what was found out of the memory; empty: nothing."""
+    choice = "; ".join(filter(None, (plan.choice, of_backend)))
+    return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
+
+
+def _within_what_is_free(
+    function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
+) -> tuple[T, str]:
+    """Call a function of options; where a device has no room, once more within what is free there.
+
+    Parameters
+    ----------
+    function : callable (Options) -> object
+    executor : Executor
+    options : Options
+        With the backend chosen.
+    again : bool
+        It may be called twice.
+
+    Returns
+    -------
+    result : object
+    why : str
+        For the plan; empty where the device had room, or a budget was given.
+
+    Raises
+    ------
+    DeviceMemoryError
+        What is free does not suffice either.
+    """
+    attempt = said_in_one_line(function)
+    try:
+        return attempt(options), ""
+    except DeviceMemoryError as error:
+        first = str(error)
+        if not again or options.memory is not None:
+            raise
+    gc.collect()
+    memory = executor.memory(None, options.chosen_backend)
+    said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
+    log.info("out of core %s", said)
+    with suppress(DeviceMemoryError, InputError):
+        return attempt(replace(options, memory=memory)), said
+    raise DeviceMemoryError(first)
+
+
+def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
+    """Choose the backend, and run all stages before counting."""
+    return _prepared(executor, source, choose_backend(executor, options), progress)
+
+
+def _prepared(
+    executor: Executor, source: Source, options: Options, progress: Progress, cluster: ClusterRun | None = None
 ) -> Graph:
-    """Run all stages before counting; on a cluster in one call on one worker where it was so chosen and can be."""
-    options = options if cluster else choose_backend(executor, options)
+    """Run them; on a cluster in one call on one worker where it was so chosen and can be."""
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
@@ -14,7 +15,7 @@ from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
 from dasktc.planning.schemes import BY_RANGES, BY_REMAINDER, considered
 
-__all__ = ["ClusterRun", "distribution_of", "prepares_in_one_call", "rates_of"]
+__all__ = ["ClusterRun", "distribution_of", "in_one_call", "prepares_in_one_call", "rates_of"]
 
 NVLINK = 45e9
 """Bytes a second that a worker receives over UCX from another GPU of its host, as measured."""
@@ -47,6 +48,11 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
     rates = rates_of(executor, backend)
     how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
     return ClusterRun(how, limits)
+
+
+def in_one_call(cluster: ClusterRun, outputs: Outputs, checkpoint: object) -> bool:
+    """Whether the whole count is one call: a checkpoint keeps tasks, and files of results are written by them."""
+    return cluster.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
 
 def rates_of(executor: DaskExecutor, backend: str) -> Rates:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.api.count import as_source, read_options
+from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
@@ -21,7 +21,7 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
 from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
-from dasktc.pipeline.prepare import Progress, choose_backend, prepare_edges, silent
+from dasktc.pipeline.prepare import Progress, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import Prediction, predict
@@ -108,7 +108,7 @@ def predict_source(
     )
     opened = as_source(source, read_options(format, columns, ids, skip, chosen.memory))
     with connect(run) as anywhere, ExitStack() as stack:
-        chosen = choose_backend(anywhere, chosen)
+        chosen, noted = choose_for(anywhere, opened, chosen)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         executor = stack.enter_context(budget)
         limits = _limits(executor, chosen, _workers(workers, wanted.gpus), wanted.gpus)
@@ -118,9 +118,9 @@ def predict_source(
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
-    stored = 0 if opened.size is None else opened.size.stored
-    size = SourceSize(prepared.rows, stored)
-    return predict(prepared.plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there, size)
+    plan = prepared.plan if wanted.gpus is not None else with_notes(prepared.plan, noted)
+    size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
+    return predict(plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there, size)
 
 
 def plan_size(

@@ -12,9 +12,11 @@ import platform
 import re
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, ParamSpec, TypeVar
 
-from dasktc.errors import DasktcError
+from dasktc.backends.calls import one_call
+from dasktc.errors import DasktcError, DeviceMemoryError
 from dasktc.options import format_size
 
 __all__ = ["run", "said_in_one_line"]
@@ -33,6 +35,8 @@ ASKED = re.compile(
 def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
     """Have a function say in one line that memory does not suffice: what was asked for, what is free, what to do.
 
+    It is one call (`calls.one_call`): device memory comes from the pool until it ends.
+
     Parameters
     ----------
     function : callable
@@ -40,27 +44,32 @@ def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
     Returns
     -------
     callable
-        Raises DasktcError in place of what says so.
+        Raises DasktcError in place of what says so: DeviceMemoryError where a device has no room.
     """
 
     @functools.wraps(function)
     def said(*args: P.args, **kwargs: P.kwargs) -> T:
+        return _in_one_call(False, function, *args, **kwargs)
+
+    return said
+
+
+def run(function: Callable[..., T], *args: Any) -> T:
+    """Call a function on a worker, whose memory it is that may not suffice."""
+    return _in_one_call(True, function, *args)
+
+
+def _in_one_call(on_worker: bool, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    with ExitStack() as call:
         try:
+            call.enter_context(one_call(on_worker))
             return function(*args, **kwargs)
         except Exception as error:
             if not _lacks_memory(error):
                 raise
             _log.debug("out of memory", exc_info=True)
             why = _said(error)
-        raise DasktcError(why)  # only here are the calls gone that it came out of, and what they had allocated
-
-    return said
-
-
-@said_in_one_line
-def run(function: Callable[..., T], *args: Any) -> T:
-    """Call a function on a worker, whose memory it is that may not suffice."""
-    return function(*args)
+        raise why  # only here are the calls gone that it came out of, and what they had allocated
 
 
 def _lacks_memory(error: Exception) -> bool:
@@ -69,17 +78,17 @@ def _lacks_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(name in str(error) for name in CUDA)
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception) -> DasktcError:
     text = " ".join(str(error).split()) or type(error).__name__
     asked = ASKED.search(text)
     needed = asked.group(1).rstrip(".,") if asked else "what was asked for"
-    if _on_device(error, text):
+    if device := _on_device(error, text):
         what = "take less of it: give --memory, so that the rest goes to files, more --workers, or --backend cpu"
         where, free = "the GPU", _device_memory()
     else:
         what = "take less of it: give --memory, so that the rest goes to files, or more hosts"
         where, free = "memory", _host_memory()
-    return (
+    return (DeviceMemoryError if device else DasktcError)(
         f"{where} of {platform.node()} has no room for {needed}, {free} ({text[:200]}): the graph, or a part of its "
         f"source, is too large for what others leave; {what}"
     )

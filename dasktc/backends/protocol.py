@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 
 if TYPE_CHECKING:
+    from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
     from dasktc.backends.cuda.edges import DeviceEdges
     from dasktc.backends.cuda.vertices import DeviceVertices
     from dasktc.backends.edge_functions import Recipe
@@ -150,6 +151,8 @@ class Backend:
         A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
     vertices : DeviceVertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
+    bit_matrix : DeviceBitMatrix or None
+        A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
     numbers : str
@@ -178,6 +181,7 @@ class Backend:
     chunk: int = 1 << 13
     edges: DeviceEdges | None = None
     vertices: DeviceVertices | None = None
+    bit_matrix: DeviceBitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")

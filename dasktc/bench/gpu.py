@@ -2,6 +2,8 @@
 
 kernel   the counting kernels of all tasks, between two events: everything lies on the device.
 prepare  from a raw, unsorted edge array on the device to ready blocks: wall time, the device done.
+small    from an array, of the device or of NumPy, to the answer, as users count: nothing chosen.
+memory   bytes that a count leaves taken of the device, for counts to come.
 
 A graph is read once, warmed up once and measured `runs` times; medians are shown. Every count is
 compared with a known one, or with another kernel's where none is known.
@@ -16,8 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.api.count import as_source, build, triangle_count
 from dasktc.api.graph import Graph
+from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
 from dasktc.bench.gpu_scaling import numbers, several
@@ -26,11 +31,15 @@ from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
-from dasktc.options import Options
+from dasktc.options import Options, format_size
 
 __all__ = ["facts", "run"]
 
 Say = Callable[[str], None]
+ARRAY_EDGES, ARRAY_REACH = 200_000, 2.5
+"""Of a NumPy array that is counted, and the milliseconds that are aimed at."""
+LEFT = 3
+"""Graphs whose memory is looked at."""
 RAW_BYTES, PEAK_BYTES = 8, 24
 """An edge: two 32-bit ids; and the most that preparation may take, these included."""
 
@@ -120,9 +129,10 @@ def run(
         counting = several(cases_by, times, clusters, tell)
         several_gpus = [end_to_end([case for case, _ in cases_by], times, clusters, "cuda", tell, profile), counting]
     get_backend("cuda")
-    sections = [_table(chosen, kernel, times, tell)]
-    if graphs is not None:
-        sections.append(_small(Path(graphs), times, tell))
+    with one_call():  # the pool stays as it has grown, as within one count
+        sections = [_table(chosen, kernel, times, tell)]
+    sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
+    sections.append(_left(chosen[:LEFT], tell))
     sections += several_gpus
     return Report(_command(graphs, runs, quick, kernel, only, workers), facts(), sections)
 
@@ -270,7 +280,7 @@ def _small_cases(folder: Path) -> list[Case]:
     ]
 
 
-def _small(folder: Path, runs: int, say: Say) -> Section:
+def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
     """As users count: nothing chosen."""
     columns = {
         "graph": "",
@@ -280,20 +290,61 @@ def _small(folder: Path, runs: int, say: Say) -> Section:
         "kernel": ",.2f",
         "reach": ",.0f",
     }
-    section = Section(f"from a device array to the answer, ms, medians of {runs} after a warm-up", columns)
+    section = Section(f"from an array to the answer, ms, medians of {runs} after a warm-up", columns)
     for name, (file, triangles, reach) in SMALL.items():
-        if not (folder / file).is_file():
-            section.notes.append(f"{name}: {file} is not in --graphs {folder}")
+        path = (folder or Path()) / file
+        if folder is None or not path.is_file():
+            section.notes.append(f"{name}: {file} is not in --graphs {folder or 'DIR'}")
             continue
         say(name)
-        walls, kernels = [], []
-        raw = _raw(as_source(str(folder / file)))
-        for _ in range(runs + 1):
+        with one_call():
+            raw = _raw(as_source(str(path)))
+        section.rows.append([name, triangles, *_answered(name, tuple(raw), triangles, runs), reach])
+    name = f"{edges:,} random edges in NumPy"
+    say(name)
+    array = np.random.default_rng(1).integers(0, edges // 10, (edges, 2))
+    triangles = int(triangle_count(array, backend="cuda", partition="whole"))
+    section.rows.append([name, triangles, *_answered(name, array, triangles, runs), ARRAY_REACH])
+    section.notes.append("in device memory where nothing else is said; kernel: bitmatrix's on the host's clock")
+    return section
+
+
+def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, float, float]:
+    """By which kernel; medians of milliseconds to the answer, and of the kernel."""
+    walls, kernels = [], []
+    for _ in range(runs + 1):
+        began = time.perf_counter()
+        result = triangle_count(source, backend="cuda")
+        walls.append(1e3 * (time.perf_counter() - began))
+        kernels.append(1e3 * sum(record.count.seconds for record in result.records))
+        if int(result) != triangles:
+            raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
+    return result.kernel, median(walls[1:]), median(kernels[1:])
+
+
+# what is left taken
+
+
+def _left(cases: list[Case], say: Say) -> Section:
+    """Bytes of the device that are taken after a count and were not before the first one."""
+    from dasktc.backends.cuda import backend as cuda
+    from dasktc.backends.cuda import memory as cuda_memory
+
+    columns = {"graph": "", "peak": "", "taken afterwards": "", "of it by the pool": "", "ms, first": ",.1f"}
+    section = Section("memory of the device, from the generator to the number", columns | {"ms, again": ",.1f"})
+    triangle_count(cases[0].source(), backend="cuda")  # contexts and modules
+    for case in cases:
+        say(case.name)
+        cuda_memory.give_back(0)
+        before, walls, peaks = cuda_memory.free_and_total()[0], list[float](), list[int]()
+        for _ in range(2):
             began = time.perf_counter()
-            result = triangle_count(tuple(raw), backend="cuda")
+            with cuda_memory.peak() as peak:
+                triangle_count(case.source(), backend="cuda")
             walls.append(1e3 * (time.perf_counter() - began))
-            kernels.append(1e3 * sum(record.count.seconds for record in result.records))
-            if int(result) != triangles:
-                raise CountError(f"{name} has {triangles:,} triangles, {int(result):,} were counted")
-        section.rows.append([name, triangles, result.kernel, median(walls[1:]), median(kernels[1:]), reach])
+            peaks.append(peak[0])
+        cuda.synchronize()
+        taken = max(0, before - cuda_memory.free_and_total()[0]) + cuda_memory.held()
+        section.rows.append([case.name, *map(format_size, (max(peaks), taken, cuda_memory.held())), *walls])
+    section.notes.append("first: the pool is empty and grows; again: with what it has kept since")
     return section

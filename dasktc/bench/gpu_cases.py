@@ -71,7 +71,7 @@ QUICK = (
     Case("3D torus 3^3", lambda: grid3d(3), 81, 27),
 )
 SMALL = {
-    "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 3),
+    "ego-Facebook": ("facebook_combined.txt.gz", 1_612_010, 1),
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, 8),
 }
 """File, triangles, and milliseconds aimed at from a device array to the answer."""

@@ -37,11 +37,6 @@ class Outputs:
     per_edge: str | os.PathLike[str] | None = None
     report: str | os.PathLike[str] | None = None
 
-    @property
-    def none(self) -> bool:
-        """No file is wanted."""
-        return self.per_vertex is None and self.per_edge is None and self.report is None
-
     def check(self) -> None:
         """Refuse names that cannot be written, before anything is read.
 

@@ -15,10 +15,12 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
@@ -32,12 +34,13 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.options import RunOptions, format_size, whole_number
 
-__all__ = ["CONNECT_SECONDS", "active_client", "connect"]
+__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "warn_of_tcp"]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
-POOL = 0.5
-"""Share of a device's memory, and of what is free of it, that a worker's pool begins with; it grows."""
+POOL = 0.01
+"""Share of a device's memory, and of what is free of it, that a worker's pool begins with; it doubles when it is full.
+UCX maps memory of such pools to other devices, and none of `cudaMallocAsync`."""
 LEAST_POOL = 1 << 20
 """Bytes; dask-cuda takes 0 for no number."""
 GPU_WORKER_BYTES = 3 << 29
@@ -73,10 +76,7 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
         with _remote(run.scheduler, run.scheduler_file, checked(run.security)) as client:
             yield _on(client, run)
     elif run.workers is not None:
-        _end_if_imported_again()
-        security = checked(run.security)
-        start = _on_gpus if _wants_gpus(backend) else _local
-        with _settings, start(run.workers, security) as client:
+        with started(run.workers, backend, run.security) as client:
             yield _on(client, run)
     else:
         if run.security is not None:
@@ -84,6 +84,31 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
         _step_aside()
         client = run.client if run.client is not None else active_client()
         yield LocalExecutor() if client is None else _on(client, run)
+
+
+@contextmanager
+def started(workers: int | str, backend: str, security: Any = None, default: bool = False) -> Iterator[Any]:
+    """Start workers on this host, and yield a client of them; both are closed afterwards.
+
+    Parameters
+    ----------
+    workers : int or "all"
+    backend : {"auto", "cpu", "cuda"}
+        With "auto" a worker a GPU where dask-cuda and a GPU are there, else a worker a core.
+    security : distributed.Security, optional
+    default : bool
+        The client becomes the active one of this process.
+
+    Raises
+    ------
+    InputError, ClusterError
+        As `connect`.
+    """
+    _end_if_imported_again()
+    security = checked(security)
+    start = _on_gpus if _wants_gpus(backend) else _local
+    with _settings, start(workers, security, default) as client:
+        yield client
 
 
 def active_client() -> Any:
@@ -177,7 +202,7 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
 
 
 @contextmanager
-def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
+def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     """A worker a GPU, whose cuDF and CuPy share an RMM pool. Nothing here touches a GPU."""
     number = _number(workers, None)
     try:
@@ -216,7 +241,7 @@ def _on_gpus(workers: int | str, security: Any) -> Iterator[Any]:
                 f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
                 "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
             )
-        with Client(cluster, set_as_default=False) as client:
+        with Client(cluster, set_as_default=default) as client:
             log.info("dashboard: %s", client.dashboard_link)
             yield client
 
@@ -244,7 +269,7 @@ def _protocol() -> str:
 
 
 @contextmanager
-def _local(workers: int | str, security: Any) -> Iterator[Any]:
+def _local(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
     number = _number(workers, os.cpu_count() or 1)
     from distributed import Client, LocalCluster
 
@@ -261,7 +286,7 @@ def _local(workers: int | str, security: Any) -> Iterator[Any]:
                     security=security,
                     loop=loop,
                 )
-                client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=False))
+                client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=default))
             log.info("dashboard: %s", client.dashboard_link)
             yield client
         finally:
@@ -301,6 +326,40 @@ _settings = _Settings()
 
 IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
 """Names a file that a worker makes whose start ran the user's script once more."""
+
+
+_warned = set[str]()
+
+
+def warn_of_tcp(executor: Executor) -> None:
+    """Say once of a cluster that several GPUs of one host talk TCP where UCX would be faster, and how to start it.
+
+    Parameters
+    ----------
+    executor : Executor
+        Its workers count with CUDA.
+    """
+    client = getattr(executor, "client", None)
+    address = getattr(getattr(client, "scheduler", None), "address", None)
+    if address is None or address in _warned:
+        return
+    _warned.add(address)
+    hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _direct(worker))
+    host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
+    if number > 1:
+        log.warning(
+            "dasktc: warning: %d GPU workers of %s send each other edges by TCP, through the host's memory, at about "
+            "1 GB/s: UCX takes them from GPU to GPU at 45; %s start them by `dasktc.cluster(backend='cuda')`, "
+            "--workers all, or LocalCUDACluster(protocol='ucx', rmm_pool_size=0.01)",
+            number,
+            host,
+            "install distributed-ucxx-cu13 (or -cu12), and" if find_spec("distributed_ucxx") is None else "",
+        )
+
+
+def _direct(worker: str) -> bool:
+    """Whether a worker is reached without TCP: by UCX, or in this process."""
+    return worker.startswith(("ucx", "inproc"))
 
 
 def _end_if_imported_again() -> None:

@@ -17,9 +17,10 @@ __all__ = ["Part", "ReadOptions", "Source"]
 class Part(Protocol):
     """A part of a source, which one worker reads without the others. It is pickled: small, without open files.
 
-    Two methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
+    Some methods are optional. `chunks(backend, most)` yields the same rows as `read` in frames of about `most` rows,
     where memory is short (`chunks_on_device` on a device). `read_on_device(backend, upstream)` returns the frame
-    on the device, or None where only the host's reader takes the data.
+    on the device, or None where only the host's reader takes the data. Parts in memory have `rows`, the number of
+    edges, and `ends(backend)`, which returns both columns as arrays of the backend, or None where only `read` can.
     """
 
     @property

@@ -168,8 +168,8 @@ def module():
 # RMM
 
 
-class CudaMemoryResource:
-    """The device's own allocator."""
+class DeviceMemoryResource:
+    """What allocates."""
 
     def allocate(self, size):
         pass
@@ -178,7 +178,27 @@ class CudaMemoryResource:
         pass
 
 
-class _Adaptor(CudaMemoryResource):
+class CudaMemoryResource(DeviceMemoryResource):
+    """The device's own allocator."""
+
+
+class CudaAsyncViewMemoryResource(DeviceMemoryResource):
+    """What allocates from a pool of the runtime's, whose handle must be of the type of CUDA's bindings."""
+
+    def __init__(self, pool_handle):
+        if isinstance(pool_handle, int):
+            raise ValueError("pool_handle must be a cudaMemPool_t or CUmemoryPool")
+        self._pool = cp.POOLS[int(pool_handle)]
+
+    def allocate(self, size):
+        self._pool.used += size
+        self._pool.reserved = max(self._pool.reserved, self._pool.used)
+
+    def free(self, size):
+        self._pool.used -= size
+
+
+class _Adaptor(DeviceMemoryResource):
     def __init__(self, upstream_mr):
         self.upstream_mr = upstream_mr
 
@@ -194,7 +214,15 @@ class PoolMemoryResource(_Adaptor):
 
     def __init__(self, upstream_mr, initial_pool_size=None, maximum_pool_size=None):
         super().__init__(upstream_mr)
-        self._size = initial_pool_size
+        self._size, self._used = initial_pool_size, 0
+
+    def allocate(self, size):
+        self._used += size
+        while self._used > self._size:
+            self._size *= 2
+
+    def free(self, size):
+        self._used -= size
 
     def pool_size(self):
         return self._size
@@ -250,23 +278,24 @@ class StatisticsResourceAdaptor(_Adaptor):
 
 def rmm():
     """RMM, as it is before anybody sets anything, by module name."""
-    current = [CudaMemoryResource()]
     made, resources, allocators, of_cupy = (
         types.ModuleType(name) for name in ("rmm", "rmm.mr", "rmm.allocators", "rmm.allocators.cupy")
     )
 
     def allocate(size):
-        resource = current[0]
+        resource = resources.CURRENT[0]
         resource.allocate(size)
         return resource.free
 
     resources.__dict__.update(
+        CudaAsyncViewMemoryResource=CudaAsyncViewMemoryResource,
         CudaMemoryResource=CudaMemoryResource,
         LimitingResourceAdaptor=LimitingResourceAdaptor,
         PoolMemoryResource=PoolMemoryResource,
         StatisticsResourceAdaptor=StatisticsResourceAdaptor,
-        get_current_device_resource=lambda: current[0],
-        set_current_device_resource=lambda resource: current.__setitem__(0, resource),
+        CURRENT=[CudaMemoryResource()],
+        get_current_device_resource=lambda: resources.CURRENT[0],
+        set_current_device_resource=lambda resource: resources.CURRENT.__setitem__(0, resource),
     )
     of_cupy.rmm_cupy_allocator = allocate
     made.mr, made.allocators, allocators.cupy, made.__version__ = resources, allocators, of_cupy, "26.10.0"

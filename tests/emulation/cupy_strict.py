@@ -13,6 +13,7 @@ place the places in 32 bits, `unique` a copy, a sort of it and a mask.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -52,7 +53,7 @@ class _Used:
             array = array.base
         found = self._held.get(id(array))
         if found is None:
-            allocated = ALLOCATOR[0](array.nbytes)
+            allocated = _allocate(array.nbytes)
             found = self._held[id(array)] = streams.Memory()
             self.now += array.nbytes
             self.peak = max(self.peak, self.now)
@@ -61,7 +62,7 @@ class _Used:
 
     def work(self, size):
         """Note that so much was needed besides for a moment."""
-        ALLOCATOR[0](size)(size)
+        _allocate(size)(size)
         self.peak = max(self.peak, self.now + size)
 
     def _free(self, key, size, allocated):
@@ -76,6 +77,29 @@ def _unlimited(size):
 
 
 ALLOCATOR = [_unlimited]
+"""CuPy's, which may be set; inside `using_allocator` a thread has another one."""
+INSTEAD = [None]
+"""What a test allocates from in the place of both: a device with little room."""
+_own = threading.local()
+
+
+def _allocate(size):
+    return (INSTEAD[0] or _usual)(size)
+
+
+def _usual(size):
+    return getattr(_own, "allocator", ALLOCATOR[0])(size)
+
+
+@contextlib.contextmanager
+def _using_allocator(allocator=None):
+    before = vars(_own).copy()
+    _own.allocator = allocator
+    try:
+        yield
+    finally:
+        vars(_own).clear()
+        vars(_own).update(before)
 
 
 MEMORY_USED = _Used()
@@ -530,8 +554,40 @@ class Device:
         streams.Stream.null.synchronize()
 
 
+class _Pool:
+    """A pool of the runtime's: bytes that it has of the device, and those handed out."""
+
+    reserved = used = 0
+    threshold = 0
+
+
+POOLS = {}
+RELEASE, RESERVED, USED = 4, 5, 7
+
+
+def _create_pool(properties):
+    POOLS[len(POOLS) + 1] = _Pool()
+    return len(POOLS)
+
+
+def _pool_attribute(pool, attribute):
+    return getattr(POOLS[pool], {RELEASE: "threshold", RESERVED: "reserved", USED: "used"}[attribute])
+
+
+def _trim(pool, least):
+    POOLS[pool].reserved = max(POOLS[pool].used, min(POOLS[pool].reserved, least))
+
+
 MEMORY = 8 << 30
 runtime = types.SimpleNamespace(
+    MemPoolProps=lambda *kind: kind,
+    cudaMemPoolAttrReleaseThreshold=RELEASE,
+    cudaMemPoolAttrReservedMemCurrent=RESERVED,
+    cudaMemPoolAttrUsedMemCurrent=USED,
+    memPoolCreate=_create_pool,
+    memPoolGetAttribute=_pool_attribute,
+    memPoolSetAttribute=lambda pool, attribute, value: setattr(POOLS[pool], "threshold", value),
+    memPoolTrimTo=_trim,
     CUDARuntimeError=CUDARuntimeError,
     getDeviceCount=lambda: 1,
     memGetInfo=lambda: (MEMORY, 2 * MEMORY),
@@ -548,6 +604,7 @@ cuda = types.SimpleNamespace(
     memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     runtime=runtime,
     set_allocator=lambda allocator: ALLOCATOR.__setitem__(0, allocator),
+    using_allocator=_using_allocator,
 )
 
 

@@ -10,10 +10,12 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
+from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
@@ -201,7 +203,8 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    _module("vertices", ())
+    for file in ("vertices", "bitmatrix"):
+        _module(file, ())
 
 
 def _distinct(values: Array) -> Array:
@@ -260,7 +263,8 @@ def backend() -> Backend:
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory
 
-    cuda_memory.share_pool()
+    until_the_call_ends(cuda_memory.share)
+    edges = DeviceEdges(device())
     made = Backend(
         name="cuda",
         frame=frames,
@@ -278,8 +282,9 @@ def backend() -> Backend:
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,
         chunk=CHUNK,
-        edges=DeviceEdges(device()),
+        edges=edges,
         vertices=DeviceVertices(device(), sort),
+        bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         make=partial(device_recipes.made, device()),
         numbers="int32",
         references=("plain", "merge"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dasktc.backends.calls import one_call
 from dasktc.executors.spill.prefetch import Prefetcher
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class DevicePrefetcher(Prefetcher):
         return self._reader.submit(self._bring, place)
 
     def _bring(self, place: Place) -> Any:
-        arrival = self._copies.bring(place)
+        with one_call(on_worker=True):
+            arrival = self._copies.bring(place)
         self._copied.append((arrival.began, arrival.ended, arrival.nbytes))  # not the block, which may go
         return arrival
 

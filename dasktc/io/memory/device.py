@@ -46,6 +46,18 @@ class DevicePart:
     upstream: None = None
     borrowed: ClassVar[bool] = True
 
+    @property
+    def rows(self) -> int:
+        """Number of edges."""
+        return len(self.src)
+
+    def ends(self, backend: Backend) -> tuple[Any, Any] | None:
+        """Both columns as arrays of integers, each in one piece; None of text."""
+        if self.src.dtype.kind not in "iu" or self.dst.dtype.kind not in "iu":
+            return None
+        src, dst = (getattr(column, "values", column) for column in (self.src, self.dst))
+        return src if src.flags.c_contiguous else src.copy(), dst if dst.flags.c_contiguous else dst.copy()
+
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Raise InputError: a copy to the host has to be asked for."""
         raise _elsewhere(self.of, self.how)

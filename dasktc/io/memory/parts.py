@@ -41,6 +41,22 @@ class SlicePart:
         """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
         return _frame(backend, (self.src, self.dst), self.ids, self.places)
 
+    @property
+    def rows(self) -> int:
+        """Number of edges."""
+        return len(self.src)
+
+    def ends(self, backend: Backend) -> tuple[Any, Any] | None:
+        """Both columns as arrays of the backend, unchecked integers copied at once; None where `read` has to look."""
+        if self.ids == "text" or not (_plain(self.src) and _plain(self.dst)):
+            return None
+        asarray, width = backend.array.asarray, self.src.itemsize
+        one_array = self.src.dtype == self.dst.dtype and self.src.strides == self.dst.strides == (2 * width,)
+        if one_array and self.dst.ctypes.data - self.src.ctypes.data == width:
+            both = asarray(np.lib.stride_tricks.as_strided(self.src, (len(self.src), 2), (2 * width, width)))
+            return both[:, 0].copy(), both[:, 1].copy()
+        return asarray(np.ascontiguousarray(self.src)), asarray(np.ascontiguousarray(self.dst))
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "src": _compact(self.src), "dst": _compact(self.dst)}
 
@@ -130,6 +146,11 @@ def _sizer(column: Column) -> Callable[[int, int], int]:
     words = [chunk.dictionary for chunk in getattr(column, "chunks", [column])]
     width = 8 + max((pc.max(pc.binary_length(word)).as_py() or 0 for word in words), default=0)
     return lambda start, stop: (stop - start) * width
+
+
+def _plain(column: Column) -> bool:
+    """Whether every value of a column is an id of 64 bits whatever it is."""
+    return isinstance(column, np.ndarray) and column.dtype.isnative and np.can_cast(column.dtype, np.int64)
 
 
 def _compact(column: Column) -> Column:

@@ -1,0 +1,83 @@
+"""`cluster` starts workers on this host for notebooks and scripts: those that the command line starts."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from dasktc.api.graph import OwnedCluster
+from dasktc.executors.connect import started
+from dasktc.options import BACKENDS, check_choice
+
+__all__ = ["StartedCluster", "cluster"]
+
+
+class StartedCluster:
+    """Workers that `cluster` started, and a client of them.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The active client of the process, so that every count uses it.
+    """
+
+    def __init__(self, client: Any, owned: OwnedCluster) -> None:
+        self.client, self._owned = client, owned
+
+    def close(self) -> None:
+        """End the client and the workers; the second time there is nothing to do."""
+        self._owned.close()
+
+    def __enter__(self) -> Any:
+        return self.client
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"StartedCluster({self.client!r})"
+
+    def _repr_html_(self) -> str:
+        return str(self.client._repr_html_())
+
+
+def cluster(workers: int | str = "all", backend: str = "auto", *, security: Any = None) -> StartedCluster:
+    """Start workers on this host, as `--workers` does.
+
+    A worker is a process of one thread, one a core, or one a GPU: these have a pool of device memory, and UCX where it
+    is installed, which takes edges from GPU to GPU. Until they end, `triangle_count` and `prepare` use them by
+    themselves.
+
+    Parameters
+    ----------
+    workers : int or "all"
+        How many; "all": one a core, or one a GPU that CUDA shows.
+    backend : {"auto", "cpu", "cuda"}
+        "auto": GPUs where there are any and dask-cuda is installed.
+    security : distributed.Security, optional
+        TLS certificates. Default: those of Dask's configuration.
+
+    Returns
+    -------
+    StartedCluster
+        In a `with` statement its `distributed.Client`, at whose end the workers end; else `.client` and `.close()`. The
+        workers end, too, when nobody holds it any more, and with the process.
+
+    Raises
+    ------
+    InputError
+        Fewer than one worker, more than the host has memory or GPUs for, or an unusable certificate.
+    ClusterError
+        Workers could not be started.
+
+    Examples
+    --------
+    >>> import dasktc
+    >>> with dasktc.cluster(workers=1, backend="cpu") as client:
+    ...     int(dasktc.triangle_count(([0, 1, 2], [1, 2, 0]), client))
+    1
+    """
+    check_choice("backend", backend, BACKENDS)
+    with ExitStack() as stack:
+        client = stack.enter_context(started(workers, backend, security, default=True))
+        return StartedCluster(client, OwnedCluster(stack.pop_all()))

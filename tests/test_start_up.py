@@ -1,0 +1,74 @@
+"""Whether `auto` starts a GPU's libraries for a small file, and what the plan says of it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+
+import numpy as np
+import pytest
+
+import dasktc
+from dasktc.api import count as counts
+from dasktc.api.plan import plan_source
+from dasktc.planning import start_up
+
+TEXT = "".join(f"{u} {v}\n" for u, v in [(0, 1), (1, 2), (2, 0)])
+
+
+@pytest.fixture
+def a_gpu(monkeypatch):
+    """The libraries are installed and not loaded; what would be loaded is noted."""
+    for name in ("cupy", "cudf"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(start_up, "find_spec", lambda name: ModuleSpec(name, None))
+    asked = []
+    chosen = counts.choose_backend
+
+    def choose(executor, options):
+        asked.append(options.backend)
+        return chosen(executor, options)
+
+    monkeypatch.setattr(counts, "choose_backend", choose)
+    return asked
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_small_file_stays_on_the_cpu_and_the_plan_says_so(a_gpu, file):
+    result = dasktc.triangle_count(file)
+    said = "; backend cpu: 12 B take about 2.0 s there and 5.0 on a GPU, whose libraries take 5 to start"
+    assert (int(result), result.backend, a_gpu) == (1, "cpu", ["cpu"])
+    assert result.plan.choice.endswith(said)
+    assert dasktc.prepare(file).plan.choice.endswith(said)
+    assert plan_source(file).choice.endswith(said)
+
+
+def test_what_is_asked_for_is_done(a_gpu, file):
+    for options in ({"backend": "cpu"}, {"backend": "auto", "kernel": "hub"}):
+        assert int(dasktc.triangle_count(file, **options)) == 1
+    assert a_gpu == ["cpu"] * 2
+    for options in ({"backend": "cuda"}, {"kernel": "bitmap"}):
+        a_gpu.clear()
+        with pytest.raises(dasktc.InputError, match=r"CuPy|no kernel bitmap"):
+            dasktc.triangle_count(file, **options)
+        assert a_gpu == [options.get("backend", "auto")]
+
+
+def test_what_a_gpu_counts_sooner(a_gpu, file, monkeypatch, client):
+    for nbytes, sooner in ((6 * 10**7, True), (7 * 10**7, False), (None, False)):
+        assert bool(start_up.sooner_on_the_cpu(nbytes)) == sooner
+    monkeypatch.setitem(sys.modules, "cudf", sys)
+    assert start_up.sooner_on_the_cpu(1) is None, "they are loaded"
+    monkeypatch.delitem(sys.modules, "cudf")
+    monkeypatch.setattr(start_up, "find_spec", lambda name: None)
+    assert start_up.sooner_on_the_cpu(1) is None, "there are none"
+    monkeypatch.setattr(start_up, "find_spec", lambda name: ModuleSpec(name, None))
+    dasktc.triangle_count(np.array([[0, 1]]))
+    dasktc.triangle_count(file, client)
+    assert a_gpu == ["auto"] * 2, "neither for arrays, nor for workers, which start once"

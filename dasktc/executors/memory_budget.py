@@ -48,7 +48,7 @@ def limited(
     ----------
     executor : Executor
     memory : int, str or None
-        `--memory`.
+        `--memory`. Each thread of this process has a share of LEAST bytes or more: with less there are fewer threads.
     place : path or None
         `--work-dir`: the folder in which the work directory stands. All workers must see it; with "cuda" each has a
         folder of its own where none was given and some do not see the default.
@@ -70,7 +70,7 @@ def limited(
         return _on_gpu(executor, bytes_of(memory), place, pinned)
     budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
     if isinstance(executor, LocalExecutor):
-        return LocalExecutor(FileStore(WorkDir(place), budget))
+        return LocalExecutor(FileStore(WorkDir(place), budget), max(1, min(executor.workers, budget // LEAST)))
     if isinstance(executor, DaskExecutor):  # a Dask worker grows by itself
         return executor.keeping(SharedFileStore(_shared(executor, place), budget - OVERHEAD))
     return executor

@@ -223,18 +223,15 @@ def build_blocks(
         partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
         keys += _by_block(executor, partitions, layout, family, backend)
     ranges = exchange(executor, "blocks", keys, starts[1:], max(1, firsts[-1]), backend)
-    ends, built = [*starts[1:], firsts[-1]], []
-    for k in range(len(ranges)):
-        slices, ranges[k] = ranges[k], []  # so that the slices can be freed
-        within, width = (firsts[k // slabs], firsts[-1]), widths[k // slabs]
-        at = where.get(places[k // slabs]) if len(places) >= executor.workers else None  # else slabs on all workers
-        built.append(executor.submit("blocks", _slab, slices, starts[k], ends[k], within, width, backend, prefer=at))
-    stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
+    ends, bound = [*starts[1:], firsts[-1]], firsts[-1]
+    at = [where.get(place) for place in places]
+    prefer = [at[k // slabs] if len(places) >= executor.workers else None for k in range(len(ranges))]  # else on all
+    calls = [(ranges[k], starts[k], ends[k], bound, widths[k // slabs], backend) for k in range(len(ranges))]
+    ranges.clear()  # so that the slices can be freed
+    built = executor.submit_all("blocks", _slab, calls, prefer)
+    stacks = [(built[k * slabs : (k + 1) * slabs], place, layout, backend) for k, place in enumerate(places)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
-    return {
-        place: executor.submit("blocks", _stack, stack, place, layout, backend, prefer=where.get(place))
-        for place, stack in zip(places, stacks, strict=True)
-    }
+    return dict(zip(places, executor.submit_all("blocks", _stack, stacks, at), strict=True))
 
 
 def _by_block(executor: Executor, partitions: list[Any], layout: Layout, family: int, backend: str) -> list[Any]:
@@ -262,25 +259,10 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
 
-def _slab(
-    slices: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
-) -> tuple[Array, Array]:
-    """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
-    xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
-    keys, own = merge(slices, bound, backend), get_backend(backend).edges
-    if own is not None:
-        return own.rows(keys, start, -(-(end - start) // columns), columns)
-    offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
-    targets = xp.empty(len(keys), dtype="int32")
-    for at in range(0, len(keys), chunk):
-        targets[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
-    return offsets, targets
-
-
-def _column_of(keys: Array, first: int, columns: int) -> Array:
-    if first == 0 and columns & (columns - 1) == 0:
-        return keys & (columns - 1)
-    return (keys - first) % columns
+def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: str) -> tuple[Array, Array]:
+    """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`."""
+    keys = merge(slices, bound, backend)
+    return get_backend(backend).edges.rows(keys, start, -(-(end - start) // columns), columns)
 
 
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:

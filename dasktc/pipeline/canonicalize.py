@@ -16,7 +16,7 @@ from dasktc.executors.base import Executor
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
-from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
 from dasktc.pipeline.shuffle import exchange, splitters
 from dasktc.pipeline.vertex_ids import Span, SplitIds
@@ -92,11 +92,11 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
     parts = _joined(source.parts, executor, backend) or (_NoPart(source.ids),)
     upstream = executor.upstream([part.upstream for part in parts])
     calls = zip(parts, upstream, strict=True)
-    if executor.memory_per_call is None:
-        results = [executor.submit("read", _read, part, up, backend) for part, up in calls]
+    if executor.memory_in_parallel is None:
+        results = executor.submit_all("read", _read, [(*call, backend) for call in calls])
         frames, counts = executor.transpose("read", results, 2)
     else:
-        most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
+        most = max(1, executor.memory_in_parallel // ROW_BYTES[source.ids])
         streamed = executor.stream("read", _read_chunks, [(*call, most, backend) for call in calls])
         frames, counts = streamed[::2], streamed[1::2]
     totals = executor.gather(counts)
@@ -104,6 +104,8 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
     span = Span.of(spans) if len(spans) == len(totals) else None
     if source.ids == "int" and backend in ON_DEVICE:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
+    elif not executor.distributed and executor.memory_in_parallel is None and len(frames) < executor.workers:
+        frames = _shared_out(executor, frames, sum(of.rows for of in totals))
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span)
 
 
@@ -149,6 +151,19 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
     return result
 
 
+def _shared_out(executor: Executor, frames: list[Any], rows: int) -> list[Any]:
+    """Slice frames, of a file that is read as a whole, so that each thread has some; the slices are views."""
+    if rows <= SMALL:
+        return frames
+    most = max(SMALL, -(-rows // executor.workers))
+    return executor.stream("read", _slices_of_rows, [(frame, most) for frame in frames])
+
+
+def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
+    for first in range(0, max(1, len(frame)), most):
+        yield frame.iloc[first : first + most]
+
+
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
     least = SENT_EDGES if executor.distributed else PIECE_EDGES
@@ -175,7 +190,7 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
-    own = get_backend(backend).edges
+    own = get_backend(backend).raw_edges
     if own is not None and (isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"):
         ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
         facts = own.facts(*ends)
@@ -219,11 +234,10 @@ def canonical(executor: Executor, frames: list[Any], rows: int, vertices: Any, s
 
 
 def _keys(frame: Frame, vertices: VertexMap, shift: int, backend: str) -> Array:
-    own = get_backend(backend).edges
-    if own is None:
+    if isinstance(vertices, RankedIds | TableMap):
+        return get_backend(backend).edges.keys(*arrays_of(frame), vertices, shift)
+    if backend not in ON_DEVICE:
         return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    if isinstance(vertices, RankedIds):
-        return own.keys(frame[0], frame[1], vertices, shift)
     rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), get_backend(backend).chunk
     keys = get_backend(backend).array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
@@ -260,8 +274,8 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
 def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
     """Number of partitions for so many edges: at most four a worker, unless memory or the backend needs more."""
     workers, largest = executor.workers, PARTITION_EDGES[backend]
-    if executor.memory_per_call is not None:
-        largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))
+    if executor.memory_in_parallel is not None:
+        largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE:
         largest = min(largest, _piece_edges(edges, executor))
     if edges < min(SMALL, largest):

@@ -155,6 +155,7 @@ def prepare_edges(
     size = _size(executor, vertices)
     budget.check(size, options.partition)
     edges = canonical(executor, frames, rows - loops, vertices, size, backend)
+    executor = executor.for_edges(edges.edges)
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     shift, shards = shift_of(size), budget.shards(size)

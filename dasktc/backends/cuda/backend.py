@@ -261,6 +261,7 @@ def backend() -> Backend:
     from dasktc.backends.cuda import memory as cuda_memory
 
     cuda_memory.share_pool()
+    edges = DeviceEdges(device())
     made = Backend(
         name="cuda",
         frame=frames,
@@ -278,7 +279,8 @@ def backend() -> Backend:
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,
         chunk=CHUNK,
-        edges=DeviceEdges(device()),
+        edges=edges,
+        raw_edges=edges,
         vertices=DeviceVertices(device(), sort),
         make=partial(device_recipes.made, device()),
         numbers="int32",

@@ -166,7 +166,7 @@ class Executor(Protocol):
     def values(self, handles: list[Any]) -> list[Any]:
         """Handles that are of use outside of dasktc too: results, or where `distributed` futures of results."""
 
-    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
 
     def fold_unordered(

@@ -166,7 +166,7 @@ class LocalExecutor(Executor):
         """Results."""
         return self.gather(handles)
 
-    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Make the calls, some at a time, and yield their results as they end."""
         work = [tuple(call) for call in calls]
         threads = self.store.at_a_time(self.workers, work)

@@ -58,9 +58,13 @@ class _Running:
     """Threads that take calls, one after another, until there are no more or one fails."""
 
     def __init__(self, threads: int, calls: Generator[Call[Any]]) -> None:
-        self._calls, self._numbers, self._taking = calls, 0, threading.Lock()
-        self._left, self.ended = threads, SimpleQueue[_Ended | None]()
+        self._calls: Generator[Call[Any]] | None = calls
+        self._numbers, self._taking = 0, threading.Lock()
+        self.ended = SimpleQueue[_Ended | None]()
         self._threads = [threading.Thread(target=self._run, name="dasktc-call") for _ in range(threads)]
+
+    def start(self) -> None:
+        """Begin."""
         for thread in self._threads:
             thread.start()
 
@@ -78,10 +82,10 @@ class _Running:
             try:
                 call = next(self._calls)
             except StopIteration:
-                self._calls = None  # type: ignore[assignment]
+                self._calls = None
                 return None
             except BaseException as error:
-                self._calls = None  # type: ignore[assignment]
+                self._calls = None
                 return _Ended(number, None, error)
         try:
             return _Ended(number, call())
@@ -92,12 +96,13 @@ class _Running:
     def stop(self) -> None:
         """Begin no more calls."""
         with self._taking:
-            self._calls = None  # type: ignore[assignment]
+            self._calls = None
 
     def wait(self) -> None:
         """Wait for the calls that have begun: what they use must not be taken from under them."""
         for thread in self._threads:
-            thread.join()
+            with suppress(RuntimeError):  # a signal broke off its start: it finds no call
+                thread.join()
 
 
 def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]]:
@@ -125,6 +130,7 @@ def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]
         return
     running, left = _Running(threads, calls), threads
     try:
+        running.start()
         while left:
             ended = running.ended.get()
             if ended is None:

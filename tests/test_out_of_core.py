@@ -221,8 +221,9 @@ def test_a_count_keeps_a_quarter_and_a_seventh_of_the_memory_it_would_take(krone
         [{"partition": "hash2d", "parts": 2}, {"reorder": "collective"}, {"partition": "edges", "memory": 40_000_000},
          {"partition": "vertical", "parts": 13, "memory": 40_000_000},
          {"partition": "proxy", "parts": 16, "memory": 40_000_000},
-         {"ask": "per_vertex", "memory": 48_000_000}, {"ask": "per_edge", "memory": 48_000_000}, {"ask": "list"}],
-        lambda options: options.get("partition") == "hash2d",
+         {"ask": "per_vertex", "memory": 48_000_000}, {"ask": "per_edge", "memory": 48_000_000}, {"ask": "list"},
+         {"memory": 75_000_000, "threads": 2}, {"ask": "per_edge", "memory": 75_000_000, "threads": 2}],
+        lambda options: "hash2d" in options.values() or (options.get("threads") and "ask" not in options),
     ),
     ids=str,
 )  # fmt: skip

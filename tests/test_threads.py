@@ -30,8 +30,8 @@ from dasktc.executors import connect as connecting
 from dasktc.executors import local
 from dasktc.executors import threads as threading_calls
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.memory_budget import limited
-from dasktc.executors.spill.file_store import LEAST, FileStore
+from dasktc.executors.memory_budget import SHARE, limited
+from dasktc.executors.spill.file_store import LEAST, OVERHEAD, FileStore
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads, completed
 from dasktc.options import Options, RunOptions
@@ -101,7 +101,7 @@ def test_out_of_core_too(tmp_path_factory, edges, partition, kept):
     ids = "text" if edges and isinstance(edges[0][0], str) else "int"
     options, source = Options(memory="1GB", **partition), source_of(edges, ids, parts=3)
     expected = everything(build(LocalExecutor(), source, options))
-    tasks = LocalExecutor(FileStore(WorkDir(tmp_path_factory.mktemp("work")), 4_000, small=1), threads=3)
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path_factory.mktemp("work")), 4_000, 1, 3), threads=3)
     tasks.store._limit = kept
     with as_if_large():
         assert everything(build(tasks, source, options)) == expected
@@ -191,10 +191,12 @@ def test_threads_are_of_this_process(client):
 
 
 def test_threads_share_the_budget(tmp_path):
-    for memory, expected in ((LEAST, 1), (2 * LEAST, 1), (3 * LEAST, 2), (99 * LEAST, 4)):
+    for memory, expected in ((LEAST, 1), (2 * SHARE, 1), (3 * SHARE, 2), (99 * SHARE, 4)):
         executor = limited(LocalExecutor(threads=4), memory, tmp_path)
         assert executor.workers == expected
-        assert executor.memory_in_parallel == executor.memory_per_call // expected
+        assert executor.memory_in_parallel * expected <= executor.memory_per_call
+        assert executor.memory_in_parallel * expected >= 0.7 * executor.memory_per_call
+        assert executor.memory(memory) == memory - OVERHEAD
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_threads_share_the_budget(tmp_path):
 )
 def test_as_many_tasks_run_at_a_time_as_the_budget_has_room_for(tmp_path, same, needed, expected):
     """Tasks of one block hold one copy of it, and each its own scratch; others each their blocks."""
-    store = FileStore(WorkDir(tmp_path), 120_000, small=1)
+    store = FileStore(WorkDir(tmp_path), 160_000, small=1, threads=4)
     store._limit = 0
     blocks = [store.keep(np.arange(5_000, dtype="int64")) for _ in range(1 if same else 6)]
     store.set_task_memory(needed)

@@ -112,7 +112,8 @@ class Executor(Protocol):
     @property
     def memory_in_parallel(self) -> int | None:
         """Bytes that each of several calls may take that are made at a time."""
-        return self.memory_per_call
+        share: int | None = self.store.memory_in_parallel
+        return self.memory_per_call if share is None else share
 
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for a counting task; results that are kept get the rest."""
@@ -190,9 +191,12 @@ class Store(Protocol):
     ----------
     memory_per_call : int or None
         As `Executor.memory_per_call`.
+    memory_in_parallel : int or None
+        As `Executor.memory_in_parallel`; None: as much as one alone.
     """
 
     memory_per_call: int | None = None
+    memory_in_parallel: int | None = None
 
     def memory(self, budget: int | None) -> int | None:
         """Bytes that a counting task may take, of a budget or of the store's own; None: the store sets no bound."""

@@ -62,11 +62,6 @@ class LocalExecutor(Executor):
         """All are here."""
         return [""] * self.workers
 
-    @property
-    def memory_in_parallel(self) -> int | None:
-        """A thread's share."""
-        return None if self.memory_per_call is None else self.memory_per_call // self.workers
-
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """What the store leaves of the budget; without one, what this machine, or its GPU, has available now."""
         bound = self.store.memory(budget)
@@ -176,7 +171,10 @@ class LocalExecutor(Executor):
     def fold_unordered(
         self, stage: str, function: Function, calls: ArgumentLists, keys: Callable[[Any], Sequence[Any]], fold: Fold
     ) -> tuple[list[Any], dict[Any, Any]]:
-        """Combine each call's arrays with those of the calls before it, and let go of them."""
+        """Combine each call's arrays with those of the calls before it, and let go of them.
+
+        Within a budget one call is made at a time: two with their arrays exceeded it, by up to a tenth.
+        """
         work = [tuple(call) for call in calls]
         combined, combining = dict[Any, Any](), Lock()
 
@@ -190,7 +188,7 @@ class LocalExecutor(Executor):
             return result
 
         with self.store.folding():
-            threads = self.store.at_a_time(self.workers, work)
+            threads = self.workers if self.memory_per_call is None else 1
             small = results(threads, (partial(make, call) for call in work), len(work))
         return small, combined
 

@@ -46,6 +46,9 @@ LEAST = 1 << 24
 OVERHEAD = 1 << 22
 """Bytes of the budget for Python's own objects and for what malloc has not given back yet."""
 
+THREADED = 0.75
+"""Share of a budget that several threads are given: malloc keeps what they have freed, for each of them."""
+
 
 class SpillableResult:
     """A result that is in memory until the store writes it to a file."""
@@ -83,19 +86,23 @@ class FileStore(LocalStore):
         Bytes.
     small : int, optional
         Bytes of a result below which it stays as it is. Default: so few that a grid's blocks do no harm.
+    threads : int
+        Calls that are made at a time.
     """
 
-    def __init__(self, work: WorkDir, budget: int, small: int | None = None) -> None:
-        self._work, self._budget = work, max(budget, 1)
+    def __init__(self, work: WorkDir, budget: int, small: int | None = None, threads: int = 1) -> None:
+        self._work, self._plan_memory = work, max(budget, 1)
+        self._budget = self._plan_memory if threads == 1 else max(1, int(THREADED * self._plan_memory))
         self._small = small_for(self._budget) if small is None else small
         self._limit = self._budget // 4
-        self.memory_per_call = self._task_memory = self._budget - self._limit
+        self.memory_in_parallel = (self._budget - self._limit) // threads
+        self.memory_per_call = self._task_memory = self._plan_memory - self._plan_memory // 4
         self._results: weakref.WeakSet[SpillableResult] = weakref.WeakSet()
         self._accounting = RLock()
 
     def memory(self, budget: int | None) -> int:
         """What is left of the budget for a counting task, blocks read ahead included."""
-        return self._budget if budget is None else usable(budget)
+        return self._plan_memory if budget is None else usable(budget)
 
     def set_task_memory(self, needed: int) -> None:
         """Write results to files until counting tasks have this many bytes of the budget."""
@@ -166,7 +173,7 @@ class FileStore(LocalStore):
                 args = [values[stored] if (stored := _file_of(arg)) else _resolve(arg) for arg in call]
                 values.clear()
                 running[number] = places
-                yield partial(_task, function, args, partial(running.pop, number))
+                yield partial(_task, function, args, partial(running.pop, number), at_a_time > 1)
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
@@ -193,13 +200,15 @@ class FileStore(LocalStore):
             return sum(result.nbytes for result in self._results if result.stored is None)
 
 
-def _task(function: Function, args: list[Any], ended: Callable[[], Any]) -> Any:
-    """Call a function of blocks, and let go of them."""
+def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
+    """Call a function of blocks, and let go of them; `trimmed`: and of what malloc keeps free for each thread."""
     try:
         return function(*args)
     finally:
         args.clear()
         ended()
+        if trimmed:
+            trim_allocators()
 
 
 def _resolve(handle: Any, copy: bool = False) -> Any:

@@ -1,6 +1,6 @@
 """The CPU backend: pandas, NumPy, and kernels compiled by Numba.
 
-A kernel is serial and runs without the GIL: parallelism comes from Dask, one task a thread.
+A kernel is serial and runs without the GIL: several run at once on threads of a process, or as tasks of Dask.
 """
 
 from __future__ import annotations

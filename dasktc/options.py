@@ -46,6 +46,7 @@ DISTRIBUTE = ("auto", "always", "never")
 """Whether a cluster counts by tasks on all workers, or by one call on one."""
 MOST_BYTES = 2**63 - 1
 """What 64-bit sizes and addresses reach."""
+MOST_THREADS = 1 << 12
 MOST_NAME, MOST_PATH = 255, 4096
 """Bytes of the name of a file, and of a path with its end, on Linux."""
 
@@ -131,6 +132,9 @@ class RunOptions:
         Seconds without any worker, at the start or later, after which the run gives up.
     security : distributed.Security or None
         Certificates for `scheduler`, `scheduler_file` and `workers`. None: those of Dask's configuration.
+    threads : int or None
+        Calls that run at a time in this process; given, everything runs here, whether a client is active or not. None:
+        as many as the process may use cores, but one in a task of a Dask worker.
     work_dir : path or None
         Folder for files of what does not fit the memory budget.
     host_memory : int, str or None
@@ -155,6 +159,7 @@ class RunOptions:
     work_dir: str | os.PathLike[str] | None = None
     host_memory: int | str | None = None
     distribute: str | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse two places to run, and values of a wrong type or range."""
@@ -164,6 +169,11 @@ class RunOptions:
         object.__setattr__(self, "worker_timeout", seconds)
         if len(places := self.places) > 1:
             raise InputError(f"{' and '.join(places)} were both given: each names a place to run; keep one")
+        if self.threads is not None:
+            number = whole_number(
+                "threads", self.threads, 1, MOST_THREADS, "nobody would count", "no machine has as many"
+            )
+            object.__setattr__(self, "threads", number)
         if self.scheduler is not None and not (isinstance(self.scheduler, str) and self.scheduler):
             raise InputError(
                 f"--scheduler {shown(self.scheduler)} is no address, as tcp://10.0.0.1:8786 is: give it as a str"
@@ -193,6 +203,7 @@ class RunOptions:
             "workers": self.workers,
             "scheduler": self.scheduler,
             "scheduler-file": self.scheduler_file,
+            "threads": self.threads,
         }
         return [name for name, value in named.items() if value is not None]
 

@@ -27,6 +27,7 @@ from dasktc.bench.pipeline import ClusterRun
 from dasktc.bench.report import Report, Section
 from dasktc.bench.tables import Measured
 from dasktc.bench.turns import Turn, take_turns
+from dasktc.bench.ways import Way
 from dasktc.errors import CountError, InputError
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
@@ -104,6 +105,27 @@ def test_both_phases_are_compared_between_workers(report: Report):
         assert row["busier of two"] >= row["other of two"] >= 0
         assert row["ratio of medians"] == row["busier of two"] / row["one, CPU s"]
         assert row["median of ratios"] > 0
+
+
+@pytest.mark.slow
+def test_threads_and_workers_count_from_files_in_turns(report: Report):
+    found = {row["run by"]: row for row in rows(report, "Threads and workers")}
+    assert list(found) == [
+        "one thread",
+        *(name for name in found if name.endswith("threads")),
+        "one worker",
+        "two workers",
+    ]
+    assert found["one thread"]["wall over one thread"] == found["one thread"]["CPU over one thread"] == 1
+
+
+def test_ways_are_compared_within_turns():
+    found = Measured(14, 1)
+    found.ways = {
+        "one thread": [Way(1, 4.0, 4.0), Way(1, 8.0, 6.0), Way(1, 2.0, 2.0)],
+        "2 threads": [Way(1, 2.0, 4.0), Way(1, 6.0, 9.0), Way(1, 1.0, 2.0)],
+    }
+    assert tables._ways(found).rows == [["one thread", 4.0, 4.0, 1.0, 1.0, 3], ["2 threads", 2.0, 4.0, 0.5, 1.0, 3]]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -18,13 +17,14 @@ from tiers import some
 
 from dasktc.api.count import build
 from dasktc.backends import get_backend
+from dasktc.backends.cpu import edges as cpu_edges
+from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.base import Fold, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage
-from dasktc.pipeline import edge_keys as keys_module
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.canonicalize import canonical
 from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
@@ -56,25 +56,25 @@ def test_keys_hold_both_ends(vertices, data):
         assert [end.tolist() for end in unpack(keys, shift)] == [high.tolist(), low.tolist()]
 
 
-@given(st.lists(ARRAYS, min_size=1, max_size=5), st.sampled_from([1, 2, 3, 1 << 15]))
-def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces, chunk):
-    """In chunks of any size: a run of equal keys may end in the next one."""
+@given(st.lists(ARRAYS, min_size=1, max_size=5))
+def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces):
     copies = [piece.copy() for piece in pieces]
     everything = np.concatenate(copies).tolist()
-    with mock.patch.object(keys_module, "get_backend", return_value=replace(get_backend("cpu"), chunk=chunk)):
-        for function, expected in ((merge, sorted(everything)), (distinct, sorted(set(everything)))):
-            given_up = list(pieces)
-            assert function(given_up, 100, "cpu").tolist() == expected
-            assert given_up == []
+    for function, expected in ((merge, sorted(everything)), (distinct, sorted(set(everything)))):
+        given_up = list(pieces)
+        assert function(given_up, 100, "cpu").tolist() == expected
+        assert given_up == []
     assert all((piece == copy).all() for piece, copy in zip(pieces, copies, strict=True))
 
 
-@given(ARRAYS, st.lists(st.integers(0, 120), max_size=6).map(sorted))
-def test_cut_makes_a_piece_of_every_range(keys, starts):
-    pieces, borders = cut(keys, starts, 100, "cpu"), [0, *starts, 10**9]
+@given(ARRAYS, st.lists(st.integers(0, 120), max_size=6).map(sorted), st.sampled_from([1, 1 << 10]), st.integers(1, 12))
+def test_cut_makes_a_piece_of_every_range(keys, starts, ranges, guess):
+    """In one pass, whatever is known of a range by a key's leading bits, or by sorting where there are many ranges."""
+    with mock.patch.object(CpuEdges, "ranges", ranges), mock.patch.object(cpu_edges, "GUESS", guess):
+        pieces, borders = cut(keys, starts, 100, "cpu"), [0, *starts, 10**9]
     assert len(pieces) == len(starts) + 1
     for piece, low, high in zip(pieces, borders, borders[1:], strict=False):
-        assert piece.tolist() == sorted({key for key in keys.tolist() if low <= key < high})
+        assert sorted(piece.tolist()) == sorted(key for key in keys.tolist() if low <= key < high)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])

@@ -23,7 +23,7 @@ from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small
 from dasktc.errors import DeviceMemoryError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, warn_of_tcp
+from dasktc.executors.connect import connect, threads_here, warn_of_tcp
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
@@ -48,6 +48,9 @@ __all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "trian
 
 T = TypeVar("T")
 log = logging.getLogger("dasktc")
+
+THREAD_BLOCK = 1 << 24
+"""Bytes of a file that one part takes where threads share them: small files too are then parts for all of them."""
 
 
 @said_in_one_line
@@ -80,6 +83,7 @@ def triangle_count(
     per_vertex: str | os.PathLike[str] | None = None,
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -150,6 +154,10 @@ def triangle_count(
         .txt with tabs and no header. The workers write, so they must see the folder.
     report : path, optional
         Write a page about the count there: .html.
+    threads : int, optional
+        Calls that run at a time in this process, where no client runs them. Given, everything runs here even if a
+        client is active. Default: the cores that the process may use; in a task of a Dask worker, and where a GPU
+        counts, one.
     work_dir : path, optional
         Folder for the files of a count that does not fit `memory`: up to 25 bytes an edge, with workers 100, in a
         folder of its own that is removed afterwards. On a disk: a folder in memory would gain nothing. Default:
@@ -188,7 +196,17 @@ def triangle_count(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
+        client,
+        workers,
+        scheduler,
+        scheduler_file,
+        retries,
+        worker_timeout,
+        security,
+        work_dir,
+        host_memory,
+        distribute,
+        threads,
     )
     counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
@@ -197,7 +215,8 @@ def triangle_count(
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
-    opened = as_source(source, read_options(format, columns, ids, skip, memory))
+    reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
+    opened = as_source(source, reading)
     with connect(run, options.backend) as anywhere:
         options, noted = choose_for(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
@@ -248,6 +267,7 @@ def prepare(
     security: Any = None,
     distribute: str | None = None,
     seed: int = 0,
+    threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -274,9 +294,20 @@ def prepare(
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
     run = RunOptions(
-        client, workers, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
+        client,
+        workers,
+        scheduler,
+        scheduler_file,
+        retries,
+        worker_timeout,
+        security,
+        work_dir,
+        host_memory,
+        distribute,
+        threads,
     )
-    opened = as_source(source, read_options(format, columns, ids, skip, memory))
+    reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
+    opened = as_source(source, reading)
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend))
         options, noted = choose_for(anywhere, opened, options)
@@ -288,7 +319,7 @@ def prepare(
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
-        starts = run.client is None and bool(run.places)
+        starts = run.client is None and run.threads is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
 
 
@@ -377,6 +408,7 @@ def _prepared(
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
     else:
         prepared = prepare_edges(executor, source, options, progress)
+        executor = executor.for_edges(prepared.plan.edges)
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
         if cluster and cluster.how.kind == "call":
             cluster = cluster._replace(how=cluster.how.not_possible())
@@ -391,14 +423,19 @@ def read_options(
     ids: str = "auto",
     skip: int | None = None,
     memory: int | str | None = None,
+    threads: int = 0,
 ) -> ReadOptions:
-    """Options of reading, from keywords of `triangle_count`; parts of files are cut so that they fit `memory`."""
+    """Options of reading, from keywords of `triangle_count`.
+
+    Parts of files are cut so that they fit `memory`, and small where threads of this process share them.
+    """
     check_keywords(format=format, columns=columns, skip=skip)
     if isinstance(columns, str):
         columns = columns.split(",")
     pair = None if columns is None else (str(columns[0]), str(columns[1]))
     options = ReadOptions(format, pair, read_ids(ids), skip)
-    return options if memory is None else replace(options, blocksize=blocksize_within(memory, options.blocksize))
+    most = options.blocksize if threads < 2 else THREAD_BLOCK
+    return replace(options, blocksize=most if memory is None else blocksize_within(memory, most))
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:

@@ -15,7 +15,7 @@ from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect
+from dasktc.executors.connect import connect, threads_here
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
@@ -88,6 +88,7 @@ def predict_source(
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
     distribute: str | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Prediction:
@@ -104,10 +105,21 @@ def predict_source(
     chosen, wanted = Options(**options), _checked(means)
     check_keywords(progress=progress)
     run = RunOptions(
-        client, None, scheduler, scheduler_file, retries, worker_timeout, security, work_dir, host_memory, distribute
+        client,
+        None,
+        scheduler,
+        scheduler_file,
+        retries,
+        worker_timeout,
+        security,
+        work_dir,
+        host_memory,
+        distribute,
+        threads,
     )
-    opened = as_source(source, read_options(format, columns, ids, skip, chosen.memory))
-    with connect(run) as anywhere, ExitStack() as stack:
+    reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
+    opened = as_source(source, reading)
+    with connect(run, chosen.backend) as anywhere, ExitStack() as stack:
         chosen, noted = choose_for(anywhere, opened, chosen)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         executor = stack.enter_context(budget)

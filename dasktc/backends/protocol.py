@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from dasktc.backends.cuda.vertices import DeviceVertices
     from dasktc.backends.edge_functions import Recipe
 
-__all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "GraphBounds", "TaskSize", "TextIds"]
+__all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "Edges", "GraphBounds", "TaskSize", "TextIds"]
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
-"""Backends with `Backend.edges`."""
+"""Backends with `Backend.raw_edges`."""
 PARTITION_EDGES = {"cpu": 1 << 25, "cuda": 1 << 30}
 """Edges that one partition holds at the most: a device sorts many at once, below cuDF's 2^31 rows."""
 
@@ -103,6 +103,50 @@ class GraphBounds(NamedTuple):
         return min(of.columns, -(-before // of.parts))
 
 
+class Edges(Protocol):
+    """What a backend does with edges, in one pass each.
+
+    Raw edges are two arrays of int32 or int64, `src` and `dst`; keys are arrays of int64, `high << shift | low`;
+    degrees arrays of `Backend.numbers`, ranks of int32. Results are new arrays, inputs stay as they are, but for what
+    `mark`, `add_degrees` and `add_sources` fill in, which they are given first, and for the keys of `distinct`.
+
+    Attributes
+    ----------
+    ranges : int
+        `split` takes fewer borders than so many.
+    """
+
+    @property
+    def ranges(self) -> int: ...  # noqa: D102
+
+    def mark(self, present: Any, src: Any, dst: Any, low: int) -> None:
+        """Mark the ids, counted from `low`, of all edges but loops."""
+
+    def keys(self, src: Any, dst: Any, of: Any, shift: int) -> Any:
+        """Canonical keys in the order of the edges; on a device those of loops are 0. `of` maps a range of ids."""
+
+    def between(self, keys: Any, first: int, end: int) -> Any:
+        """Those of some keys with first <= key < end, in no order."""
+
+    def split(self, keys: Any, starts: list[int]) -> list[Any]:
+        """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order."""
+
+    def distinct(self, keys: Any, shift: int) -> Any:
+        """The distinct ones of ascending keys, which may be overwritten; without loops."""
+
+    def add_degrees(self, counts: Any, keys: Any, shift: int) -> None:
+        """Count both ends of keys whose high ends ascend."""
+
+    def add_sources(self, counts: Any, keys: Any, shift: int) -> None:
+        """Count the high ends."""
+
+    def oriented(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Keys of the ends' ranks, the higher one first."""
+
+    def rows(self, keys: Any, start: int, rows: int, columns: int) -> tuple[Any, Any]:
+        """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
+
+
 @dataclass(frozen=True)
 class Backend:
     """What the stages need of a device.
@@ -147,8 +191,10 @@ class Backend:
         Elements at a time that elementwise arithmetic runs fastest on. On the CPU 64 KiB of keys: larger
         intermediates would be mapped and faulted in anew each time, for Dask's workers run with a fixed
         trim threshold, which stops malloc from learning.
-    edges : DeviceEdges or None
-        A backend's own way with edges, without intermediates; None: array arithmetic, `chunk` elements at a time.
+    edges : Edges
+        What it does with edges.
+    raw_edges : DeviceEdges or None
+        A device's own way with raw edges, from which loops are not removed; None: frames and array arithmetic.
     vertices : DeviceVertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
     bit_matrix : DeviceBitMatrix or None
@@ -178,8 +224,9 @@ class Backend:
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
+    edges: Edges
     chunk: int = 1 << 13
-    edges: DeviceEdges | None = None
+    raw_edges: DeviceEdges | None = None
     vertices: DeviceVertices | None = None
     bit_matrix: DeviceBitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None

@@ -2,7 +2,8 @@
 
 Figures are CPU seconds and ratios within one run. Each measurement has a process of its own, and measurements are
 interleaved, so that a busy machine slows all alike. One worker and two alternate count by count, on clusters that are
-both up. Every count is compared: a tool with another number of triangles ends the benchmark.
+both up; so do one thread, all threads and workers, from files to the number, with wall seconds too. Every count is
+compared: a tool with another number of triangles ends the benchmark.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
 from dasktc.bench.report import Report, load, machine, versions
 from dasktc.bench.tables import Measured, sections
 from dasktc.bench.turns import in_turns
+from dasktc.bench.ways import in_ways
 from dasktc.errors import InputError
 
 __all__ = ["run"]
@@ -29,6 +31,8 @@ __all__ = ["run"]
 QUICK_SCALE = 14
 TURNS, QUICK_TURNS = 15, 3
 """Of one worker and two, in all runs together."""
+WHOLE = 3
+"""Turns of one worker and two for a turn of threads and workers from files to the number."""
 FILES = {
     "amazon0601": ("amazon0601-edges.csv.gz", 3_986_507, False),
     "cnr-2000": ("cnr-2000.arcs.tsv.gz", 20_977_629, False),
@@ -135,6 +139,8 @@ def _measures(
         for workers in (1, 2) if what == "generated" else (2,):
             yield f"{workers} worker processes, {what}", partial(_cluster, results, what, source, workers)
     yield f"one worker and two, {turns} turns", partial(_turns, results, turns)
+    whole = -(-turns // WHOLE)
+    yield f"threads and workers, Parquet, {whole} turns", partial(_ways, results, parquet, whole)
     for name, (packed, plain) in results.files.items():
         for path in (packed, plain):
             yield f"dasktc, {Path(path).name}", partial(_file, results, name, path)
@@ -165,6 +171,13 @@ def _turns(results: Measured, turns: int) -> None:
         for workers, triangles in zip(("one worker", "two workers"), turn.triangles, strict=True):
             results.check("kronecker", f"dasktc on {workers} in turns", triangles)
         results.turns.append(turn)
+
+
+def _ways(results: Measured, path: str, turns: int) -> None:
+    for name, counts in in_fresh_process(in_ways, path, turns).items():
+        for way in counts:
+            results.check("kronecker", f"dasktc, {name}", way.triangles)
+            results.ways[name].append(way)
 
 
 def _file(results: Measured, name: str, path: str) -> None:

@@ -68,15 +68,15 @@ class ClusterRun:
 
 
 def in_process(source: int | str) -> ProcessRun:
-    """Count in this process a Kronecker graph of a scale, or a file."""
+    """Count in this process, on one thread, a Kronecker graph of a scale, or a file."""
     from dasktc.api.count import triangle_count
 
     edges = _open(source)
     with TemporaryDirectory() as folder:
-        triangle_count(_small(source, folder))  # imports, and compiles or loads what was compiled
+        triangle_count(_small(source, folder), threads=1)  # imports, and compiles or loads what was compiled
     baseline, meter = resident_bytes(), StageMeter()
     forget_peak()
-    result = triangle_count(edges, progress=meter)
+    result = triangle_count(edges, threads=1, progress=meter)
     meter.stop()
     return ProcessRun(result.triangles, result.edges, meter.seconds, meter.peaks, baseline)
 

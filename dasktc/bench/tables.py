@@ -11,6 +11,7 @@ from dasktc.bench.kernels import HAND, Counter
 from dasktc.bench.pipeline import ClusterRun, ProcessRun
 from dasktc.bench.report import Section
 from dasktc.bench.turns import Turn
+from dasktc.bench.ways import Way
 from dasktc.errors import CountError
 
 __all__ = ["Measured", "sections"]
@@ -39,6 +40,8 @@ class Measured:
         By source and workers.
     turns : list of Turn
         Counts on one worker and on two, of all runs.
+    ways : dict of str to list of Way
+        Counts from files to the number, by who runs them, of all runs.
     files : dict of str to (str, str)
         Paths of the packed and the plain file, by graph.
     skipped : dict of str to str
@@ -56,6 +59,7 @@ class Measured:
     processes: dict[str, list[ProcessRun]] = field(default_factory=lambda: defaultdict(list))
     clusters: dict[tuple[str, int], list[ClusterRun]] = field(default_factory=lambda: defaultdict(list))
     turns: list[Turn] = field(default_factory=list)
+    ways: dict[str, list[Way]] = field(default_factory=lambda: defaultdict(list))
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     read: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -76,6 +80,7 @@ def sections(results: Measured, counters: Iterable[Counter]) -> list[Section]:
         _stages(results),
         _kernels(results, list(counters)),
         _workers(results),
+        _ways(results),
         _files(results),
         _memory(results),
         _stage_memory(results),
@@ -169,6 +174,31 @@ def _workers(results: Measured) -> Section:
         busier, other = [max(pair) for pair in pairs], [sum(pair) - max(pair) for pair in pairs]
         ratios = _over(median(busier), median(alone)), _ratio(busier, alone)
         table.rows.append([phase, median(alone), median(busier), median(other), *ratios, len(pairs)])
+    return table
+
+
+def _ways(results: Measured) -> Section:
+    table = Section(
+        f"Threads and workers, from Parquet files to the number ({_graph(results)})",
+        {
+            "run by": "",
+            "wall s": ".2f",
+            "CPU s": ".2f",
+            "wall over one thread": ".2f",
+            "CPU over one thread": ".2f",
+            "turns": "d",
+        },
+        notes=[
+            "seconds: medians; ratios: medians over turns; all clusters are up; CPU s: of the process and its workers",
+            "targets: two threads 0.6 and 1.1, one worker 1.1 and two 0.6 of the wall time; a busy machine has less to "
+            "gain",
+        ],
+    )
+    one = results.ways["one thread"]
+    for name, ways in results.ways.items():
+        seconds = [[way.wall for way in ways], [way.cpu for way in ways]]
+        ratios = [_ratio(seconds[0], [way.wall for way in one]), _ratio(seconds[1], [way.cpu for way in one])]
+        table.rows.append([name, *map(median, seconds), *ratios, len(ways)])
     return table
 
 

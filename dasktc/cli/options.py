@@ -24,7 +24,7 @@ __all__ = [
     "workers_of",
 ]
 
-RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "distribute")
+RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "distribute", "threads")
 """Fields of `RunOptions` that the options of running become."""
 
 
@@ -143,6 +143,7 @@ counting = options_of(
 )
 running = options_of(
     click.option("--workers", callback=workers_of, metavar="N", help="Start N workers, or all. Default: this process."),
+    click.option("--threads", type=int, metavar="N", help="Of this process. Default: the cores that it may use."),
     click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
     click.option("--scheduler-file", metavar="FILE", help="Use the Dask cluster that wrote FILE."),
     click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under."),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 from dasktc.backends.csr import TaskCount
@@ -53,11 +53,12 @@ def _run(
         resumed = len(records)
         report("count", resumed, len(work))
         left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        for record in count_jobs(graph.executor, graph.blocks, left):
-            records.append(record)
-            if checkpoint is not None:
-                checkpoint.add(record)
-            report("count", len(records), len(work))
+        with closing(count_jobs(graph.executor, graph.blocks, left)) as counted:  # whatever ends it, no task goes on
+            for record in counted:
+                records.append(record)
+                if checkpoint is not None:
+                    checkpoint.add(record)
+                report("count", len(records), len(work))
     return records, resumed
 
 

@@ -98,7 +98,8 @@ def _sums(
     if (
         graph.executor.memory_per_call is None
     ):  # a worker then holds its part of the sums, and what is about to be added to it
-        needed = min(plan.memory, needed + 2 * nbytes // plan.workers)
+        shares = plan.workers if graph.executor.distributed else 1
+        needed = min(plan.memory, needed + 2 * nbytes // shares)
     graph.executor.set_task_memory(needed)
     blocks, work = graph.blocks, jobs(graph.plan, kernel, graph.options.chosen_backend)
     calls = [

@@ -145,11 +145,8 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     executor, vertices = graph.executor, graph.prepared.vertices
     supports, count = edge_supports(graph)
     row_bytes = FRAME_BYTES if graph.plan.shards == 1 else SPLIT_BYTES
-    step = (
-        PARTITION_EDGES
-        if executor.memory_per_call is None
-        else min(PARTITION_EDGES, max(1, executor.memory_per_call // row_bytes))
-    )
+    share = executor.memory_in_parallel
+    step = PARTITION_EDGES if share is None else min(PARTITION_EDGES, max(1, share // row_bytes))
     slices = _slices(graph, supports, step)
     if graph.plan.shards > 1:
         slices = edges_by_dense_id(executor, slices, graph.prepared.graph.order)
@@ -162,18 +159,19 @@ def edge_frames(graph: CountingContext, together: bool = False) -> tuple[list[An
     groups = [[part] for part in parts] if parts and apart else [parts]
     if graph.plan.shards > 1:
         return frames_of_edges(executor, executor.map("edges", _joined, groups), vertices), count
-    return [executor.submit("edges", _edge_frame, group, vertices) for group in groups], count
+    return executor.submit_all("edges", _edge_frame, [(group, vertices) for group in groups]), count
 
 
 def _slices(graph: CountingContext, supports: dict[Any, Any], step: int) -> list[Any]:
     """Keys above supports of so many edges of a block each: over dense ids, or where these are in shards new ids."""
     order = None if graph.plan.shards > 1 else graph.prepared.graph.order.whole
     backend = graph.options.chosen_backend
-    return [
-        graph.executor.submit("edges", _slice, graph.blocks[place], of_block, order, start, start + step, backend)
+    calls = [
+        (graph.blocks[place], of_block, order, start, start + step, backend)
         for place, of_block in supports.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
+    return graph.executor.submit_all("edges", _slice, calls)
 
 
 def _refuse_frame_beyond(memory: int, edges: int) -> None:

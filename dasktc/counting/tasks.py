@@ -12,7 +12,7 @@ import logging
 import os
 import platform
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
@@ -92,7 +92,7 @@ def _worker_of(split: int, workers: int) -> int:
     return workers - 1 - worker if turn % 4 in (1, 2) else worker
 
 
-def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Iterator[Record]:
+def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator[Record]:
     """Run counting tasks and yield their records as they come.
 
     Parameters

@@ -27,7 +27,7 @@ which task is in flight where, `dask.futures` waits for results, and `dask.fault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -98,6 +98,10 @@ class Executor(Protocol):
     def worker_threads(self) -> list[str]:
         """The address of the worker of each thread that runs calls."""
 
+    def for_edges(self, edges: int) -> Executor:
+        """The executor for a graph of so many edges: of the same store, and perhaps of fewer threads."""
+        return self
+
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """Bytes that one counting task may take, of a worker's budget; without one, of what a worker has."""
 
@@ -108,6 +112,12 @@ class Executor(Protocol):
     def memory_per_call(self) -> int | None:
         """Bytes that one call may take beside the results that are kept; None: no budget was given."""
         return self.store.memory_per_call  # type: ignore[no-any-return]
+
+    @property
+    def memory_in_parallel(self) -> int | None:
+        """Bytes that each of several calls may take that are made at a time."""
+        share: int | None = self.store.memory_in_parallel
+        return self.memory_per_call if share is None else share
 
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for a counting task; results that are kept get the rest."""
@@ -151,6 +161,19 @@ class Executor(Protocol):
         """Whether partitions travel between workers as inputs of tasks: in memory of several processes."""
         return False
 
+    def submit_all(
+        self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
+    ) -> list[Any]:
+        """Submit calls that need nothing from each other, and empty the list; `prefer` has a worker for each, or none.
+
+        The list is taken over as that of `map`.
+        """
+        where, handles = list(prefer) or [None] * len(calls), list[Any]()
+        calls.reverse()
+        while calls:
+            handles.append(self.submit(stage, function, *calls.pop(), prefer=where[len(handles)]))
+        return handles
+
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Call `function(*call)`, which yields results, for each call; a handle of every result, in order."""
 
@@ -177,7 +200,7 @@ class Executor(Protocol):
     def values(self, handles: list[Any]) -> list[Any]:
         """Handles that are of use outside of dasktc too: results, or where `distributed` futures of results."""
 
-    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
 
     def fold_unordered(
@@ -201,9 +224,12 @@ class Store(Protocol):
     ----------
     memory_per_call : int or None
         As `Executor.memory_per_call`.
+    memory_in_parallel : int or None
+        As `Executor.memory_in_parallel`; None: as much as one alone.
     """
 
     memory_per_call: int | None = None
+    memory_in_parallel: int | None = None
 
     def memory(self, budget: int | None) -> int | None:
         """Bytes that a counting task may take, of a budget or of the store's own; None: the store sets no bound."""
@@ -243,10 +269,17 @@ class LocalStore(Store, Protocol):
         """The value of a handle, in memory that goes when the value goes."""
         return self.evaluate(unchanged, [handle])
 
-    def tasks(self, function: Function, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function for each call as its (small) results are asked for; blocks may be read ahead."""
+    def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
+        """How many counting tasks, of these calls and at most one a thread, may run at a time."""
+        return min(threads, len(calls))
+
+    def tasks(self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int) -> Generator[Callable[[], Any]]:
+        """What makes each call and returns its (small) result, in their order; blocks may be read ahead.
+
+        No more than `at_a_time` of them run when the next one is asked for.
+        """
         for call in calls:
-            yield self.evaluate(function, list(call))
+            yield partial(self.evaluate, function, list(call))
 
     def folding(self) -> AbstractContextManager[None]:
         """Within it counting tasks make large results, which are kept beside them."""

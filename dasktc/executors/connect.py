@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from dasktc.backends import get_backend
+from dasktc.backends import get_backend, unusable
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -31,10 +31,11 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.options import RunOptions, format_size, whole_number
 
-__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "warn_of_tcp"]
+__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "threads_here", "warn_of_tcp"]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
@@ -59,8 +60,8 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
     run : RunOptions, optional
         Default: the active client, or this process.
     backend : str
-        Which kind of local workers to start. That of the CPU is loaded (and compiled) here before, so that
-        they find compiled code; that of CUDA by the workers alone.
+        Which kind of local workers to start, or, in this process, what is to count. That of the CPU is loaded (and
+        compiled) here before, so that they find compiled code; that of CUDA by the workers alone.
 
     Raises
     ------
@@ -82,8 +83,27 @@ def connect(run: RunOptions | None = None, backend: str = "cpu") -> Iterator[Exe
         if run.security is not None:
             checked(run.security)
         _step_aside()
-        client = run.client if run.client is not None else active_client()
-        yield LocalExecutor() if client is None else _on(client, run)
+        if threads := threads_here(run, backend):
+            yield LocalExecutor(threads=threads)
+        else:
+            yield _on(active_client() if run.client is None else run.client, run)
+
+
+def threads_here(run: RunOptions, backend: str) -> int:
+    """Calls at a time where everything runs in this process: one where a GPU counts; 0 where workers run them.
+
+    Parameters
+    ----------
+    run : RunOptions
+    backend : str
+        As it was asked for.
+    """
+    if run.threads is None and (run.places or active_client() is not None):
+        return 0
+    there = "cupy" in sys.modules or find_spec("cupy") is not None  # asked first: it takes no time
+    if backend == "cuda" or (backend == "auto" and there and unusable("cuda") is None):
+        return 1
+    return run.threads or allowed_threads()
 
 
 @contextmanager

@@ -24,6 +24,8 @@ __all__ = ["limited", "within_memory"]
 Place = str | os.PathLike[str] | None
 HOST = 0.5
 """Share of the host's free memory that results of a GPU may take where nobody says."""
+SHARE = 2 * LEAST
+"""Bytes of a budget that each thread of this process has, at least."""
 NAMED = 3
 """Hosts that an error names."""
 
@@ -48,7 +50,7 @@ def limited(
     ----------
     executor : Executor
     memory : int, str or None
-        `--memory`.
+        `--memory`. Threads of this process share it; with less than SHARE bytes for each there are fewer.
     place : path or None
         `--work-dir`: the folder in which the work directory stands. All workers must see it; with "cuda" each has a
         folder of its own where none was given and some do not see the default.
@@ -70,7 +72,8 @@ def limited(
         return _on_gpu(executor, bytes_of(memory), place, pinned)
     budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
     if isinstance(executor, LocalExecutor):
-        return LocalExecutor(FileStore(WorkDir(place), budget))
+        threads = max(1, min(executor.workers, budget // SHARE))
+        return LocalExecutor(FileStore(WorkDir(place), budget, threads=threads), threads)
     if isinstance(executor, DaskExecutor):  # a Dask worker grows by itself
         return executor.keeping(SharedFileStore(_shared(executor, place), budget - OVERHEAD))
     return executor

@@ -232,9 +232,7 @@ def build_blocks(
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
             made += executor.map("blocks", _block_keys, partitions, layout, family, backend)
         keys = Inputs(made)
-    spans = [
-        (starts[k], ends[k], (firsts[k // slabs], firsts[-1]), widths[k // slabs], backend) for k in range(len(starts))
-    ]
+    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], backend) for k in range(len(starts))]
     at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
     share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
     held = [None if edges is None else int(edges[place]) for place in places]
@@ -249,10 +247,10 @@ def build_blocks(
             place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
             for place in places
         }
-    return {
-        place: executor.submit("blocks", _checked, stack, place, layout, backend, of, prefer=where.get(place))
-        for place, stack, of in zip(places, stacks, held, strict=True)
-    }
+    given = [(stack, place, layout, backend, of) for place, stack, of in zip(places, stacks, held, strict=True)]
+    stacks.clear()
+    made = executor.submit_all("blocks", _checked, given, [where.get(place) for place in places])
+    return dict(zip(places, made, strict=True))
 
 
 def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
@@ -281,32 +279,17 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
 
-def _slab(
-    slices: list[Array], start: int, end: int, within: tuple[int, int], columns: int, backend: str
-) -> tuple[Array, Array]:
-    """Offsets and columns of the rows whose keys lie in [start, end); their block's first key is within[0]."""
-    xp, chunk, (first, bound) = get_backend(backend).array, get_backend(backend).chunk, within
-    keys, own = merge(slices, bound, backend), get_backend(backend).edges
-    if own is not None:
-        return own.rows(keys, start, -(-(end - start) // columns), columns)
-    offsets = keys.searchsorted(xp.arange(start, end + 1, columns, dtype="int64"))
-    targets = xp.empty(len(keys), dtype="int32")
-    for at in range(0, len(keys), chunk):
-        targets[at : at + chunk] = _column_of(keys[at : at + chunk], first, columns)
-    return offsets, targets
-
-
-def _column_of(keys: Array, first: int, columns: int) -> Array:
-    if first == 0 and columns & (columns - 1) == 0:
-        return keys & (columns - 1)
-    return (keys - first) % columns
+def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: str) -> tuple[Array, Array]:
+    """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`."""
+    keys = merge(slices, bound, backend)
+    return get_backend(backend).edges.rows(keys, start, -(-(end - start) // columns), columns)
 
 
 def _block(
     slices: list[Array],
     start: int,
     end: int,
-    within: tuple[int, int],
+    bound: int,
     columns: int,
     backend: str,
     place: Block,
@@ -314,7 +297,7 @@ def _block(
     edges: int | None,
 ) -> OrientedCSR:
     """A block of one slab."""
-    return _checked([_slab(slices, start, end, within, columns, backend)], place, layout, backend, edges)
+    return _checked([_slab(slices, start, end, bound, columns, backend)], place, layout, backend, edges)
 
 
 def _checked(slabs: list[Any], place: Block, layout: Layout, backend: str, edges: int | None) -> OrientedCSR:

@@ -20,7 +20,7 @@ from dasktc.executors.measured import Measured, stage_ended
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
-from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
 from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
@@ -111,7 +111,7 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         at = executor.holders(frames) if placed else ()
     else:
         upstream_of = executor.upstream([part.upstream for part in parts])
-        most = max(1, executor.memory_per_call // ROW_BYTES[source.ids])
+        most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
         given = [(part, up, most, backend) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
@@ -120,6 +120,8 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
     samples = [(of.sample, of.rows - of.loops) for of in totals if of.sample is not None]
     if source.ids == "int" and backend in ON_DEVICE and not executor.exchanges:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
+    elif not executor.distributed and executor.memory_per_call is None and len(frames) < executor.workers:
+        frames = _shared_out(executor, frames, sum(of.rows for of in totals))
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples, at)
 
 
@@ -207,6 +209,19 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
     return result
 
 
+def _shared_out(executor: Executor, frames: list[Any], rows: int) -> list[Any]:
+    """Slice frames, of a file that is read as a whole, so that each thread has some; the slices are views."""
+    if rows <= ONE_PARTITION:
+        return frames
+    most = max(ONE_PARTITION, -(-rows // executor.workers))
+    return executor.stream("read", _slices_of_rows, [(frame, most) for frame in frames])
+
+
+def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
+    for first in range(0, max(1, len(frame)), most):
+        yield frame.iloc[first : first + most]
+
+
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
     return max(PIECE_EDGES, -(-edges // (PIECES * executor.workers)))
@@ -232,10 +247,10 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator
 
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
-    own = get_backend(backend).edges
+    own = get_backend(backend).raw_edges
     integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
     if own is not None and integers:
-        ends = frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
+        ends = arrays_of(frame)
         facts = own.facts(*ends)
         return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
@@ -293,18 +308,14 @@ def edges_of(executor: Executor, edges: Canonical) -> int:
 
 def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: str) -> Array:
     """Keys of the edges of a frame, or of a list of frames."""
-    own = get_backend(backend).edges
-    if isinstance(vertices, IdRange):
-        if own is None:
-            return _all_range_keys(frames if isinstance(frames, list) else [frames], vertices, shift, backend)
-        vertices = RankedIds(vertices.low, vertices.width, None, own)
+    chosen = get_backend(backend)
     if isinstance(frames, list):
-        return get_backend(backend).array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
+        return chosen.array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
     frame = frames
-    if own is None:
+    if isinstance(vertices, IdRange | RankedIds | TableMap):
+        return chosen.edges.keys(*arrays_of(frame), vertices, shift)
+    if backend not in ON_DEVICE:
         return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    if isinstance(vertices, RankedIds):
-        return own.keys(frame[0], frame[1], vertices, shift)
     rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), get_backend(backend).chunk
     keys = get_backend(backend).array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
@@ -316,21 +327,9 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
     return keys
 
 
-def _all_range_keys(frames: list[Frame], ids: IdRange, shift: int, backend: str) -> Array:
-    """Keys of the edges of frames in one array, a chunk at a time."""
-    keys, chunk, size = np.empty(sum(map(len, frames)), dtype="int64"), get_backend(backend).chunk, 0
-    for frame in frames:
-        ends = [frame[name].values for name in ("src", "dst")]
-        for start in range(0, len(frame), chunk):
-            part = _range_keys([end[start : start + chunk] for end in ends], ids, shift)
-            keys[size : size + len(part)] = part
-            size += len(part)
-    return keys
-
-
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
-    """Keys of some edges in NumPy, from their ids' distances from the smallest one."""
-    high, low = np.maximum(*ends), np.minimum(*ends)
+    """Keys of a sample of edges in NumPy, from their ids' distances from the smallest one."""
+    high, low = np.minimum(*ends), np.maximum(*ends)
     if ids.low:
         high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
     return pack(high, low, shift)
@@ -361,8 +360,8 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str
 def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
     """Number of partitions for so many edges: one a worker's thread, unless memory or the backend needs more."""
     largest = PARTITION_EDGES[backend]
-    if executor.memory_per_call is not None:
-        largest = min(largest, max(1, executor.memory_per_call // (edge_bytes or EDGE_BYTES[backend])))
+    if executor.memory_in_parallel is not None:
+        largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[backend])))
     if backend in ON_DEVICE and not executor.exchanges:
         largest = min(largest, _piece_edges(edges, executor))
     if edges < min(ONE_PARTITION, largest):

@@ -68,20 +68,9 @@ def merge(arrays: list[Array], bound: int, backend: str) -> Array:
 def distinct(arrays: list[Array], bound: int, backend: str) -> Array:
     """Concatenate arrays of keys, sort them, and drop duplicates; empties the list as `merge` does.
 
-    Keys are compacted in place, a chunk at a time: a mask and a copy of all keys would set the peak memory of a
-    whole count. A backend with fused edge functions (`Backend.edges`) also drops loops here, high end equal to low
-    end; `bound` is then 1 << 2 * shift.
+    `bound` is 1 << 2 * shift. On a device loops go too, high end equal to low end.
     """
-    keys, chunk, own = merge(arrays, bound, backend), get_backend(backend).chunk, get_backend(backend).edges
-    if own is not None:
-        return own.distinct(keys, (bound.bit_length() - 1) // 2)
-    kept = min(1, len(keys))
-    for start in range(1, len(keys), chunk):
-        part = keys[start : start + chunk]
-        new = part[part != keys[start - 1 : start - 1 + len(part)]]
-        keys[kept : kept + len(new)] = new
-        kept += len(new)
-    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
+    return get_backend(backend).edges.distinct(merge(arrays, bound, backend), (bound.bit_length() - 1) // 2)
 
 
 def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
@@ -116,30 +105,21 @@ def ranked(values: Array, bound: int, backend: str) -> tuple[Array, Array]:
 
 def between(keys: Array, first: int, end: int, ascending: bool, backend: str) -> Array:
     """Those of some keys with first <= key < end: a slice where keys ascend, else a new array, in no order."""
-    xp, own, chunk = get_backend(backend).array, get_backend(backend).edges, get_backend(backend).chunk
     if ascending:
-        begin, stop = keys.searchsorted(xp.asarray([first, end], dtype="int64")).tolist()
+        wanted = get_backend(backend).array.asarray([first, end], dtype="int64")
+        begin, stop = keys.searchsorted(wanted).tolist()
         return keys[begin:stop]
-    if own is not None:
-        return own.split(keys, [first, end])[1]
-    kept, size = xp.empty(len(keys), dtype="int64"), 0
-    for start in range(0, len(keys), chunk):
-        part = keys[start : start + chunk]
-        part = part[(part >= first) & (part < end)]
-        kept[size : size + len(part)] = part
-        size += len(part)
-    return kept[:size].copy()
+    return get_backend(backend).edges.between(keys, first, end)
 
 
 def cut(keys: Array, starts: list[int], bound: int, backend: str) -> list[Array]:
     """Cut keys before each of `starts`: len(starts) + 1 arrays.
 
-    They are slices of the sorted distinct keys, or, where a backend can split keys into few ranges in one pass,
-    separate unsorted arrays that may hold duplicates.
+    Few ranges are dealt to in one pass; for more the keys are sorted, and then sliced.
     """
     xp, own = get_backend(backend).array, get_backend(backend).edges
-    if own is not None and len(starts) < own.ranges:
+    if len(starts) < own.ranges:
         return own.split(keys, starts)
-    keys = distinct([keys], bound, backend) if own is None else merge([keys], bound, backend)
+    keys = merge([keys], bound, backend)
     places = [0, *keys.searchsorted(xp.asarray(starts, dtype="int64")).tolist(), len(keys)]
     return [keys[a:b] for a, b in itertools.pairwise(places)]

@@ -9,7 +9,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.options import Ids
 
-__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "map_of", "offsets"]
+__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "map_of", "offsets"]
 
 Array = Any
 
@@ -126,6 +126,11 @@ def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
 
         return TextMap(pa.concat_arrays(parts), backend)
     return SortedMap(get_backend(backend).array.concatenate(parts), backend)
+
+
+def arrays_of(frame: Any) -> tuple[Array, Array]:
+    """The two arrays of an edge frame of integers, or of a pair of arrays."""
+    return frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values)
 
 
 def offsets(ids: Any, low: int) -> Array:

@@ -21,7 +21,6 @@ from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured, stage_ended
 from dasktc.pipeline.canonicalize import Canonical
-from dasktc.pipeline.edge_keys import pack, transform, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
@@ -252,30 +251,15 @@ def _zeros(size: int, backend: str) -> Array:
 
 
 def add_degrees(degree: Array, keys: Array, shift: int, backend: str) -> Array:
-    """Add the degrees of canonical edges; keys ascend, so that high ends are counted by binary search."""
-    xp, own = get_backend(backend).array, get_backend(backend).edges
-    if own is not None:
-        own.add_degrees(degree, keys, shift)
-        return degree
-    degree += xp.diff(keys.searchsorted(xp.arange(len(degree) + 1, dtype="int64") << shift))
-    return _add_ends(degree, keys, (1 << shift) - 1, 0, backend)
+    """Add the degrees of canonical edges."""
+    get_backend(backend).edges.add_degrees(degree, keys, shift)
+    return degree
 
 
 def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Array:
     """Add the out-degrees of oriented edges."""
-    own = get_backend(backend).edges
-    if own is None:
-        return _add_ends(out_degree, keys, -1, shift, backend)
-    own.add_sources(out_degree, keys, shift)
+    get_backend(backend).edges.add_sources(out_degree, keys, shift)
     return out_degree
-
-
-def _add_ends(counts: Array, keys: Array, mask: int, shift: int, backend: str) -> Array:
-    """Count how often each vertex is at one end of the keys, in chunks: `bincount` would copy all of its input."""
-    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
-    for start in range(0, len(keys), chunk):
-        xp.add.at(counts, (keys[start : start + chunk] & mask) >> shift, xp.int64(1))  # NumPy is slow with a plain 1
-    return counts
 
 
 def inverse(order: Array, backend: str) -> Array:
@@ -290,15 +274,7 @@ def inverse(order: Array, backend: str) -> Array:
 
 def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
-    xp, rank, own = get_backend(backend).array, aligned(rank), get_backend(backend).edges
-    if own is not None:
-        return own.oriented(keys, rank, shift)
-
-    def from_lower_degree(chunk: Array) -> Array:
-        a, b = (rank.take(end) for end in unpack(chunk, shift))
-        return pack(xp.maximum(a, b), xp.minimum(a, b), shift)
-
-    return transform(keys, from_lower_degree, backend)
+    return get_backend(backend).edges.oriented(keys, aligned(rank), shift)
 
 
 def _wedges(inward: Array, outward: Array, backend: str) -> int:

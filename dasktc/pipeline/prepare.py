@@ -165,6 +165,7 @@ def prepare_edges(
     ids = _size(executor, vertices)
     budget.check(ids, options.partition)
     edges = canonical(executor, frames, vertices, ids, backend)
+    executor = executor.for_edges(edges.rows)
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     shift, shards = shift_of(ids), budget.shards(ids)

@@ -20,7 +20,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import ranked
-from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, map_of, offsets
+from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, arrays_of, map_of
 from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
 from dasktc.pipeline.sharded.vectors import Sharded, zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
@@ -205,7 +205,7 @@ def _text_places(given: list[Any], backend: str) -> list[Any]:
 
 def _marks(width: int, backend: str) -> Array:
     """Cleared marks of a range of ids: a flag an id, or the backend's own form."""
-    own = get_backend(backend).edges
+    own = get_backend(backend).raw_edges
     return get_backend(backend).array.zeros(width, dtype=bool) if own is None else own.marks(width)
 
 
@@ -215,12 +215,7 @@ def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
         for one in frame:
             _mark(present, one, low, backend)
         return present
-    own = get_backend(backend).edges
-    if own is not None:
-        own.mark(present, frame[0], frame[1], low)
-        return present
-    present[offsets(frame["src"], low)] = True
-    present[offsets(frame["dst"], low)] = True
+    get_backend(backend).edges.mark(present, *arrays_of(frame), low)
     return present
 
 
@@ -233,7 +228,7 @@ def _either(flags: list[Array]) -> Array:
 
 
 def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
-    xp, own = get_backend(backend).array, get_backend(backend).edges
+    xp, own = get_backend(backend).array, get_backend(backend).raw_edges
     if own is not None:
         ranked_ids = own.ranked(present, low, width)
         check_size(ranked_ids.size)
@@ -247,7 +242,7 @@ def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
 
 def observed(degree: Array, ids: IdRange, backend: str) -> VertexMap:
     """The map of those ids of a range that have a degree."""
-    xp, own = get_backend(backend).array, get_backend(backend).edges
+    xp, own = get_backend(backend).array, get_backend(backend).raw_edges
     present = degree > 0
     if own is None:
         return _table_map(present, *ids, backend)

@@ -1,6 +1,6 @@
 """The CPU backend: pandas, NumPy, and kernels compiled by Numba.
 
-A kernel is serial and runs without the GIL: parallelism comes from Dask, one task a thread.
+A kernel is serial and runs without the GIL: several run at once on threads of a process, or as tasks of Dask.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array, BlockTask, TaskCount
@@ -87,6 +88,7 @@ def warm() -> None:
     for kernel in KERNELS.values():
         kernel.load()
     radix.radix_sort.load()
+    edges.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:
@@ -136,4 +138,5 @@ BACKEND = Backend(
     listing=visit.listing,
     add_ends=visit.add_ends,
     memory=_memory,
+    edges=CpuEdges(),
 )

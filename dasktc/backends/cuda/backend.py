@@ -283,6 +283,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        raw_edges=edges,
         vertices=DeviceVertices(device(), sort),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         make=partial(device_recipes.made, device()),

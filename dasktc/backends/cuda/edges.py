@@ -71,7 +71,7 @@ class RankedIds:
 def _received(low: int, size: int, table: Array | None) -> RankedIds:
     from dasktc.backends import get_backend
 
-    edges = get_backend("cuda").edges
+    edges = get_backend("cuda").raw_edges
     assert edges is not None
     return RankedIds(low, size, table, edges)
 
@@ -127,14 +127,19 @@ class DeviceEdges:
         self._run("edges_dense", len(ids), ids, np.int64(len(ids)), np.int64(of.low), _or_null(of.table), dense)
         return dense
 
-    def keys(self, src: Array, dst: Array, of: RankedIds, shift: int) -> Array:
+    def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges; those of loops are 0, which no edge has."""
         keys, size = self.device.array.empty(len(src), dtype="int64"), np.int64(len(src))
-        values = (size, np.int64(of.low), _or_null(of.table), np.uint32(shift), keys)
+        table = getattr(of, "table", None)  # none where ids are taken as they are
+        values = (size, np.int64(of.low), _or_null(table), np.uint32(shift), keys)
         self._run("edges_keys", len(src), *_wide(src, dst), *values)
         return keys
 
     # keys
+
+    def between(self, keys: Array, first: int, end: int) -> Array:
+        """Those with first <= key < end, in no order."""
+        return self.split(keys, [first, end])[1]
 
     def split(self, keys: Array, starts: list[int]) -> list[Array]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order.

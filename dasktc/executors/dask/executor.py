@@ -14,7 +14,7 @@ import itertools
 import operator
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -308,7 +308,7 @@ class DaskExecutor(Executor):
             weakref.finalize(future, unchanged, self.store).atexit = False
         return futures
 
-    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Iterator[Any]:
+    def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Take each result to the client as it ends, so that no later loss of a worker can undo it.
 
         A few calls a thread are in flight, dealt out as module `flow_control` says, and the blocks that come for them

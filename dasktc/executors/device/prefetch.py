@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,7 +70,7 @@ class DevicePrefetcher(Prefetcher):
         self._copied.append((arrival.began, arrival.ended, arrival.nbytes))  # not the block, which may go
         return arrival
 
-    def use(self, places: list[Place]) -> dict[Place, Any]:
+    def use(self, places: list[Place], beside: Iterable[Place] = ()) -> dict[Place, Any]:
         """The blocks of the task that runs next: the current stream waits for their copies.
 
         Where there is no memory for one, those of other tasks go first.

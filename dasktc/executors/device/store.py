@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dasktc.backends.cuda import block_cache
@@ -152,20 +153,23 @@ class DeviceStore(LocalStore):
 
     # counting tasks
 
-    def tasks(self, function: Function, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call the function as the results are asked for; the next calls' blocks are copied meanwhile."""
+    def tasks(
+        self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int = 1
+    ) -> Generator[Callable[[], Any]]:
+        """What makes each call, before the next one is asked for; that one's blocks are copied meanwhile."""
         self._make_room_for(calls)
         with self._budgeted, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
             for number, call in enumerate(calls):
                 following = calls[number + 1 : number + 1 + HORIZON]
-                args = self._task_arguments(blocks, call, following)
-                try:
-                    result = function(*args)
-                finally:
-                    self._copies.fence()  # before blocks are let go of
-                    del args
-                yield result
+                yield partial(self._fenced, function, self._task_arguments(blocks, call, following))
             self.transfers = blocks.stats()
+
+    def _fenced(self, function: Function, args: list[Any]) -> Any:
+        try:
+            return function(*args)
+        finally:
+            self._copies.fence()  # before blocks are let go of
+            args.clear()
 
     @contextmanager
     def folding(self) -> Iterator[None]:

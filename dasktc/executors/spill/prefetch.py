@@ -1,7 +1,8 @@
-"""Prefetching blocks from files: a thread reads those of the next task while this one counts."""
+"""Prefetching blocks from files: a thread reads those of the next task while others count."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +15,7 @@ __all__ = ["Prefetcher"]
 class Prefetcher:
     """Reads values of files ahead of their use, in a thread of its own; those used last are kept while they fit.
 
-    Beside the values of the task that runs it holds no more than `capacity` bytes. Reading lets go of the GIL,
+    Beside the values of the tasks that run it holds no more than `capacity` bytes. Reading lets go of the GIL,
     as kernels do.
 
     Parameters
@@ -37,9 +38,12 @@ class Prefetcher:
         self._reader.shutdown(cancel_futures=True)
         self._values.clear()
 
-    def use(self, places: list[Stored]) -> dict[Stored, Any]:
-        """The values of the task that runs next; those of the tasks before it may be evicted from now on."""
-        self._current = set(places)
+    def use(self, places: list[Stored], beside: Iterable[Stored] = ()) -> dict[Stored, Any]:
+        """The values of the task that runs next; those of the tasks before it may be evicted from now on.
+
+        But not those of the tasks that still run beside it.
+        """
+        self._current = {*places, *beside}
         self._evict_until(0, self._current)
         return {place: self._read(place).result() for place in places}
 

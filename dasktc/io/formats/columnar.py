@@ -40,7 +40,9 @@ class _RowGroups:
         from pyarrow.parquet import ParquetFile
 
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
-            table = ParquetFile(stream, pre_buffer=True).read_row_groups(self.groups, columns=[*self.names])
+            table = ParquetFile(stream, pre_buffer=True).read_row_groups(
+                self.groups, columns=[*self.names], use_threads=False
+            )
         self._check(table.num_rows)
         frame = self._frame(backend, table)
         del table

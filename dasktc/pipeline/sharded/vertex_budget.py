@@ -49,6 +49,8 @@ class VertexBudget(NamedTuple):
         Bytes of `--memory` for each byte that a call may take, at most.
     width : float
         Length of the ids of text relative to `USUAL_TEXT`; at least 1.
+    at_a_time : int
+        Calls that have `memory_per_call` together: of whole vectors one has all, of shards each a share.
     """
 
     memory_per_call: int | None
@@ -58,6 +60,7 @@ class VertexBudget(NamedTuple):
     on_device: bool = False
     memory: float = 1.4
     width: float = 1.0
+    at_a_time: int = 1
 
     def of(self, vertices: int, nbytes: int) -> VertexBudget:
         """The same budget for ids of text that take so many bytes in all."""
@@ -83,7 +86,7 @@ class VertexBudget(NamedTuple):
     def _wanted(self, vertices: int) -> int:
         if self.memory_per_call is None or self.fits(vertices):
             return LEAST_SHARDS
-        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes // self.memory_per_call))
+        return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.memory_per_call))
 
     @property
     def _vertex_bytes(self) -> int:
@@ -148,7 +151,8 @@ def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBu
     """
     backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
     if backend in ON_DEVICE or executor.memory_per_call is not None or not executor.distributed:
-        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE)
+        at_a_time = 1 if executor.distributed else executor.workers
+        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE, at_a_time=at_a_time)
         return (
             budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
         )

@@ -1,0 +1,161 @@
+"""Calls of a stage on threads of this process: kernels, NumPy and Arrow let go of the GIL, so that they run at once.
+
+The threads live for one stage. Starting some takes 0.1 ms, and a pool that outlived the stage would keep the scratch
+that counting kernels leave in their thread, would have to be ended with the graph, and would not survive pickling.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
+from operator import itemgetter
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+__all__ = ["allowed_threads", "completed", "results"]
+
+T = TypeVar("T")
+Call = Callable[[], T]
+QUOTA = "/sys/fs/cgroup/cpu.max"
+
+
+def allowed_threads() -> int:
+    """The cores that this process may use, by its affinity and its container's quota; in a task of a Dask worker 1."""
+    if _in_dask_task():
+        return 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    with suppress(OSError, ValueError), open(QUOTA) as file:  # "max 100000" where there is none
+        quota, period = map(int, file.read().split())
+        cores = min(cores, -(-quota // period))
+    return max(1, cores)
+
+
+def _in_dask_task() -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+class _Ended(NamedTuple):
+    """A call that ended: its number, its result, and the error where it raised one."""
+
+    number: int
+    result: Any
+    error: BaseException | None = None
+
+
+class _Running:
+    """Threads that take calls, one after another, until there are no more or one fails."""
+
+    def __init__(self, threads: int, calls: Generator[Call[Any]]) -> None:
+        self._calls: Generator[Call[Any]] | None = calls
+        self._numbers, self._taking = 0, threading.Lock()
+        self.ended = SimpleQueue[_Ended | None]()
+        self._threads = [threading.Thread(target=self._run, name="dasktc-call") for _ in range(threads)]
+
+    def start(self) -> None:
+        """Begin."""
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self) -> None:
+        while (ended := self._next()) is not None:
+            self.ended.put(ended)
+        self.ended.put(None)
+
+    def _next(self) -> _Ended | None:
+        """Make one call. A function of its own, so that a thread that waits holds no argument and no result."""
+        with self._taking:
+            if self._calls is None:
+                return None
+            number, self._numbers = self._numbers, self._numbers + 1
+            try:
+                call = next(self._calls)
+            except StopIteration:
+                self._calls = None
+                return None
+            except BaseException as error:
+                self._calls = None
+                return _Ended(number, None, error)
+        try:
+            return _Ended(number, call())
+        except BaseException as error:
+            self.stop()
+            return _Ended(number, None, error)
+
+    def stop(self) -> None:
+        """Begin no more calls."""
+        with self._taking:
+            self._calls = None
+
+    def wait(self) -> None:
+        """Wait for the calls that have begun: what they use must not be taken from under them."""
+        for thread in self._threads:
+            with suppress(RuntimeError):  # a signal broke off its start: it finds no call
+                thread.join()
+
+
+def completed(threads: int, calls: Generator[Call[T]]) -> Iterator[tuple[int, T]]:
+    """Make calls, some at a time, and yield each one's number and result as it ends.
+
+    Calls are taken from the generator in order, by one thread at a time, each when a thread is free for it. The caller
+    waits, so that a signal is handled at once; where there is one thread it makes the calls itself.
+
+    Parameters
+    ----------
+    threads : int
+        Calls that are made at a time.
+    calls : generator of callable () -> result
+
+    Raises
+    ------
+    BaseException
+        That of the first call, in their order, that failed. After it, and when the caller takes no more results or is
+        interrupted, no call begins and those that have begun are waited for.
+    """
+    if threads <= 1:
+        with closing(calls):
+            for number, call in enumerate(calls):
+                yield number, call()
+        return
+    running, left = _Running(threads, calls), threads
+    try:
+        running.start()
+        while left:
+            ended = running.ended.get()
+            if ended is None:
+                left -= 1
+            elif ended.error is not None:
+                running.wait()
+                raise min([ended, *_failed(running.ended)], key=itemgetter(0)).error  # type: ignore[misc]
+            else:
+                yield ended[:2]
+    finally:
+        running.stop()
+        running.wait()
+        calls.close()
+
+
+def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
+    while not queue.empty():
+        ended = queue.get()
+        if ended is not None and ended.error is not None:
+            yield ended
+
+
+def results(threads: int, calls: Generator[Call[T]], count: int) -> list[T]:
+    """The results of `count` calls, in their order; as `completed`."""
+    found: list[Any] = [None] * count
+    for number, result in completed(min(threads, count), calls):
+        found[number] = result
+    return found

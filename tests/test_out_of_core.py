@@ -407,7 +407,7 @@ def counting(graph, work, *more):
             (signal.SIGTERM, ["--workers", "2"]),
             (signal.SIGHUP, ["--workers", "2"]),
         ],
-        lambda number, more: number == signal.SIGHUP and more,
+        lambda number, more: number == signal.SIGHUP and not more,
     ),
     ids=str,
 )

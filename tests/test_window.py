@@ -102,7 +102,10 @@ def test_copies_stay_while_they_fit(data, blocks, room):
 def test_every_call_is_begun_once_whoever_comes_and_goes(data, workers, calls, room):
     threads = {f"w{number}": data.draw(st.integers(1, 3)) for number in range(workers)}
     needs = data.draw(st.lists(st.lists(st.integers(0, 4), max_size=3).map(tuple), min_size=calls, max_size=calls))
-    found = Window(needs, threads, BlockReplicas({block: 3 for block in range(5)}, {0: ["w0"]}, room))
+    blocks = BlockReplicas({block: 3 for block in range(5)}, {0: ["w0"]}, room)
+    found = Window(
+        needs, threads, blocks, itertools.count(0, 0.01).__next__
+    )  # Hypothesis needs the same clock each time
     flying, begun = {}, []
     while len(found) or flying:
         more, _ = found.begin()

@@ -60,7 +60,7 @@ def in_shards(count):
 
 def many_partitions(large):
     """As if a handful of edges were a lot."""
-    return mock.patch.multiple(edges, SMALL=1, MEDIUM=1, PARTITION_EDGES={"cpu": large})
+    return mock.patch.multiple(edges, ONE_PARTITION=1, PARTITION_EDGES={"cpu": large})
 
 
 def arrays_of(graph, tasks):

@@ -6,7 +6,10 @@ the client has: the small results of counting tasks are taken to it as they end,
 
 **What is submitted again, and by whom.** Calls are pure, nothing is scattered or pinned, so Dask itself runs again
 what is needed and gone: calls of the dead worker go to another one, and lost results are made anew from the source on.
-Where a call prefers to run is no demand. Three things Dask does not do, and this module does:
+Where a call prefers to run is no demand. A block that every worker has stacked for itself (`DaskExecutor.replicated`)
+is made of slabs that Dask makes again: the copies of dead workers are given up, and who comes later takes the first
+one's. Facts of results that went before the client had asked for them come with those that are made in their place.
+Three things Dask does not do, and this module does:
 
 * A task whose worker died more than three times (`distributed.scheduler.allowed-failures`) is given up as KilledWorker,
   whether it killed the worker or was merely there. `FaultPolicy.resubmit` has it run again, `retries` times at the most

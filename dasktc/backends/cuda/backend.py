@@ -17,6 +17,7 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.sort import LONG, RadixSort
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.protocol import Backend, TextIds
@@ -173,7 +174,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
 
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort non-negative int64 keys in place.
+    """Sort non-negative int64 keys, over the bits that differ.
 
     Parameters
     ----------
@@ -184,10 +185,9 @@ def sort(keys: Array, bound: int) -> Array:
     Returns
     -------
     cupy.ndarray of int64
-        `keys`, ascending.
+        `keys`, ascending, or another array of its size.
     """
-    keys.sort()
-    return keys
+    return RadixSort(device()).sort(keys, bound)
 
 
 def synchronize() -> None:
@@ -202,6 +202,9 @@ def warm() -> None:
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
     _module("vertices", ())
+    for size in (0, LONG - 1):
+        radix = RadixSort(device()).of_size(size)
+        _module("sort", radix.defines(size))
 
 
 def _distinct(values: Array) -> Array:
@@ -279,7 +282,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=DeviceEdges(device()),
-        vertices=DeviceVertices(device(), sort),
+        vertices=DeviceVertices(device()),
         make=partial(device_recipes.made, device()),
         numbers="int32",
         references=("plain", "merge"),

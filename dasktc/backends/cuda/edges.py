@@ -13,6 +13,7 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
+from dasktc.backends.cuda.sort import RadixSort
 
 __all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
 
@@ -150,17 +151,13 @@ class DeviceEdges:
         self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
         return ranges
 
+    def merge(self, arrays: list[Array], bound: int) -> Array:
+        """All keys in ascending order, in a new array; empties the list."""
+        return RadixSort(self.device).merge(arrays, bound)
+
     def distinct(self, keys: Array, shift: int) -> Array:
-        """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""
-        if not len(keys):
-            return keys
-        given = (keys, np.int64(len(keys)), np.uint32(shift), self._share(len(keys)))
-        starts, count = self._starts("keys_distinct", len(keys), *given)
-        if count == len(keys):
-            return keys
-        kept = self.device.array.empty(count, dtype="int64")
-        self._run("keys_compact", len(keys), *given, starts, kept)
-        return kept
+        """The distinct ones of ascending keys, without loops; a view where few are dropped."""
+        return RadixSort(self.device).distinct(keys, shift)
 
     def add_degrees(self, degrees: Array, keys: Array, shift: int) -> None:
         """Count both ends of keys whose high ends ascend."""

@@ -10,6 +10,8 @@
 //   edges_dense     the dense id of an id: the bits before its own
 //   edges_keys      canonical keys: the smaller dense id is the high end. A loop becomes key 0, a loop too
 //   keys_counts     how many keys each range has; keys_scatter brings those of a range together, in no order
+//   keys_distinct   keys of each warp's share, ascending, that are no loop and not the key before them;
+//                   keys_compact writes them
 //   share_starts    one block: what shares begin at, from what each holds
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of them in a warp is added at once
 //   keys_sources    adds 1 to the high end
@@ -224,6 +226,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
       if (tile + i * BLOCK + threadIdx.x < size) { arrays[range[i]][ranges.places[range[i]] + place[i]] = mine[i]; }
     }
     __syncthreads();
+  }
+}
+
+// Whether a key of ascending ones is the first of its kind, and no loop.
+__device__ __forceinline__ bool is_new(const int64* keys, int64 k, uint32 shift) {
+  int64 key = keys[k];
+  return (k == 0 || keys[k - 1] != key) && key >> shift != (key & ((int64(1) << shift) - 1));
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    keys_distinct(const int64* keys, int64 size, uint32 shift, int64 share, uint64* counts) {
+  uint64 found = 0;
+  int64 begin = first_of() / 32 * share, end = min(begin + share, size);
+  for (int64 k = begin + threadIdx.x % 32; k < end; k += 32) { found += is_new(keys, k, shift); }
+  note_share(counts, found);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    keys_compact(const int64* keys, int64 size, uint32 shift, int64 share, const uint64* starts, int64* kept) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warp = first_of() / 32, begin = warp * share, end = min(begin + share, size);
+  uint64 place = starts[warp];
+  for (int64 k = begin; k < end; k += 32) {
+    bool mine = k + lane < end && is_new(keys, k + lane, shift);
+    uint32 votes = __ballot_sync(ALL, mine);
+    if (mine) { kept[place + __popc(votes & ((1u << lane) - 1))] = keys[k + lane]; }
+    place += __popc(votes);
   }
 }
 

@@ -7,7 +7,6 @@
 //
 //   sort_counts   how many keys have each value of each digit, of all digits in one pass
 //   sort_pass     one digit: keys of several arrays, one after another, to one array
-//   sort_distinct keys of ascending ones that are no loop and not the key before them: one pass, look-back too
 //
 // A key is read once for all counts, and read and written once a digit: 8 + 16 * ceil(bits / BITS) bytes.
 
@@ -30,7 +29,13 @@
 #define LONG 0  // 1: 2^30 keys or more
 #endif
 #ifndef WINDOW
-#define WINDOW 4  // tiles before that are looked at together
+#define WINDOW 16  // tiles before that are looked at together
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1  // blocks of a multiprocessor that registers must suffice for
+#endif
+#ifndef EARLY
+#define EARLY 0  // 1: a tile's counts are shown before its keys are ranked
 #endif
 #ifndef COUNT_BLOCK
 #define COUNT_BLOCK 256
@@ -138,9 +143,6 @@ template <class Number> __device__ __forceinline__ void exclusive_sums(Number* n
 
 // Lanes of the warp whose digit is the same.
 __device__ __forceinline__ uint32 peers_of(uint32 digit) {
-#if MATCH
-  return __match_any_sync(ALL, digit);
-#else
   uint32 peers = ALL;
 #pragma unroll
   for (uint32 bit = 0; bit < BITS; bit++) {
@@ -148,31 +150,42 @@ __device__ __forceinline__ uint32 peers_of(uint32 digit) {
     peers &= digit >> bit & 1 ? set : ~set;
   }
   return peers;
-#endif
+}
+
+// What a tile has of digit d shows behind those of the tiles before; tile 0 knows where the digit's keys begin.
+__device__ __forceinline__ void show_own(State* states, int64 tile, uint32 d, uint32 own) {
+  if (tile) { show(states + tile * BINS + d, OWN | own); }
 }
 
 // `states` holds BINS for each tile, 0 before; `cleared`, as large, is set to 0 for the next pass.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     sort_pass(Arrays arrays, uint32 shift, uint32 width, const uint64* counts, State* states, State* cleared,
               uint64* next, int64* sorted) {
   extern __shared__ unsigned char memory[];
   int64* const keys = reinterpret_cast<int64*>(memory);  // TILE, by digit
-  __shared__ uint32 ranks[WARPS][BINS];  // keys of a digit in the warps before
-  __shared__ uint32 starts[BINS];        // of digits in the tile
+  __shared__ uint32 ranks[WARPS][BINS];                  // keys of a digit in the warps before
+  __shared__ uint32 starts[BINS];                        // of digits in the tile
+  __shared__ int64 places[BINS];                         // of a digit's keys in `sorted`, less its start
   __shared__ int64 number;
-  __shared__ int64 places[BINS];         // of a digit's keys in `sorted`, from where the tile would begin
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, mask = (1u << width) - 1;
   for (uint32 k = threadIdx.x; k < WARPS * BINS; k += BLOCK) { (&ranks[0][0])[k] = 0; }
+  for (uint32 k = threadIdx.x; k < BINS; k += BLOCK) { starts[k] = 0; }
   int64 tile = next_tile(next, &number);
   Share share = share_of(arrays, tile);
 
   // A warp has 32 * ITEMS neighbours. Behind the last key of an array stand some of the highest digit, which go last.
   int64 mine[ITEMS];
-  uint32 rank[ITEMS], first = warp * 32 * ITEMS + lane;
+  uint32 rank[(ITEMS + 1) / 2], first = warp * 32 * ITEMS + lane, behind = TILE - share.size;
 #pragma unroll
   for (uint32 i = 0; i < ITEMS; i++) {
     mine[i] = first + i * 32 < share.size ? share.keys[first + i * 32] : -1;
   }
+#if EARLY
+#pragma unroll
+  for (uint32 i = 0; i < ITEMS; i++) { atomicAdd(starts + digit_of(mine[i], shift, mask), 1u); }
+  __syncthreads();
+  for (uint32 d = threadIdx.x; d < BINS; d += BLOCK) { show_own(states, tile, d, starts[d] - (d == mask ? behind : 0)); }
+#endif
 #pragma unroll
   for (uint32 i = 0; i < ITEMS; i++) {
     uint32 digit = digit_of(mine[i], shift, mask), peers = peers_of(digit);
@@ -180,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncwarp();
     if (before == 0) { ranks[warp][digit] = count + __popc(peers); }
     __syncwarp();
-    rank[i] = count + before;
+    rank[i / 2] = i % 2 ? rank[i / 2] | (count + before) << 16 : count + before;
   }
   __syncthreads();
 
@@ -193,8 +206,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       sum += of_warp;
     }
     starts[d] = sum;
-    uint32 own = sum - (d == mask ? TILE - share.size : 0);
-    if (tile) { show(states + tile * BINS + d, OWN | own); }
+    uint32 own = sum - (d == mask ? behind : 0);
+#if !EARLY
+    show_own(states, tile, d, own);
+#endif
     places[d] = tile ? own : int64(counts[d]);
     cleared[tile * BINS + d] = 0;
   }
@@ -208,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
   for (uint32 i = 0; i < ITEMS; i++) {
     uint32 digit = digit_of(mine[i], shift, mask);
-    keys[starts[digit] + ranks[warp][digit] + rank[i]] = mine[i];
+    keys[starts[digit] + ranks[warp][digit] + (rank[i / 2] >> i % 2 * 16 & 0xffff)] = mine[i];
   }
   for (uint32 d = threadIdx.x; d < BINS; d += BLOCK) {
     int64 place = places[d];
@@ -217,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       show(states + tile * BINS + d, ALL_BEFORE | (before + State(place)));
       place = before;
     } else {
-      uint32 end = d + 1 < BINS ? starts[d + 1] : TILE, own = end - starts[d] - (d == mask ? TILE - share.size : 0);
+      uint32 end = d + 1 < BINS ? starts[d + 1] : TILE, own = end - starts[d] - (d == mask ? behind : 0);
       show(states + d, ALL_BEFORE | (State(place) + own));
     }
     places[d] = place - starts[d];
@@ -230,63 +245,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       int64 key = keys[k];
       sorted[places[digit_of(key, shift, mask)] + k] = key;
     }
-  }
-}
-
-// The same for one number a tile, by one warp.
-__device__ __forceinline__ State before_tile_by_warp(const State* states, int64 tile) {
-  int32 lane = threadIdx.x % 32;
-  State sum = 0;
-  for (int64 at = tile - 1;; at -= 32) {
-    State near = at >= lane ? seen(states + at - lane) : ALL_BEFORE;
-    while (near == 0) { near = seen(states + at - lane); }
-    int32 ends = int32(__ballot_sync(ALL, (near & ALL_BEFORE) != 0));
-    sum += State(warp_sum(!ends || lane < __ffs(ends) ? uint64(near & VALUE) : 0));
-    if (ends) { return __shfl_sync(ALL, sum, 0); }
-  }
-}
-
-// kept: as long as keys; total: how many are kept. An edge's ends are the key's bits above `shift` and below.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sort_distinct(const int64* keys, int64 size, uint32 shift, State* states, uint64* next, int64* kept,
-                  uint64* total) {
-  __shared__ uint32 of_warps[WARPS];
-  __shared__ int64 start, number;
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = 0;
-  int64 tile = next_tile(next, &number), first = tile * TILE + warp * 32 * ITEMS + lane;
-  int64 mine[ITEMS];
-  uint32 votes[ITEMS];
-#pragma unroll
-  for (uint32 i = 0; i < ITEMS; i++) { mine[i] = first + i * 32 < size ? keys[first + i * 32] : 0; }
-#pragma unroll
-  for (uint32 i = 0; i < ITEMS; i++) {
-    int64 k = first + i * 32, before = __shfl_up_sync(ALL, mine[i], 1);
-    if (lane == 0 && k > 0 && k < size) { before = keys[k - 1]; }
-    bool is_new = k < size && (k == 0 || before != mine[i]);
-    votes[i] = __ballot_sync(ALL, is_new && mine[i] >> shift != (mine[i] & ((int64(1) << shift) - 1)));
-    count += __popc(votes[i]);
-  }
-  if (lane == 0) { of_warps[warp] = count; }
-  __syncthreads();
-  uint32 in_tile = 0, in_warps = 0;
-  for (uint32 w = 0; w < WARPS; w++) {
-    in_warps += w < warp ? of_warps[w] : 0;
-    in_tile += of_warps[w];
-  }
-  if (warp == 0) {
-    if (lane == 0 && tile) { show(states + tile, OWN | in_tile); }
-    State before = tile ? before_tile_by_warp(states, tile) : 0;
-    if (lane == 0) {
-      show(states + tile, ALL_BEFORE | (before + in_tile));
-      start = int64(before);
-      if ((tile + 1) * TILE >= size) { *total = before + in_tile; }
-    }
-  }
-  __syncthreads();
-  int64 place = start + in_warps;
-#pragma unroll
-  for (uint32 i = 0; i < ITEMS; i++) {
-    if (votes[i] >> lane & 1) { kept[place + __popc(votes[i] & ((1u << lane) - 1))] = mine[i]; }
-    place += __popc(votes[i]);
   }
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from itertools import product
-from types import SimpleNamespace
 
 import dask
 import numpy as np
@@ -15,7 +14,6 @@ from emulation import cuda as emulated_cuda
 from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
-from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from test_cuda_kernels import moved
 from test_kernels import GRAPHS as ORIENTED
@@ -34,9 +32,6 @@ from dasktc.counting import checkpoint
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.formats import text
-from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.plain import plain_rows
-from dasktc.io.formats.rows import parse
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.options import Options
 from dasktc.pipeline import prepare as stages
@@ -241,26 +236,6 @@ def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
     (tmp_path / "edges.txt").write_text("".join([*lines, "7 seven\n"]))
     with pytest.raises(InputError, match=rf"line {len(lines) + 1} of .*edges.txt"):
         dasktc.triangle_count(path, backend="cuda", ids="int")
-
-
-FIELDS = st.one_of(st.integers(0, 10**20).map(str), st.sampled_from(["", "-1", "007", "1.5", "x"]))
-
-
-@given(
-    st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(" ,\t"), st.booleans()
-)
-def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
-    block = ("\n".join(separator.join(row) for row in rows) + "\n" * ended).encode()
-    lines = [line.split(separator) for line in block.decode().removesuffix("\n").split("\n")]
-    stand_in = SimpleNamespace(array=cupy_strict, frame=cudf_strict)
-    for dialect in (Dialect(separator, (0, 1), "int"), Dialect(separator, (2, 0), "int")):
-        found = plain_rows(stand_in, block, dialect)
-        small = all(field.isdecimal() and len(field) < 19 for line in lines for field in line)
-        plain = small and len({len(line) for line in lines}) == 1
-        assert (found is not None) == (plain and max(dialect.columns) < len(lines[0]))
-        if found is not None:
-            known = parse(block, dialect)
-            assert (found[0].tolist(), found[1].tolist(), found[2]) == (known[0].tolist(), known[1].tolist(), known[2])
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from dasktc.backends.cuda.vertices import DeviceVertices
 
-
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BOTH = [DeviceVertices(HostDevice(reverse)) for reverse in (False, True)]
 """Threads in ascending and in descending order."""

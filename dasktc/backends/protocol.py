@@ -148,6 +148,10 @@ class Backend:
         A backend's own way with vectors of vertices; None: array arithmetic.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
+    upload : callable (size, fill) -> array of uint8, or None
+        Bytes in the backend's memory that `fill` (buffer, start) reads, in several threads.
+    rows : callable (text, separator, columns) -> (source, target) or None, or None
+        A backend's own parser of whole lines of integers; None of a text that is for the host's.
     numbers : str
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
@@ -175,6 +179,8 @@ class Backend:
     edges: DeviceEdges | None = None
     vertices: DeviceVertices | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
+    upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
+    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1

@@ -36,9 +36,11 @@ SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 SMALL, MEDIUM = 1 << 18, 1 << 21
 """Edges below which one partition is enough, and edges worth a task."""
-PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 22, 1 << 27
+PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 26, 1 << 27
 """A device holds its edges in PIECES arrays of at least PIECE_EDGES edges (SENT_EDGES on a cluster, where every pair of
 arrays is a task), so that the results and the sorting scratch of one array are small compared to all edges."""
+HALVED = 1 << 22
+"""Edges from which on a device holds them in two arrays at the least: sorting all at once takes two more of them."""
 
 
 class Canonical(NamedTuple):
@@ -108,7 +110,7 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
 
 
 def _joined(parts: tuple[Part, ...], executor: Executor, backend: str) -> tuple[Part, ...]:
-    """Join generated parts on a device to few large ones: submitting a large one costs no more than a small one."""
+    """Join parts on a device to few large ones where they can be: a large one costs little more than a small one."""
     if (
         backend not in ON_DEVICE
         or executor.memory_per_call is not None
@@ -151,7 +153,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
-    least = SENT_EDGES if executor.distributed else PIECE_EDGES
+    least = SENT_EDGES if executor.distributed else min(PIECE_EDGES, max(HALVED, -(-edges // 2)))
     return max(least, -(-edges // (PIECES * executor.workers)))
 
 

@@ -17,7 +17,8 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
-from dasktc.backends.cuda.sort import LONG, RadixSort
+from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.protocol import Backend, TextIds
@@ -94,7 +95,7 @@ def _module(kernel: str, defines: Defines) -> Any:
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
     function = _module(kernel, defines).get_function(entry)
-    if shared > 48 << 10:
+    if shared + function.shared_size_bytes > 48 << 10:
         function.max_dynamic_shared_size_bytes = shared
     return function
 
@@ -202,9 +203,10 @@ def warm() -> None:
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
     _module("vertices", ())
-    for size in (0, LONG - 1):
-        radix = RadixSort(device()).of_size(size)
-        _module("sort", radix.defines(size))
+    for macros in RadixSort(device()).defines():
+        _module("sort", macros)
+    for wide in (0, 1):
+        _module("text", (("WIDE", wide),))
 
 
 def _distinct(values: Array) -> Array:
@@ -262,6 +264,7 @@ def backend() -> Backend:
     frames = _frames()
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory
+    from dasktc.backends.cuda.upload import Uploader
 
     cuda_memory.share_pool()
     made = Backend(
@@ -284,6 +287,8 @@ def backend() -> Backend:
         edges=DeviceEdges(device()),
         vertices=DeviceVertices(device()),
         make=partial(device_recipes.made, device()),
+        upload=Uploader(),
+        rows=DeviceText(device()).rows,
         numbers="int32",
         references=("plain", "merge"),
         processors=lambda: device().processors,

@@ -5,8 +5,9 @@ CuPy's sort takes all 64 bits. Written against a `Device`, as all launches are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,20 +15,50 @@ from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import THREADS, Device
 from dasktc.backends.cuda.nvrtc import Defines
 
-__all__ = ["ARRAYS", "RadixSort"]
+__all__ = ["ARRAYS", "LARGE", "SMALL", "RadixSort", "Tile"]
 
 ARRAYS = 32
 """Most arrays that the kernel reads as one."""
-SMALL = 128, 8
-"""Threads and keys of a thread of small tiles."""
 COUNT_BLOCK = 256
 """Threads of a block that counts digits."""
 LONG = 1 << 30
-"""Keys from which on a tile's running sums take 64 bits."""
-_INPUT = np.dtype(
-    [("keys", np.uint64, ARRAYS), ("sizes", np.int64, ARRAYS), ("tiles", np.int64, ARRAYS), ("count", np.int64)]
-)
+"""Keys from which on running sums over tiles take 64 bits."""
+_ARRAYS = np.dtype([(name, np.uint64, ARRAYS) for name in ("keys", "sizes", "tiles")] + [("count", np.int64)])
 """`struct Arrays` of the kernel."""
+
+
+class Tile(NamedTuple):
+    """What a block sorts at a time.
+
+    Attributes
+    ----------
+    block, items : int
+        Threads of a block, and keys of a thread.
+    bits : int
+        Most bits of a digit, at least 5.
+    resident : int
+        Blocks of a multiprocessor that registers suffice for.
+    """
+
+    block: int
+    items: int
+    bits: int = 8
+    resident: int = 1
+
+    @property
+    def keys(self) -> int:
+        """Of a tile."""
+        return self.block * self.items
+
+
+LARGE, SMALL = Tile(256, 16, 8, 4), Tile(128, 8)
+
+
+@cache
+def _defines(tile: Tile, long: bool) -> Defines:
+    """Macros of the kernel."""
+    names = {"BLOCK": tile.block, "ITEMS": tile.items, "BITS": tile.bits, "RESIDENT": tile.resident}
+    return (*names.items(), ("DIGITS", -(-63 // tile.bits)), ("LONG", int(long)))
 
 
 @dataclass(frozen=True)
@@ -37,23 +68,16 @@ class RadixSort:
     Attributes
     ----------
     device : Device
-    block, items : int
-        Threads of a block, and keys of a thread: a tile is their product.
-    bits : int
-        Most bits of a digit.
+    tile, small : Tile
+        How many keys and few of them are cut; with small tiles there are some for all multiprocessors.
     few : int
-        Up to so many keys a tile is SMALL, so that there are tiles for all multiprocessors.
+        Keys up to which tiles are small.
     """
 
     device: Device
-    block: int = 384
-    items: int = 16
-    bits: int = 8
+    tile: Tile = LARGE
+    small: Tile = SMALL
     few: int = 1 << 18
-
-    def of_size(self, size: int) -> RadixSort:
-        """With the tiles that suit so many keys."""
-        return self if size > self.few else replace(self, block=SMALL[0], items=SMALL[1], few=0)
 
     def sort(self, keys: Array, bound: int, low: int = 0) -> Array:
         """Sort keys in twice their memory.
@@ -71,78 +95,68 @@ class RadixSort:
         array of int64
             `keys`, or another array of its size.
         """
-        return self.of_size(len(keys))._sorted([keys], bound, low, keys)
+        return self._sorted([keys], bound, low, keys)
 
     def merge(self, arrays: list[Array], bound: int) -> Array:
         """Sort the keys of several arrays into a new one; they stay as they are, and the list is emptied.
 
         It takes twice the memory of all keys, and the arrays none of it once the first digit is done.
         """
-        return self.of_size(sum(map(len, arrays)))._sorted(arrays, bound, 0, None)
+        return self._sorted(arrays, bound, 0, None)
 
-    def distinct(self, keys: Array, shift: int) -> Array:
-        """The distinct ones of ascending keys, without loops: a view where few are dropped."""
-        if not len(keys):
-            return keys
-        return self.of_size(len(keys))._distinct(keys, shift)
-
-    def _distinct(self, keys: Array, shift: int) -> Array:
-        kept, tiles = self._empty(len(keys)), -(-len(keys) // self._tile)
-        state = self.device.array.zeros(2 + tiles, dtype="uint64")
-        given = (keys, np.int64(len(keys)), np.uint32(shift), state[2:], state, kept, state[1:])
-        self._launch("sort_distinct", tiles, self.block, len(keys), given)
-        count = int(state[1])
-        return kept[:count] if 4 * count > 3 * len(keys) else kept[:count].copy()
+    def defines(self) -> list[Defines]:
+        """The macros that the kernel is compiled with, of large tiles and of small ones."""
+        return [_defines(self.tile, False), _defines(self.small, False)]
 
     def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
         if not size or bits <= 0:
             return _joined(xp, arrays) if spare is None else spare
-        digits = -(-bits // self.bits)
-        width, given, tiles = -(-bits // digits), *self._input(arrays)
-        bins, words = 1 << self.bits, 1 if size < LONG else 2
-        counts = xp.zeros(digits * (bins + 1) + tiles * bins * words // 2 + 1, dtype="uint64")
-        states = [counts[digits * (bins + 1) :], xp.empty(tiles * bins * words // 2 + 1, dtype="uint64")]
-        grid = max(1, min(tiles, THREADS // COUNT_BLOCK * self.device.processors))
-        self._launch("sort_counts", grid, COUNT_BLOCK, size, (given, *map(np.uint32, (low, width, digits)), counts))
-        target = self._empty(size)
+        tile = self.tile if size > self.few else self.small
+        digits, macros, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
+        width, (given, tiles) = -(-bits // digits), self._given(arrays, tile)
+        state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8
+        scratch = xp.zeros(digits * bins + digits + state_bytes // 4, dtype="uint64")
+        counts, target = self.device.pointer(scratch), self._empty(size)
+        following = counts + 8 * digits * bins
+        states = [following + 8 * digits, following + 8 * digits + state_bytes]
+        grid = min(tiles, THREADS // COUNT_BLOCK * self.device.processors)
+        places = tuple(map(np.uint32, (low, width, digits)))
+        self.device.launch("sort", "sort_counts", macros, grid, COUNT_BLOCK, (given, *places, np.uint64(counts)))
         for digit in range(digits):
-            numbers = counts[digit * bins :], states[digit % 2], states[1 - digit % 2], counts[digits * bins + digit :]
-            place = np.uint32(low + digit * width), np.uint32(width)
-            self._launch("sort_pass", tiles, self.block, size, (given, *place, *numbers, target), 8 * self._tile)
+            numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], following + 8 * digit
+            values = (given, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
+            self.device.launch("sort", "sort_pass", macros, tiles, tile.block, values, 8 * tile.keys)
             arrays.clear()
             if digit < digits - 1:
                 source, target = target, self._empty(size) if spare is None else spare
-                spare, (given, tiles) = source, self._input([source])
+                spare = source
+                if not digit:
+                    tiles = _fill(given, [size], tile)
+                given["keys"][0, 0] = self.device.pointer(source)
         return target
 
-    @property
-    def _tile(self) -> int:
-        return self.block * self.items
-
-    def _input(self, arrays: list[Array]) -> tuple[Any, int]:
-        """`struct Arrays` of a list from which empty arrays go, and the number of tiles; a long list's end is joined."""
-        given = np.zeros(1, _INPUT)
+    def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
+        """`struct Arrays` of a list, and the number of tiles; empty arrays go from it, a long list's end is joined."""
         arrays[:] = [array for array in arrays if len(array)]
         if len(arrays) > ARRAYS:
             arrays[ARRAYS - 1 :] = [self.device.array.concatenate(arrays[ARRAYS - 1 :])]
-        sizes = np.array([len(array) for array in arrays], dtype="int64")
-        count, tiles = len(arrays), np.cumsum(-(-sizes // self._tile))
-        given["keys"][0, :count] = [self.device.pointer(array) for array in arrays]
-        given["sizes"][0, :count], given["tiles"][0, :count], given["count"] = sizes, tiles, count
-        return given, int(tiles[-1])
+        given = np.zeros(1, _ARRAYS)
+        given["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
+        return given, _fill(given, [len(array) for array in arrays], tile)
 
     def _empty(self, size: int) -> Array:
         return self.device.array.empty(size, dtype="int64")
 
-    def _launch(self, entry: str, grid: int, block: int, size: int, values: tuple[Any, ...], shared: int = 0) -> None:
-        self.device.launch("sort", entry, self.defines(size), grid, block, values, shared)
 
-    def defines(self, size: int) -> Defines:
-        """The kernel's macros for so many keys."""
-        given = {"BLOCK": self.block, "ITEMS": self.items, "BITS": self.bits, "DIGITS": -(-63 // self.bits)}
-        given["LONG"] = int(size >= LONG)
-        return tuple(given.items())
+def _fill(given: Any, sizes: list[int], tile: Tile) -> int:
+    """Fill in the sizes of arrays; returns the number of their tiles."""
+    tiles = 0
+    for number, size in enumerate(sizes):
+        tiles += -(-size // tile.keys)
+        given["sizes"][0, number], given["tiles"][0, number] = size, tiles
+    given["count"] = len(sizes)
+    return tiles
 
 
 def _joined(xp: Any, arrays: list[Array]) -> Array:

@@ -49,7 +49,7 @@ class DeviceText:
             two integers of at most 18 digits each, or holds a quote.
         """
         xp, (first, last) = self.device.array, sorted(columns)
-        if first == last:
+        if first == last or not (separator or "").isascii():
             return None
         if not len(text):
             return xp.empty(0, dtype="int32"), xp.empty(0, dtype="int32")

@@ -38,6 +38,7 @@ __all__ = [
     "count",
     "device",
     "expected_probes",
+    "refuse_without_gpu",
     "scratch_bytes",
     "sort",
     "synchronize",
@@ -237,7 +238,8 @@ def _frames() -> ModuleType:
     return frames
 
 
-def _refuse_without_gpu() -> None:
+def refuse_without_gpu() -> None:
+    """Raise InputError where no GPU or no driver is visible."""
     try:
         devices = cp.cuda.runtime.getDeviceCount()
     except cp.cuda.runtime.CUDARuntimeError as failed:
@@ -260,7 +262,7 @@ def backend() -> Backend:
     DasktcError
         The GPU has no room for a context and a pool.
     """
-    _refuse_without_gpu()
+    refuse_without_gpu()
     frames = _frames()
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory

@@ -115,7 +115,9 @@ class _Files:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
                 return frame
         frames = [part.read_on_device(backend) for part in self.parts]
-        return None if any(frame is None for frame in frames) else backend.frame.concat(frames, ignore_index=True)
+        if any(frame is None for frame in frames):
+            return None
+        return tuple(backend.array.concatenate([frame[end].values for frame in frames]) for end in ("src", "dst"))
 
 
 def _read_by_cudf(backend: Backend, parts: Sequence[_RowGroups]) -> Any:

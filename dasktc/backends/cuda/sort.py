@@ -137,10 +137,11 @@ class RadixSort:
         return target
 
     def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
-        """`struct Arrays` of a list, and the number of tiles; empty arrays go from it, a long list's end is joined."""
-        arrays[:] = [array for array in arrays if len(array)]
-        if len(arrays) > ARRAYS:
-            arrays[ARRAYS - 1 :] = [self.device.array.concatenate(arrays[ARRAYS - 1 :])]
+        """`struct Arrays` of a list, and the number of tiles; in it short arrays are joined, for each begins a tile."""
+        arrays.sort(key=len, reverse=True)
+        long = min(ARRAYS - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
+        if len(arrays) > long + 1:
+            arrays[long:] = [self.device.array.concatenate(arrays[long:])]
         given = np.zeros(1, _ARRAYS)
         given["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
         return given, _fill(given, [len(array) for array in arrays], tile)

@@ -39,8 +39,8 @@ SMALL, MEDIUM = 1 << 18, 1 << 21
 PIECES, PIECE_EDGES, SENT_EDGES = 8, 1 << 26, 1 << 27
 """A device holds its edges in PIECES arrays of at least PIECE_EDGES edges (SENT_EDGES on a cluster, where every pair of
 arrays is a task), so that the results and the sorting scratch of one array are small compared to all edges."""
-HALVED = 1 << 22
-"""Edges from which on a device holds them in two arrays at the least: sorting all at once takes two more of them."""
+SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
+"""Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
 
 
 class Canonical(NamedTuple):
@@ -153,7 +153,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
-    least = SENT_EDGES if executor.distributed else min(PIECE_EDGES, max(HALVED, -(-edges // 2)))
+    least = SENT_EDGES if executor.distributed else min(PIECE_EDGES, max(SPLIT_EDGES, -(-edges // LEAST_PIECES)))
     return max(least, -(-edges // (PIECES * executor.workers)))
 
 

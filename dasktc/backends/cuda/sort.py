@@ -51,7 +51,7 @@ class Tile(NamedTuple):
         return self.block * self.items
 
 
-LARGE, SMALL = Tile(256, 16, 8, 4), Tile(128, 8)
+LARGE, SMALL = Tile(384, 20, 8, 2), Tile(128, 8)
 
 
 @cache
@@ -69,7 +69,7 @@ class RadixSort:
     ----------
     device : Device
     tile, small : Tile
-        How many keys and few of them are cut; with small tiles there are some for all multiprocessors.
+        How many keys are cut, and few: in small tiles, of which there are some for all multiprocessors.
     few : int
         Keys up to which tiles are small.
     """
@@ -77,7 +77,7 @@ class RadixSort:
     device: Device
     tile: Tile = LARGE
     small: Tile = SMALL
-    few: int = 1 << 18
+    few: int = 1 << 17
 
     def sort(self, keys: Array, bound: int, low: int = 0) -> Array:
         """Sort keys in twice their memory.

@@ -18,11 +18,11 @@
 //   1 predicted: CUB's rate, 6 of 8 passes 3.0
 //     measured: tiles of 256 * 16 keys     3.60    3.67
 //   2 of 384 * 20, 64 registers or 80      2.92    3.02
-//     learnt: a pass runs at 2.3 TB/s, as CUB's do, whatever the bits of its digit; a copy at 4.2. Large tiles gain
-//     most: fewer of them wait for those before. Without gain: 4, 8, 32 tiles looked back at together (3.60, -3 %, +3 %);
-//     counts shown before keys are ranked (-3 % to +15 %); __match_any_sync in place of votes (+40 %); digits of 9 bits
-//     (+45 % a pass); 1,024 threads (+35 %). Few keys are bound by launches: 88,234 keys of 24 bits take 0.15 ms, CuPy's
-//     sort 0.11
+//     learnt: a pass runs at 2.3 TB/s, as CUB's do; a copy at 4.2. Large tiles gain most: fewer of them wait for those
+//     before. Little or no gain: 4 and 32 tiles looked back at together in place of 16 (-1 %, +3 %; 8 with four blocks of
+//     256 threads -3 %); counts shown before keys are ranked (-4 % with those, +15 % with 512 threads);
+//     __match_any_sync in place of votes (+21 to +39 %); digits of 9 bits, with tiles of 512 * 16 (+9 % a pass); 1,024
+//     threads (+36 %). Few keys are bound by launches: 88,234 keys of 24 bits take 0.15 ms, CuPy's sort 0.11
 
 #ifndef BLOCK
 #define BLOCK 384
@@ -164,14 +164,13 @@ __device__ __forceinline__ uint32 peers_of(uint32 digit) {
 }
 
 // `states` holds BINS for each tile, 0 before; `cleared`, as large, is set to 0 for the next pass.
-extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    sort_pass(Arrays arrays, uint32 shift, uint32 width, const uint64* counts, State* states, State* cleared,
-              uint64* next, int64* sorted) {
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) sort_pass(Arrays arrays, uint32 shift, uint32 width,
+    const uint64* counts, State* states, State* cleared, uint64* next, int64* sorted) {
   extern __shared__ unsigned char memory[];
   int64* const keys = reinterpret_cast<int64*>(memory);  // TILE, by digit
-  __shared__ uint32 ranks[WARPS][BINS];                  // keys of a digit in the warps before
-  __shared__ uint32 starts[BINS];                        // of digits in the tile
-  __shared__ int64 places[BINS];                         // of a digit's keys in `sorted`, less its start
+  __shared__ uint32 ranks[WARPS][BINS];  // keys of a digit in the warps before
+  __shared__ uint32 starts[BINS];  // of digits in the tile
+  __shared__ int64 places[BINS];  // of a digit's keys in `sorted`, less its start
   __shared__ int64 number;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, mask = (1u << width) - 1;
   for (uint32 k = threadIdx.x; k < WARPS * BINS; k += BLOCK) { (&ranks[0][0])[k] = 0; }
@@ -182,9 +181,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
   int64 mine[ITEMS];
   uint32 rank[(ITEMS + 1) / 2], first = warp * 32 * ITEMS + lane, behind = TILE - share.size;
 #pragma unroll
-  for (uint32 i = 0; i < ITEMS; i++) {
-    mine[i] = first + i * 32 < share.size ? share.keys[first + i * 32] : -1;
-  }
+  for (uint32 i = 0; i < ITEMS; i++) { mine[i] = first + i * 32 < share.size ? share.keys[first + i * 32] : -1; }
 #pragma unroll
   for (uint32 i = 0; i < ITEMS; i++) {
     uint32 digit = digit_of(mine[i], shift, mask), peers = peers_of(digit);

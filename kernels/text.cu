@@ -121,9 +121,8 @@ extern "C" __global__ void __launch_bounds__(SCAN) text_starts(uint64* counts, u
   starts_of<SCAN>(counts, size);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    text_rows(const uint8* bytes, int64 size, int64 share, uint32 separator, uint32 first, uint32 between,
-              const uint64* starts, Id* ids, Id* others, uint32* odd) {
+extern "C" __global__ void __launch_bounds__(BLOCK) text_rows(const uint8* bytes, int64 size, int64 share,
+    uint32 separator, uint32 first, uint32 between, const uint64* starts, Id* ids, Id* others, uint32* odd) {
   Text text{bytes, size, uint8(separator)};
   bool is_odd = false, is_wide = false;
   uint64 place = starts[first_of() / 32];

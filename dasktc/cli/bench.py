@@ -61,6 +61,7 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
 @click.option("--workers", callback=workers_of, metavar="N", help="Also on clusters of 1, 2, 4, ... N GPUs, or all.")
+@click.option("--files", metavar="DIR", help="Also write graphs to files there, and read them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:

@@ -124,6 +124,9 @@ class Backend:
         The place of each value among `ids`, which are ascending, distinct and hold it.
     sort : callable (keys, bound) -> array
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
+    merge : callable (arrays, bound) -> array, or None
+        A backend's own sort of the keys of several arrays, which it leaves as they are; it empties the list. None:
+        they are concatenated and sorted.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
     scratch_bytes : callable (kernel, TaskSize, GraphBounds or None) -> int
@@ -179,6 +182,7 @@ class Backend:
     edges: DeviceEdges | None = None
     vertices: DeviceVertices | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
+    merge: Callable[[list[Any], int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -88,14 +89,14 @@ class LocalExecutor(Executor):
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Add one input after another, dropping it afterwards; the result is not kept before it is whole.
 
-        Where a call may be made twice each input is reduced alone instead, for it must not be added twice.
+        Where a call may be made twice `Fold.add` may, too: it has changed nothing when memory is short.
         """
         inputs.reverse()
-        if self.store.repeats and inputs:
-            handle = self.submit(stage, fold.alone, inputs.pop())
+        if self.store.repeats:
+            result = self.store.evaluate(fold.start, [])
             while inputs:
-                handle = self.submit(stage, fold.combine, [handle, self.submit(stage, fold.alone, inputs.pop())])
-            return handle
+                result = self.store.evaluate(partial(fold.add, result), [inputs.pop()])
+            return self.store.keep(result)
         result = fold.start()
         while inputs:
             result = fold.add(result, self.store.evaluate(unchanged, [inputs.pop()]))

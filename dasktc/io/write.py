@@ -55,8 +55,8 @@ def write_edges(
     force : bool
         Replace an existing file, or a folder that holds nothing but .parquet files.
     backend : {"auto", "cpu", "cuda"}
-        What makes a generated graph's edges: with cuda a GPU, and threads write them; the files are the same. "auto":
-        a GPU where a worker has one.
+        What makes a generated graph's edges: with cuda GPUs, and threads write them; the files are the same. "auto":
+        GPUs where every worker has one.
 
     Returns
     -------
@@ -200,10 +200,10 @@ def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
 
 def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, backend: str) -> int:
     jobs = list(zip(parts, paths, strict=True))
-    if backend != "cpu":
+    if _on_gpus(executor, backend):
         together = GPU_PARTS if executor.distributed else len(jobs)
         groups = [jobs[first : first + together] for first in range(0, len(jobs), together)]
-        return sum(executor.gather(executor.map("write", _write_made, groups, backend)))
+        return sum(executor.gather(executor.map("write", _write_made, groups)))
     return sum(executor.gather(executor.map("write", _write_part, jobs)))
 
 
@@ -217,14 +217,22 @@ def _write_part(job: tuple[Part | None, str]) -> int:
     return _write_frame(backend.frame.DataFrame(empty) if part is None else part.read(backend), path)
 
 
-def _write_made(jobs: list[tuple[Part | None, str]], backend: str) -> int:
-    """Make parts on the GPU, one after another, while threads write those before. Runs on a worker."""
-    from dasktc.backends.cuda.make import make_on_host, no_gpu
+def _on_gpus(executor: Executor, backend: str) -> bool:
+    """Tell whether workers make edges on their GPUs."""
+    if backend == "cpu":
+        return False
+    from dasktc.backends.cuda.make import no_gpu
 
-    if why := no_gpu():
-        if backend == "cuda":
-            raise InputError(why)
-        return sum(map(_write_part, jobs))
+    reasons = [why for why in executor.run_on_workers(no_gpu) if why]
+    if reasons and backend == "cuda":
+        raise InputError(reasons[0])
+    return not reasons
+
+
+def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
+    """Make parts on the GPU, one after another, while threads write those before. Runs on a worker."""
+    from dasktc.backends.cuda.make import make_on_host
+
     threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
     waiting, rows = deque[Future[int]](), 0
     with ThreadPoolExecutor(threads) as writers:

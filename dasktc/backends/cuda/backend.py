@@ -289,6 +289,7 @@ def backend() -> Backend:
         edges=DeviceEdges(device()),
         vertices=DeviceVertices(device()),
         make=partial(device_recipes.made, device()),
+        merge=RadixSort(device()).merge,
         upload=Uploader(),
         rows=DeviceText(device()).rows,
         numbers="int32",

@@ -13,7 +13,6 @@ import numpy as np
 
 from dasktc.backends.csr import Array, on_host
 from dasktc.backends.cuda.device import Device, grid_of, spread
-from dasktc.backends.cuda.sort import RadixSort
 
 __all__ = ["RANGES", "DeviceEdges", "Facts", "RankedIds"]
 
@@ -150,10 +149,6 @@ class DeviceEdges:
         arrays = xp.asarray(np.array([self.device.pointer(array) for array in ranges], dtype="uint64"))
         self._run("keys_scatter", len(keys), keys, size, first, borders, arrays, xp.zeros(len(ranges), dtype="uint64"))
         return ranges
-
-    def merge(self, arrays: list[Array], bound: int) -> Array:
-        """All keys in ascending order, in a new array; empties the list."""
-        return RadixSort(self.device).merge(arrays, bound)
 
     def distinct(self, keys: Array, shift: int) -> Array:
         """The distinct ones of ascending keys, without loops; `keys` itself where that is all of them."""

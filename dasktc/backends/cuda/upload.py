@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
@@ -23,6 +23,8 @@ SLAB = 1 << 23
 """Bytes that are read and copied together."""
 SLABS = 12
 """Most of them in pinned memory: some are read while others are copied."""
+COPIES = 2
+"""Copies that are under way before one is waited for."""
 READERS = 8
 """Most threads that read."""
 
@@ -61,17 +63,22 @@ class Uploader:
 
     def _copy(self, target: Array, fill: Callable[[Any, int], None], readers: ThreadPoolExecutor) -> None:
         def read(number: int) -> Any:
-            memory, copied = self._slabs[number % len(self._slabs)]
-            copied.synchronize()
-            memory = memory[: len(target) - number * SLAB]
+            memory = self._slabs[number % slabs][0][: len(target) - number * SLAB]
             fill(memory, number * SLAB)
             return memory
 
-        count, stream = -(-len(target) // SLAB), cp.cuda.get_current_stream()
-        ahead = [readers.submit(read, number) for number in range(min(len(self._slabs), count))]
+        def submit(number: int) -> None:
+            if number < count:
+                self._slabs[number % slabs][1].synchronize()  # here: threads would begin work on the first device
+                ahead.append(readers.submit(read, number))
+
+        count, slabs, stream = -(-len(target) // SLAB), len(self._slabs), cp.cuda.get_current_stream()
+        behind, ahead = min(COPIES, slabs - 1), list[Future[Any]]()
+        for number in range(slabs):
+            submit(number)
         for number in range(count):
             memory = ahead[number].result()
             target[number * SLAB : number * SLAB + len(memory)].set(memory, stream=stream)
-            self._slabs[number % len(self._slabs)][1].record(stream)
-            if number + len(self._slabs) < count:
-                ahead.append(readers.submit(read, number + len(self._slabs)))
+            self._slabs[number % slabs][1].record(stream)
+            if number >= behind:
+                submit(number - behind + slabs)

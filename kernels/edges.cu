@@ -27,6 +27,10 @@
 //   1 predicted                      -           -           75          -           -           17 to 23 bytes
 //     measured                       10.3  18.8  24.7  17.4  70.7  17.3  38.9  20.5  30.8  23.0
 //   2 measured                       8.4  18.4  22.6  17.2  65.9  17.3  34.7  20.0  25.7  22.7
+//   3 measured                       5.8   20.1  15.0  20.3  52.0  18.3  -           -     17.9  24.1
+//     2 the same day                 8.7   18.4  23.1  17.2  67.0  17.3  -           -     26.6  22.7
+//     3 is sort.cu, in its first digit from all slices, and arrays of more edges: RA 312 -> 280 ms. With three arrays at
+//     the least, not two, the torus stays within 24 bytes (not measured again)
 //     learnt of 1: half the time was intermediates in memory; of K24's, two sorts of 64-bit keys are 32 ms. What is made
 //     of vertices decides the torus: an id sort takes 20 bytes of each
 //     learnt of 2, which makes vectors of vertices, running sums and rows by kernels too: ego-Facebook, 88,234 edges,

@@ -2,7 +2,7 @@
 //
 // An element is a vertex, a degree or a rank, 32 bits.
 //
-//   vertices_keys      (MOST - weight) << 31 | v: sorted, they order vertices by descending weight, ties by v
+//   vertices_keys      (most - weight) << 31 | v: they order vertices by descending weight, ties by v
 //   vertices_order     the vertices of sorted keys
 //   vertices_inverse   the place of each vertex in an order
 //   vertices_wedges    sum of in * (out >> 20), and of in * (out & (1 << 20) - 1): both stay below 2^61, since
@@ -21,8 +21,9 @@
 
 constexpr int64 MOST = 0x7fffffff;
 
-extern "C" __global__ void __launch_bounds__(BLOCK) vertices_keys(int64 size, const int32* weights, int64* keys) {
-  for (int64 v = first_of(); v < size; v += all_threads()) { keys[v] = (MOST - weights[v]) << 31 | v; }
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    vertices_keys(int64 size, const int32* weights, int64 most, int64* keys) {
+  for (int64 v = first_of(); v < size; v += all_threads()) { keys[v] = (most - weights[v]) << 31 | v; }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) vertices_order(int64 size, const int64* keys, int32* order) {

@@ -14,7 +14,7 @@ from emulation import cupy_strict
 from emulation.host import compiler
 
 from dasktc import generate
-from dasktc.bench import gpu, gpu_scaling, ooc
+from dasktc.bench import gpu, gpu_files, gpu_scaling, ooc
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
@@ -84,6 +84,23 @@ def test_small_graphs(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "SMALL", {"ego-Facebook": ("facebook_combined.txt.gz", 85, 3)})
     with pytest.raises(CountError, match="ego-Facebook has 85 triangles, 84 were counted"):
         gpu._small(tmp_path, 1, 500, lambda text: None)
+
+
+def test_files(tmp_path, monkeypatch):
+    section = gpu_files.files(str(tmp_path), 1, True, lambda text: None)
+    assert [row[0] for row in section.rows] == ["Kronecker 6, .parquet", "Kronecker 6, .txt"]
+    assert all(0 < value for row in section.rows for value in (row[1], row[2], row[4], row[6]))
+    assert list(tmp_path.iterdir()) == []
+    counts = iter([5, 5, 6])
+    monkeypatch.setattr(gpu_files, "triangle_count", lambda *_, **__: Counted(next(counts)))
+    with pytest.raises(CountError, match="reading is wrong"):
+        gpu_files.files(str(tmp_path), 1, True, lambda text: None)
+
+
+class Counted(int):
+    """Of a result, what the table of files takes."""
+
+    seconds = {"read": 1.0}  # noqa: RUF012
 
 
 def test_several_gpus(monkeypatch):

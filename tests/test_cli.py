@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from importlib import util as import_util
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,18 @@ def test_generate_then_count(
         assert (json.loads(text)["edges"], json.loads(text)["triangles"]) == (edges, triangles)
     refused(*run("generate", arguments[0], out, *arguments[1:]), 2, "--force")
     assert run("generate", arguments[0], out, *arguments[1:], "--force")[0] == 0
+
+
+def test_generate_asks_for_a_gpu(run: Any, tmp_path: Path) -> None:
+    """The edges are the same without one, which `auto` allows and `cuda` does not."""
+    out = tmp_path / "graph.txt"
+    assert run("generate", "grid3d", out, "--side", 4, "--backend", "cpu")[0] == 0
+    made = out.read_bytes()
+    assert run("generate", "grid3d", out, "--side", 4, "--force")[0] == 0
+    assert out.read_bytes() == made
+    if import_util.find_spec("cupy") is None:
+        refused(*run("generate", "grid3d", out, "--side", 4, "--force", "--backend", "cuda"), 2, "CuPy")
+        assert out.read_bytes() == made
 
 
 def test_info(run: Any) -> None:

@@ -253,7 +253,11 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert held <= graph.plan.bytes_per_task <= memory
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
     asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
-    assert (asked.plan.partition, asked.plan.lean) == ("hash2d", False)
+    assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 2, False)
+    assert asked.plan.why.endswith("in fewer splits")
+    held, count = counted_bytes(asked)
+    assert held <= asked.plan.bytes_per_task <= memory
+    assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
 
 
 def test_five_billion_edges_fit_an_h200():

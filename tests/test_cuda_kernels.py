@@ -509,13 +509,14 @@ def test_equal_fingerprints_of_different_ids(longest):
 )
 def test_scratch_is_within_its_bound(variant):
     kernel, macros = VARIANTS[variant]
-    for name, parts in product(("clique", "hubs", "star outward"), (1, 2)):
+    for name, parts, splits in product(("clique", "hubs", "star outward"), (1, 2), (1, 3)):
         vertices, edges = GRAPHS[name]
-        for task in tasks(edges, vertices, parts):
+        for task in tasks(edges, vertices, parts, splits):
             device, blocks = HostDevice(), (task.index, task.table, task.stream)
             device.array = Allocating()
             launch.count(device, task, kernel, macros)
-            size = TaskSize(*(block.edges for block in blocks), max(block.rows for block in blocks))
+            index, table, stream = (block.edges for block in blocks)
+            size = TaskSize(-(-index // splits), table, stream, max(block.rows for block in blocks), splits)
             assert device.array.bytes <= launch.scratch_bytes(kernel, size)
 
 

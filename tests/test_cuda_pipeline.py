@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 from itertools import product
-from types import SimpleNamespace
 
 import dask
 import numpy as np
@@ -16,7 +16,6 @@ from emulation import cuda as emulated_cuda
 from emulation import cudf_strict, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
-from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, skewed_edges, source_of
 from test_cuda_kernels import moved
 from test_kernels import GRAPHS as ORIENTED
@@ -35,11 +34,11 @@ from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
+from dasktc.io.files import open_source
 from dasktc.io.formats import text
-from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.plain import plain_rows
-from dasktc.io.formats.rows import parse
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
+from dasktc.io.source import ReadOptions
+from dasktc.io.write import write_edges
 from dasktc.options import Options
 from dasktc.pipeline import prepare as stages
 
@@ -207,6 +206,7 @@ def written(folder):
     (folder / "commented.txt").write_text("# a comment\n" + "".join(lines)[:-1])
     (folder / "dos.txt").write_text("".join(lines).replace("\n", "\r\n"))
     (folder / "spaces.txt").write_text("".join(lines).replace("\t", "  "))
+    (folder / "single.txt").write_text("".join(lines) + "77\n")
     frame.assign(w=7).to_csv(folder / "three.csv", index=False)
     frame.to_parquet(folder / "wide.parquet", row_group_size=50)
     frame.astype("uint8").to_parquet(folder / "narrow.parquet")
@@ -214,22 +214,99 @@ def written(folder):
     frame.astype(str).to_parquet(folder / "text.parquet")
     frame.astype(str).astype("category").to_parquet(folder / "categories.parquet")
     return {
-        "plain.txt": {"read_csv"}, "commented.txt": {"read_csv"}, "dos.txt": set(), "spaces.txt": set(),
-        "three.csv": {"read_csv"}, "wide.parquet": {"read_parquet"}, "narrow.parquet": {"read_parquet"},
+        "plain.txt": {"rows"}, "commented.txt": {"rows"}, "dos.txt": {"rows"}, "spaces.txt": {"rows"},
+        "three.csv": {"rows"}, "single.txt": set(), "wide.parquet": {"read_parquet"},
+        "narrow.parquet": {"read_parquet"},
         "unsigned.parquet": {"read_parquet"}, "text.parquet": {"read_parquet"}, "categories.parquet": {"read_parquet"},
     }  # fmt: skip
 
 
 def test_files(emulated, tmp_path, monkeypatch):
     used = set()
-    for name in ("read_csv", "read_parquet"):
-        reader = getattr(emulated.frame, name)
-        monkeypatch.setattr(emulated.frame, name, lambda *a, _n=name, _r=reader, **k: used.add(_n) or _r(*a, **k))
+    reader, parsed = emulated.frame.read_parquet, text._Lines._device_rows
+    monkeypatch.setattr(emulated.frame, "read_parquet", lambda *a, **k: used.add("read_parquet") or reader(*a, **k))
+
+    def device_rows(*args):
+        pair = parsed(*args)
+        used.update(["rows"] * (pair is not None))
+        return pair
+
+    monkeypatch.setattr(text._Lines, "_device_rows", device_rows)
     for name, readers in written(tmp_path).items():
         used.clear()
         path = str(tmp_path / name)
         assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path)), name
         assert used == readers, name
+
+
+def test_many_parquet_files(emulated, tmp_path):
+    """Read together where they agree, one by one where they differ, on the host where cuDF takes none."""
+    frame = pd.DataFrame(EDGES, columns=["a", "b"])
+    for folder, second in (("same", "int32"), ("wider", "int64"), ("unsigned", "uint64"), ("missing", "Int64")):
+        (tmp_path / folder).mkdir()
+        for number, part in enumerate(np.array_split(np.arange(len(frame)), 5)):
+            rows = frame.iloc[part].astype("int32" if number != 3 else second)
+            if folder == "missing" and number == 3:
+                rows = pd.concat([rows, pd.DataFrame({"a": [None], "b": [5]}, dtype="Int64")])
+            rows.to_parquet(tmp_path / folder / f"{number}.parquet", row_group_size=20)
+        path = str(tmp_path / folder)
+        if folder == "missing":
+            with pytest.raises(InputError) as refused:
+                dasktc.triangle_count(path)
+            with pytest.raises(InputError, match=re.escape(str(refused.value))):
+                dasktc.triangle_count(path, backend="cuda")
+        else:
+            assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path)), folder
+
+
+@pytest.mark.parametrize("slab", [16, 64, 1 << 20])
+def test_text_is_copied_through_pinned_memory(emulated, tmp_path, monkeypatch, slab):
+    """In more slabs than there are, from parts that begin within lines; a row for the host makes it read again."""
+    from dasktc.backends.cuda import upload
+
+    monkeypatch.setattr(upload, "SLAB", slab)
+    monkeypatch.setattr(upload, "SLABS", 3)
+    path, rows = tmp_path / "edges.txt", "".join(f"{u} {v}\n" for u, v in EDGES)
+    for contents in (
+        rows,
+        rows[:-1],
+        "# first\n" + rows + "5 3 0.5\n",
+        rows + "77\n",
+        rows + "123456789012345678901 3\n",
+    ):
+        path.write_text(contents)
+        for blocksize in (200, 1 << 20):
+            source = open_source(str(path), ReadOptions(blocksize=blocksize, ids="int"))
+            try:
+                known = facts(dasktc.triangle_count(source))
+            except InputError as refused:
+                with pytest.raises(InputError, match=re.escape(str(refused))):
+                    dasktc.triangle_count(source, backend="cuda")
+            else:
+                assert facts(dasktc.triangle_count(source, backend="cuda")) == known
+
+
+def test_a_file_that_became_shorter(emulated, tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n" * 100)
+    (part,) = open_source(str(path), ReadOptions()).parts
+    path.write_text("1 2\n")
+    with pytest.raises(InputError, match=r"ends at byte 4: it has become shorter"):
+        emulated.read(part, None)
+
+
+def test_generated_files_are_those_of_the_host(emulated, tmp_path):
+    for out in ("edges.parquet", "edges.txt"):
+        for source in (kronecker(6, parts=5), random_graph(100, 1000, parts=1), theory((3, 4), "B1k", parts=2)):
+            folders = [tmp_path / f"{name}-{source.name}" for name in ("cpu", "cuda")]
+            for folder in folders:
+                folder.mkdir(exist_ok=True)
+                written_edges = write_edges(source, folder / out, LocalExecutor(), backend=folder.name.split("-")[0])
+                assert written_edges == sum(part.rows for part in source.parts)
+            one, other = (
+                {file.relative_to(f): file.read_bytes() for file in f.rglob("*") if file.is_file()} for f in folders
+            )
+            assert one == other
 
 
 def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
@@ -243,26 +320,6 @@ def test_small_blocks_of_text(emulated, tmp_path, monkeypatch):
     (tmp_path / "edges.txt").write_text("".join([*lines, "7 seven\n"]))
     with pytest.raises(InputError, match=rf"line {len(lines) + 1} of .*edges.txt"):
         dasktc.triangle_count(path, backend="cuda", ids="int")
-
-
-FIELDS = st.one_of(st.integers(0, 10**20).map(str), st.sampled_from(["", "-1", "007", "1.5", "x"]))
-
-
-@given(
-    st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(" ,\t"), st.booleans()
-)
-def test_plain_rows_are_read_as_on_the_host(rows, separator, ended):
-    block = ("\n".join(separator.join(row) for row in rows) + "\n" * ended).encode()
-    lines = [line.split(separator) for line in block.decode().removesuffix("\n").split("\n")]
-    stand_in = SimpleNamespace(array=cupy_strict, frame=cudf_strict)
-    for dialect in (Dialect(separator, (0, 1), "int"), Dialect(separator, (2, 0), "int")):
-        found = plain_rows(stand_in, block, dialect)
-        small = all(field.isdecimal() and len(field) < 19 for line in lines for field in line)
-        plain = small and len({len(line) for line in lines}) == 1
-        assert (found is not None) == (plain and max(dialect.columns) < len(lines[0]))
-        if found is not None:
-            known = parse(block, dialect)
-            assert (found[0].tolist(), found[1].tolist(), found[2]) == (known[0].tolist(), known[1].tolist(), known[2])
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from dasktc.backends.cuda import block_cache as kept_tables
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budgets
-from dasktc.executors.base import MemoryStore
+from dasktc.executors.base import Fold, MemoryStore
 from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
 from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
@@ -167,6 +167,28 @@ def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tm
         if host == TO_FILES:
             assert streams.pinned_bytes() == 6 << 12, "staging alone"
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_added_up_stays_on_the_device(emulated, tmp_path):
+    """A sum of many inputs is copied once, at the end; an input that finds no room is added once, after others left."""
+    failed = []
+
+    def add(result, value):
+        if not failed:
+            failed.append(result)
+            raise MemoryError("no room")
+        result += value
+        return result
+
+    fold = Fold(lambda: cupy_strict.zeros(1 << 10, dtype="int64"), add, None)
+    with on_gpu(tmp_path, 24 << 10, TO_HOST) as tasks:
+        inputs = [tasks.submit("sum", cupy_strict.full, 1 << 10, k, "int64") for k in range(12)]
+        moved = cupy_strict.MEMORY_USED.moved
+        result = tasks.fold("sum", fold, list(inputs))
+        assert tasks.gather([result])[0].tolist() == [66] * (1 << 10)
+        assert len(failed) == 1
+        left = 3 * (8 << 10)  # those that stood on the device when one found no room; and the sum itself, twice
+        assert cupy_strict.MEMORY_USED.moved - moved <= left + 2 * (8 << 10)
 
 
 @pytest.mark.parametrize("partition", ["whole", "edges"])

@@ -169,6 +169,9 @@ class Backend:
         The place of each value among `ids`, which are ascending, distinct and hold it.
     sort : callable (keys, bound) -> array
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
+    merge : callable (arrays, bound) -> array, or None
+        A backend's own sort of the keys of several arrays, which it leaves as they are; it empties the list. None:
+        they are concatenated and sorted.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
     scratch_bytes : callable (kernel, TaskSize, GraphBounds or None) -> int
@@ -201,6 +204,10 @@ class Backend:
         A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
+    upload : callable (size, fill) -> array of uint8, or None
+        Bytes in the backend's memory that `fill` (buffer, start) reads, in several threads.
+    rows : callable (text, separator, columns) -> (source, target) or None, or None
+        A backend's own parser of whole lines of integers; None of a text that is for the host's.
     numbers : str
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
@@ -230,6 +237,9 @@ class Backend:
     vertices: DeviceVertices | None = None
     bit_matrix: DeviceBitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
+    merge: Callable[[list[Any], int], Any] | None = None
+    upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
+    rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1

@@ -25,6 +25,7 @@ from dasktc.api.graph import Graph
 from dasktc.backends.calls import one_call
 from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
+from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, InputError
@@ -76,6 +77,7 @@ def run(
     only: tuple[str, ...] = (),
     workers: str | None = None,
     profile: str | None = None,
+    files: str | None = None,
     say: Say | None = None,
 ) -> Report:
     """Run the benchmark.
@@ -96,6 +98,8 @@ def run(
         Also count on clusters of so many GPUs: numbers with commas between them, or "all".
     profile : str, optional
         With `workers`, where Dask's performance report of the largest cluster is written: .html.
+    files : str, optional
+        Folder in which graphs are also written to files, and read again.
     say : callable (str), optional
         Told what is being measured.
 
@@ -114,8 +118,9 @@ def run(
 
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
-    if graphs is not None and not Path(graphs).is_dir():
-        raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
+    for name, folder in (("graphs", graphs), ("files", files)):
+        if folder is not None and not Path(folder).is_dir():
+            raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
     cases = QUICK if quick else CASES + LARGE if only else CASES
     chosen = [case for case in cases if not only or case.name.startswith(only)]
     if not chosen:
@@ -133,17 +138,22 @@ def run(
         sections = [_table(chosen, kernel, times, tell)]
     sections.append(_small(None if graphs is None else Path(graphs), times, 2_000 if quick else ARRAY_EDGES, tell))
     sections.append(_left(chosen[:LEFT], tell))
+    if files is not None:
+        sections.append(of_files(files, times, quick, tell))
     sections += several_gpus
-    return Report(_command(graphs, runs, quick, kernel, only, workers), facts(), sections)
+    return Report(_command(graphs, runs, quick, kernel, only, workers, files), facts(), sections)
 
 
 def _quiet(text: str) -> None:
     """Say nothing."""
 
 
-def _command(graphs: str | None, runs: int, quick: bool, kernel: str, only: tuple[str, ...], workers: Any) -> str:
+def _command(
+    graphs: str | None, runs: int, quick: bool, kernel: str, only: tuple[str, ...], workers: Any, files: str | None
+) -> str:
     options = ["--quick" if quick else f"--runs {runs}", f"--kernel {kernel}", *(f"--only '{name}'" for name in only)]
     options += [f"--graphs {graphs}"] * (graphs is not None) + [f"--workers {workers}"] * (workers is not None)
+    options += [f"--files {files}"] * (files is not None)
     return " ".join(["dasktc bench gpu", *options])
 
 

@@ -62,6 +62,7 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
 @click.option("--workers", metavar="N,N,...", help="Also on clusters of so many GPUs, or all.")
 @click.option("--profile", metavar="OUT.html", help="With --workers: Dask's performance report of the last cluster.")
+@click.option("--files", metavar="DIR", help="Also write graphs to files there, and read them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, help="Show where an error comes from.")
 def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:

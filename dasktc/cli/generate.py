@@ -32,6 +32,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             force: bool,
             as_json: bool,
             debug: bool,
+            backend: str,
             **options: Any,
         ) -> None:
             from dasktc.executors.connect import connect
@@ -41,7 +42,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             options = secured(options)
             source = make(**{name: value for name, value in options.items() if name not in RUNNING})
             with connect(RunOptions(**{name: options[name] for name in RUNNING})) as executor:
-                edges = write_edges(source, out, executor, force)
+                edges = write_edges(source, out, executor, force, backend)
             facts = {"out": out, "graph": source.name, "edges": edges, "triangles": source.triangles}
             known = "" if source.triangles is None else f", {source.triangles:,} triangles"
             click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
@@ -50,6 +51,13 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             click.argument("out"),
             *options,
             running,
+            click.option(
+                "--backend",
+                type=click.Choice(["auto", "cpu", "cuda"]),
+                default="auto",
+                show_default=True,
+                help="What makes the edges: auto takes a GPU where there is one.",
+            ),
             click.option("--force", is_flag=True, help="Replace OUT if it exists."),
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
             click.option("--debug", is_flag=True, help="Show where an error comes from."),

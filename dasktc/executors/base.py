@@ -61,7 +61,8 @@ class Fold(NamedTuple):
     start : callable () -> result
         Of no input.
     add : callable (result, input) -> result
-        May overwrite `result`, which nobody else has.
+        May overwrite `result`, which nobody else has, once it has allocated all that it takes: after a MemoryError it
+        may be called again.
     combine : callable (list of results) -> result
         Associative and commutative. May empty the list, not overwrite the results.
     """
@@ -254,7 +255,7 @@ class LocalStore(Store, Protocol):
     Attributes
     ----------
     repeats : bool
-        A call may be made twice, so its function must overwrite no argument.
+        A call may be made twice, so its function must overwrite no argument; of `Fold.add` see there.
     """
 
     repeats: bool = False

@@ -126,14 +126,14 @@ class LocalExecutor(Executor):
         """Add one input after another, dropping it afterwards; the result is not kept before it is whole.
 
         Each thread has a result of its own to add to; within a budget there is one thread. Where a call may be made
-        twice each input is reduced alone instead, for it must not be added twice.
+        twice `Fold.add` may, too: it has changed nothing when memory is short.
         """
         inputs.reverse()
-        if self.store.repeats and inputs:
-            handle = self.submit(stage, fold.alone, inputs.pop())
+        if self.store.repeats:
+            result = self.store.evaluate(fold.start, [])
             while inputs:
-                handle = self.submit(stage, fold.combine, [handle, self.submit(stage, fold.alone, inputs.pop())])
-            return handle
+                result = self.store.evaluate(partial(fold.add, result), [inputs.pop()])
+            return self.store.keep(result)
         count, added = len(inputs), list[Any]()
 
         def add(handles: list[Any]) -> None:

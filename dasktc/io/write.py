@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,11 +31,17 @@ EDGES = (".parquet", ".txt")
 FRAMES = (".parquet", ".csv", ".txt")
 """Endings of the formats that results are written in."""
 PAGES = (".html",)
+GPU_PARTS = 16
+"""Parts that a worker's GPU makes in one task: so many threads have something to write."""
+WRITERS = 16
+"""Most threads that write what a GPU has made: compressing takes a hundred times as long as making."""
 HIDDEN = f".{PREFIX}"
 """Prefix of the folders that hold incomplete files."""
 
 
-def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False) -> int:
+def write_edges(
+    source: Source, out: str | os.PathLike[str], executor: Executor, force: bool = False, backend: str = "cpu"
+) -> int:
     """Write the edges of a source as they stand in it: loops, duplicates and directions kept.
 
     Parameters
@@ -46,6 +54,9 @@ def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor,
     executor : Executor
     force : bool
         Replace an existing file, or a folder that holds nothing but .parquet files.
+    backend : {"auto", "cpu", "cuda"}
+        What makes a generated graph's edges: with cuda GPUs, and threads write them; the files are the same. "auto":
+        GPUs where every worker has one.
 
     Returns
     -------
@@ -55,13 +66,13 @@ def write_edges(source: Source, out: str | os.PathLike[str], executor: Executor,
     Raises
     ------
     InputError
-        `out` has another ending, exists already, or stands in no folder.
+        `out` has another ending, exists already, or stands in no folder; or `backend` is cuda and a worker has no GPU.
     DasktcError
         The operating system refused to write.
     """
     check_target(out, EDGES, force)
     parts = source.parts or (None,)
-    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor))
+    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor, backend))
 
 
 def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor) -> int:
@@ -187,8 +198,13 @@ def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
     return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
 
 
-def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor) -> int:
-    return sum(executor.gather(executor.map("write", _write_part, list(zip(parts, paths, strict=True)))))
+def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, backend: str) -> int:
+    jobs = list(zip(parts, paths, strict=True))
+    if _on_gpus(executor, backend):
+        together = GPU_PARTS if executor.distributed else len(jobs)
+        groups = [jobs[first : first + together] for first in range(0, len(jobs), together)]
+        return sum(executor.gather(executor.map("write", _write_made, groups)))
+    return sum(executor.gather(executor.map("write", _write_part, jobs)))
 
 
 def _write_part(job: tuple[Part | None, str]) -> int:
@@ -201,6 +217,41 @@ def _write_part(job: tuple[Part | None, str]) -> int:
     return _write_frame(backend.frame.DataFrame(empty) if part is None else part.read(backend), path)
 
 
+def _on_gpus(executor: Executor, backend: str) -> bool:
+    """Tell whether workers make edges on their GPUs."""
+    if backend == "cpu":
+        return False
+    from dasktc.backends.cuda.make import no_gpu
+
+    reasons = [why for why in executor.run_on_workers(no_gpu) if why]
+    if reasons and backend == "cuda":
+        raise InputError(reasons[0])
+    return not reasons
+
+
+def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
+    """Make parts on the GPU, one after another, while threads write those before. Runs on a worker."""
+    from dasktc.backends.cuda.make import make_on_host
+
+    threads = max(1, min(WRITERS, len(os.sched_getaffinity(0))))
+    waiting, rows = deque[Future[int]](), 0
+    with ThreadPoolExecutor(threads) as writers:
+        for part, path in jobs:
+            made = None if part is None else make_on_host(part)
+            waiting.append(
+                writers.submit(_write_part, (part, path)) if made is None else writers.submit(_write_pair, made, path)
+            )
+            if len(waiting) > 2 * threads:  # each holds a part's edges
+                rows += waiting.popleft().result()
+        return rows + sum(written.result() for written in waiting)
+
+
+def _write_pair(ends: tuple[Any, Any], path: str) -> int:
+    import pyarrow as pa
+
+    return _write_table(pa.table(dict(zip(("src", "dst"), ends, strict=True))), path)
+
+
 def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> int:
     headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
     jobs = zip(frames, paths, headers, strict=True)
@@ -211,7 +262,10 @@ def _write_frame(frame: Any, path: str, header: bool = False) -> int:
     """Write a frame to its path and return its number of rows. Runs on a worker."""
     import pyarrow as pa
 
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    return _write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None), path, header)
+
+
+def _write_table(table: Any, path: str, header: bool = False) -> int:
     with open(path, "wb") as file:  # by Python: Arrow takes no names that are not UTF-8
         if path.endswith(".parquet"):
             from pyarrow.parquet import write_table

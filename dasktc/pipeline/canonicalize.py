@@ -39,9 +39,11 @@ On a device six times as many, so that most of the budget is left for results, w
 """
 SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
-PIECES, PIECE_EDGES = 8, 1 << 22
+PIECES, PIECE_EDGES = 8, 1 << 26
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
 sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
+SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
+"""Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
 
 
 class Canonical(NamedTuple):
@@ -141,7 +143,8 @@ def _grouped(parts: Sequence[Part], executor: Executor, backend: str) -> list[tu
     for part, size in zip(parts, sizes, strict=True):
         groups[min(len(groups) - 1, (2 * before + size) * len(groups) // (2 * total))].append(part)
         before += size
-    return [tuple(group) for group in groups if group]
+    together = (_joined(group, sum(map(_size, group))) if backend in ON_DEVICE else tuple(group) for group in groups)
+    return [group for group in together if group]
 
 
 def _size(part: Any) -> int:
@@ -224,7 +227,8 @@ def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
 
 def _piece_edges(edges: int, executor: Executor) -> int:
     """Most edges of one of a device's edge arrays."""
-    return max(PIECE_EDGES, -(-edges // (PIECES * executor.workers)))
+    least = min(PIECE_EDGES, max(SPLIT_EDGES, -(-edges // LEAST_PIECES)))
+    return max(least, -(-edges // (PIECES * executor.workers)))
 
 
 def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array, Array]]:

@@ -60,6 +60,9 @@ def merge(arrays: list[Array], bound: int, backend: str) -> Array:
 
     The list, which is the task's own, is emptied, which without a cluster frees the arrays.
     """
+    own = get_backend(backend).merge
+    if own is not None:
+        return own(arrays, bound)
     keys = get_backend(backend).array.concatenate(arrays)
     arrays.clear()
     return get_backend(backend).sort(keys, bound)

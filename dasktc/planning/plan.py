@@ -19,6 +19,8 @@ from dasktc.registry import SCHEMES
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
 
 MAX_PARTS = 64
+MORE_SPLITS = (2, 4, 8, 16)
+"""Times as many splits of a block that all tasks share, where scratch for fewer does not fit beside it."""
 MAX_TASKS = 10**6
 """What a scheduler is given at the most: block triples, and these times splits."""
 
@@ -181,7 +183,7 @@ def make_plan(
 ) -> Plan:
     """Choose scheme, n and m: the smallest n whose largest task fits.
 
-    Before the graph is cut into parts, or refused, the leaner kernel is tried.
+    Before the graph is cut into parts, or refused, the leaner kernel is tried, and more splits, whose scratch is less.
 
     Parameters
     ----------
@@ -207,6 +209,11 @@ def make_plan(
         if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
             plan = replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
             break
+        if scheme.replicated and limits.splits is None:
+            split = (_plan(*graph, scratch, replace(limits, splits=times * plan.splits)) for times in MORE_SPLITS)
+            if (fitting := next((one for one in split if one.fits), None)) is not None:
+                plan = replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
+                break
     return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)]))
 
 

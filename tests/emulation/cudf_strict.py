@@ -134,7 +134,15 @@ def concat(objs, ignore_index=False):
 
 
 def read_parquet(filepath_or_buffer, engine="cudf", columns=None, *, row_groups=None, use_pandas_metadata=True):
-    found = pq.ParquetFile(filepath_or_buffer).read_row_groups(row_groups, columns=columns)
+    if not isinstance(filepath_or_buffer, list):
+        filepath_or_buffer, row_groups = [filepath_or_buffer], [row_groups]
+    tables = [
+        pq.ParquetFile(path).read_row_groups(groups, columns=columns)
+        for path, groups in zip(filepath_or_buffer, row_groups, strict=True)
+    ]
+    if len({table.schema.remove_metadata() for table in tables}) > 1:
+        raise ValueError("Invalid Parquet file: schemas of the files differ")
+    found = pa.concat_tables(tables)
     return DataFrame({name: _column(found.column(name)) for name in columns})
 
 

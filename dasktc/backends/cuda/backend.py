@@ -19,6 +19,8 @@ from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.backends.protocol import Backend, TextIds
@@ -38,6 +40,7 @@ __all__ = [
     "count",
     "device",
     "expected_probes",
+    "refuse_without_gpu",
     "scratch_bytes",
     "sort",
     "synchronize",
@@ -95,7 +98,7 @@ def _module(kernel: str, defines: Defines) -> Any:
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _function(kernel: str, entry: str, defines: Defines, shared: int) -> Any:
     function = _module(kernel, defines).get_function(entry)
-    if shared > 48 << 10:
+    if shared + function.shared_size_bytes > 48 << 10:
         function.max_dynamic_shared_size_bytes = shared
     return function
 
@@ -175,7 +178,7 @@ def expected_probes(task: BlockTask, kernel: str) -> int:
 
 
 def sort(keys: Array, bound: int) -> Array:
-    """Sort non-negative int64 keys in place.
+    """Sort non-negative int64 keys, over the bits that differ.
 
     Parameters
     ----------
@@ -186,10 +189,9 @@ def sort(keys: Array, bound: int) -> Array:
     Returns
     -------
     cupy.ndarray of int64
-        `keys`, ascending.
+        `keys`, ascending, or another array of its size.
     """
-    keys.sort()
-    return keys
+    return RadixSort(device()).sort(keys, bound)
 
 
 def synchronize() -> None:
@@ -205,6 +207,10 @@ def warm() -> None:
         _module(file, (("WIDE", 0),))
     for file in ("vertices", "bitmatrix"):
         _module(file, ())
+    for macros in RadixSort(device()).defines():
+        _module("sort", macros)
+    for wide in (0, 1):
+        _module("text", (("WIDE", wide),))
 
 
 def _distinct(values: Array) -> Array:
@@ -235,7 +241,8 @@ def _frames() -> ModuleType:
     return frames
 
 
-def _refuse_without_gpu() -> None:
+def refuse_without_gpu() -> None:
+    """Raise InputError where no GPU or no driver is visible."""
     try:
         devices = cp.cuda.runtime.getDeviceCount()
     except cp.cuda.runtime.CUDARuntimeError as failed:
@@ -258,10 +265,11 @@ def backend() -> Backend:
     DasktcError
         The GPU has no room for a context and a pool.
     """
-    _refuse_without_gpu()
+    refuse_without_gpu()
     frames = _frames()
     from dasktc.backends.cuda import frames as cuda_frames
     from dasktc.backends.cuda import memory as cuda_memory
+    from dasktc.backends.cuda.upload import Uploader
 
     until_the_call_ends(cuda_memory.share)
     edges = DeviceEdges(device())
@@ -284,9 +292,12 @@ def backend() -> Backend:
         chunk=CHUNK,
         edges=edges,
         raw_edges=edges,
-        vertices=DeviceVertices(device(), sort),
+        vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
         make=partial(device_recipes.made, device()),
+        merge=RadixSort(device()).merge,
+        upload=Uploader(),
+        rows=DeviceText(device()).rows,
         numbers="int32",
         references=("plain", "merge"),
         processors=lambda: device().processors,

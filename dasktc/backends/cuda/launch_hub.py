@@ -34,6 +34,8 @@ HUB = {
     "CAPACITY": 12,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
+RECORD_BYTES = 8
+"""Bytes of a list's record."""
 HUB_BYTES = 4
 """Bytes an index edge that the hubs' bitmaps may take."""
 NARROW = 1 << 16
@@ -123,17 +125,21 @@ def hub(launch: Launch) -> None:
     keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
     lists = launch.device.array.zeros(keys + 1, dtype="uint64")
     records = _by_rows(launch, hubs, long_rows, lists, plain)
-    if records > max(1, task.index.edges):
+    if records > max(1, _share_edges(task)):
         _by_rounds(launch, lists, keys)
     elif records:
         _by_tables(launch, lists, keys, records)
 
 
 def _record_words(hub: Launch, longest: int) -> int:
-    """Words of a record: as many as serve the longest row, 4 where more exceed CAPACITY bytes an edge with offsets."""
+    """Words of a record: as many as serve the longest row, 4 where more exceed CAPACITY bytes an edge with offsets.
+
+    Of a split they take no more than its lists and the narrow columns would.
+    """
     stream, shape = hub.task.stream, hub.shape
     wanted = 4 if longest <= shape["WORDS4"] else 8 if longest <= shape["WORDS8"] else 16
-    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= shape["CAPACITY"] * stream.edges)
+    most = shape["CAPACITY"] * stream.edges - RECORD_BYTES * (hub.task.index.edges - _share_edges(hub.task))
+    fitting = (words for words in (16, 8) if (4 * words + 8) * stream.rows <= most)
     return next((words for words in fitting if words <= wanted), 4)
 
 
@@ -173,9 +179,14 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
     return bitmaps
 
 
+def _share_edges(task: BlockTask) -> int:
+    """Edges of a split, were all alike."""
+    return -(-task.index.edges // task.splits)
+
+
 def _by_rounds(hub: Launch, lists: Array, keys: int) -> None:
-    """Stream the lists of some rows after those of others."""
-    for part in slices(hub, -(-hub.task.index.edges // ROUNDS)):
+    """Stream the lists of some rows after those of others: each time no more than a split has edges."""
+    for part in slices(hub, -(-_share_edges(hub.task) // ROUNDS)):
         total = hub.device.array.zeros(1, dtype="uint64")
         lists.fill(0)
         part.spread("hub_counts", int(part.given["rows"][0]), lists, total)
@@ -213,7 +224,7 @@ def _narrow(hub: Launch, columns: Array) -> Array:
 
 
 def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
-    """Bytes of `hub` beside a task's blocks, at most: a record and two times two bytes an edge, and its tables.
+    """Bytes of `hub` beside a task's blocks, at most: a record an edge of the split, four bytes an edge, its tables.
 
     Parameters
     ----------
@@ -221,7 +232,8 @@ def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
         As in `Backend`.
     """
     edges = max(index_edges, block_edges)
-    return bitmap_bytes(index_edges, block_edges, columns) + 12 * edges + 2 * _item_bytes(edges, columns) + 64 * columns
+    lists = RECORD_BYTES * index_edges + (HUB["CAPACITY"] - RECORD_BYTES) * edges
+    return bitmap_bytes(index_edges, block_edges, columns) + lists + 2 * _item_bytes(edges, columns) + 64 * columns
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:

@@ -6,7 +6,6 @@ graph takes. Written against a `Device`, as all launches are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,14 @@ import numpy as np
 
 from dasktc.backends.csr import Array
 from dasktc.backends.cuda.device import Device, spread
+from dasktc.backends.cuda.sort import RadixSort
 
 __all__ = ["DeviceVertices"]
 
-BOUND = 1 << 62
-"""Of the keys that vertices are ordered by."""
+LOW, MOST = 31, (1 << 31) - 1
+"""Bits of a vertex in the keys that vertices are ordered by, and the largest weight above them."""
+MANY = 1 << 20
+"""Vertices from which on a wait for the largest weight takes less than sorting the bits that no weight has."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +30,16 @@ class DeviceVertices:
     Attributes
     ----------
     device : Device
-    sort : callable (keys, bound) -> array
-        As `Backend.sort`.
     """
 
     device: Device
-    sort: Callable[[Array, int], Array]
 
     def order(self, weights: Array) -> Array:
         """Vertices by descending weight, ties by ascending number."""
         keys = self._empty(len(weights), "int64")
-        self._run("vertices_keys", weights, keys)
-        keys = self.sort(keys, BOUND)
+        most = int(weights.max()) if len(weights) > MANY else MOST
+        self._run("vertices_keys", weights, np.int64(most), keys)
+        keys = RadixSort(self.device).sort(keys, (most + 1) << LOW, LOW)
         order = self._empty(len(weights), "int32")
         self._run("vertices_order", keys, order)
         return order

@@ -6,6 +6,7 @@ The first bytes say which of the three formats a file has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +80,58 @@ class _RowGroups:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; None where ids are missing or of a type that only the host's reader takes."""
-        if streams.is_remote(self.url) or self.names[0] == self.names[1]:
-            return None
         with columns.one_line(self.url):
-            read = backend.frame.read_parquet
-            table = read(self.url, columns=[*self.names], row_groups=[*self.groups], use_pandas_metadata=False)
-        pair = [table[name] for name in self.names]
-        if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, self.ids) for column in pair):
+            return _read_by_cudf(backend, [self])
+
+    def joined(self, other: Any) -> _Files | None:
+        """Return one part for this and another; None if one call of cuDF cannot read both."""
+        return _Files((self,)).joined(other)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Row groups of several files, which cuDF reads at once: pages of one file leave most of a device idle."""
+
+    parts: tuple[_RowGroups, ...]
+    upstream: None = None
+
+    @property
+    def rows(self) -> int:
+        """Of all of them."""
+        return sum(part.rows for part in self.parts)
+
+    def joined(self, other: Any) -> _Files | None:
+        """Return one part for these and another; None if one call of cuDF cannot read all."""
+        first = self.parts[0]
+        if not isinstance(other, _RowGroups) or (other.names, other.ids) != (first.names, first.ids):
             return None
-        return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
+        return None if other.ids == "text" else _Files((*self.parts, other))
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        """Read one after another."""
+        return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
+
+    def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
+        """Read all at once, or one by one where that fails; None as for one."""
+        with suppress(Exception):  # which file it was, and whether it is damaged, shows when it is read alone
+            if (frame := _read_by_cudf(backend, self.parts)) is not None:
+                return frame
+        frames = [part.read_on_device(backend) for part in self.parts]
+        if any(frame is None for frame in frames):
+            return None
+        return tuple(backend.array.concatenate([frame[end].values for frame in frames]) for end in ("src", "dst"))
+
+
+def _read_by_cudf(backend: Backend, parts: Sequence[_RowGroups]) -> Any:
+    names, ids = parts[0].names, parts[0].ids
+    if any(streams.is_remote(part.url) for part in parts) or names[0] == names[1]:
+        return None
+    urls, groups = [part.url for part in parts], [[*part.groups] for part in parts]
+    table = backend.frame.read_parquet(urls, columns=[*names], row_groups=groups, use_pandas_metadata=False)
+    pair = [table[name] for name in names]
+    if any(bool(column.isna().any()) for column in pair) or not all(_taken(column, ids) for column in pair):
+        return None
+    return backend.frame.DataFrame({"src": pair[0], "dst": pair[1]})
 
 
 def _taken(column: Any, ids: Ids) -> bool:

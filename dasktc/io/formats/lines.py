@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,9 +23,11 @@ __all__ = [
     "counts",
     "header_lines",
     "line_number",
+    "may_be_long",
     "too_long",
 ]
 
+Array = Any
 LONGEST = 1 << 20
 """Bytes that a line may have, its end not counted. Of METIS, where a line is all of a vertex's neighbours, only
 comments and the header are held to it: there a line is cut where it is longer."""
@@ -75,6 +77,16 @@ def check_lengths(url: str, start: int, block: bytes) -> None:
         if end < 0:
             raise too_long(url, line_number(url, start + begin))
         begin = end + 1
+
+
+def may_be_long(text: Array) -> bool:
+    """Tell whether bytes of a file (NumPy, uint8) may hold a line that is too long, or part of one.
+
+    Of such a line one half of LONGEST bytes, counted from the first of these, has no line end.
+    """
+    half = LONGEST // 2
+    halves = (text[start : start + half] for start in range(0, len(text) - half + 1, half))
+    return any(b"\n" not in of[:4096].tobytes() and not bool((of == ord("\n")).any()) for of in halves)
 
 
 def too_long(url: str, number: int) -> InputError:

@@ -22,6 +22,7 @@ from dasktc.errors import InputError
 __all__ = [
     "check_regular",
     "filesystem",
+    "filling",
     "head",
     "is_compressed",
     "is_remote",
@@ -90,6 +91,34 @@ def read_range(url: str, start: int, stop: int) -> bytes:
     with _open(url) as stream, naming(url):
         stream.seek(start)
         return read_exactly(stream, stop - start)
+
+
+@contextmanager
+def filling(url: str) -> Iterator[Callable[[Any, int], None]]:
+    """Open a local file for threads that each read a range of it.
+
+    Yields
+    ------
+    callable (buffer, start)
+        Fills a buffer with the bytes from `start` on. InputError: the file ends before.
+    """
+    check_regular(url)
+    with naming(url):
+        opened = os.open(url, os.O_RDONLY | os.O_CLOEXEC)
+
+    def fill(buffer: Any, start: int) -> None:
+        view, done = memoryview(buffer), 0
+        while done < len(view):
+            with naming(url):
+                read = os.preadv(opened, [view[done:]], start + done)
+            if not read:
+                raise InputError(f"{url} ends at byte {start + done:,}: it has become shorter; read it again")
+            done += read
+
+    try:
+        yield fill
+    finally:
+        os.close(opened)
 
 
 def read_exactly(stream: BinaryIO, nbytes: int) -> bytes:

@@ -17,7 +17,6 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.plain import plain_rows
 from dasktc.io.formats.rows import BadLine, count_rows, parse
 from dasktc.io.formats.sniff import Layout, sniff
 
@@ -70,19 +69,44 @@ class _Lines:
         yield _frame(backend, source.array(), target.array())
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read into a frame on the device, which parses blocks of plain rows; None where ids are text."""
+        """Read two arrays on the device, which parses plain rows; None where ids are text."""
         if self.dialect.ids == "text":
             return None
+        pair = None if self.stop is None or streams.is_remote(self.url) else self._at_once(backend, self.stop)
+        if pair is not None:
+            self._refuse_counts(len(pair[0]))
+            return pair
         xp, rows = backend.array, 0
-        none = xp.empty(0, dtype="int64")
+        none = xp.empty(0, dtype="int32")
         pairs: list[tuple[Array, Array]] = [(none, none)]
         for offset, block in self.blocks():
-            sources, targets, count = plain_rows(backend, block, self.dialect) or self._parsed(offset, block)
+            pair = self._device_rows(backend, xp.asarray(np.frombuffer(block, np.uint8)))
+            sources, targets, count = (*pair, len(pair[0])) if pair else self._parsed(offset, block)
             pairs.append((xp.asarray(sources), xp.asarray(targets)))
             rows += count
         self._refuse_counts(rows)
         source, target = (xp.concatenate(column) for column in zip(*pairs, strict=True))
-        return backend.frame.DataFrame({"src": source, "dst": target})
+        return source, target
+
+    def _device_rows(self, backend: Backend, text: Array) -> tuple[Array, Array] | None:
+        assert backend.rows is not None
+        return backend.rows(text, self.dialect.separator, self.dialect.columns)
+
+    def _at_once(self, backend: Backend, stop: int) -> tuple[Array, Array] | None:
+        """The rows of a local file's part; None where a line is long, or a row for the host's parser."""
+        assert backend.upload is not None
+        with streams.open_decompressed(self.url) as stream:
+            first = self._seek(stream, self.start, self.aligned)
+            last = max(first, stop if stop >= streams.size(self.url) else self._seek(stream, stop, False))
+        long = list[bool]()
+        with streams.filling(self.url) as fill:
+
+            def checked(buffer: Array, start: int) -> None:
+                fill(buffer, first + start)
+                long.append(lines.may_be_long(buffer))
+
+            text = backend.upload(last - first, checked)
+        return None if any(long) else self._device_rows(backend, text)
 
     def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
         try:
@@ -98,17 +122,18 @@ class _Lines:
     def blocks(self, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
         """Cut the part into blocks of whole lines, each with its offset in the decompressed file."""
         with streams.open_decompressed(self.url) as stream:
-            yield from lines.blocks(stream, size, self.url, self._seek(stream), self.stop)
+            start = self._seek(stream, self.start, self.aligned)
+            yield from lines.blocks(stream, size, self.url, start, self.stop)
 
-    def _seek(self, stream: BinaryIO) -> int:
-        """Seek to the first line that begins at `start` or later; return its offset."""
-        if self.aligned:
-            streams.skip(stream, self.start)
-            return self.start
-        stream.seek(self.start - 1)
+    def _seek(self, stream: BinaryIO, start: int, aligned: bool) -> int:
+        """Seek to the first line that begins at `start` or later (`aligned`: there); return its offset."""
+        if aligned:
+            streams.skip(stream, start)
+            return start
+        stream.seek(start - 1)
         rest = stream.readline(lines.LONGEST + 1)
-        lines.check_lengths(self.url, self.start - 1, rest)
-        return self.start - 1 + len(rest)
+        lines.check_lengths(self.url, start - 1, rest)
+        return start - 1 + len(rest)
 
 
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:

@@ -1,0 +1,41 @@
+"""Edges of generated graphs for the host, made on a GPU: CuPy suffices, cuDF takes seconds to import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dasktc.backends.csr import Array
+from dasktc.backends.cuda.edge_functions import made
+from dasktc.errors import InputError
+
+__all__ = ["make_on_host", "no_gpu"]
+
+
+def no_gpu() -> str | None:
+    """Say why this process cannot make edges on a GPU, for which CuPy suffices; None where it can."""
+    try:
+        from dasktc.backends.cuda import backend as cuda
+
+        cuda.refuse_without_gpu()
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def make_on_host(part: Any) -> tuple[Array, Array] | None:
+    """Make the edges of a generated part on the GPU.
+
+    Parameters
+    ----------
+    part : Part
+
+    Returns
+    -------
+    source, target : numpy.ndarray of int32, or int64 where ids need that
+        None of a part that is not generated, or by a recipe that has no kernel.
+    """
+    from dasktc.backends.cuda import backend as cuda
+
+    recipe = getattr(part, "recipe", None)
+    ends = None if recipe is None else made(cuda.device(), recipe, part.first, part.last)
+    return None if ends is None else (ends[0].get(), ends[1].get())

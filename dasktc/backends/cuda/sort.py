@@ -1,0 +1,166 @@
+"""Sorting keys on a device by radix, over the bits that differ: the launches of kernels/sort.cu.
+
+CuPy's sort takes all 64 bits. Written against a `Device`, as all launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends.csr import Array
+from dasktc.backends.cuda.device import THREADS, Device
+from dasktc.backends.cuda.nvrtc import Defines
+
+__all__ = ["ARRAYS", "LARGE", "SMALL", "RadixSort", "Tile"]
+
+ARRAYS = 32
+"""Most arrays that the kernel reads as one."""
+COUNT_BLOCK = 256
+"""Threads of a block that counts digits."""
+LONG = 1 << 30
+"""Keys from which on running sums over tiles take 64 bits."""
+_ARRAYS = np.dtype([(name, np.uint64, ARRAYS) for name in ("keys", "sizes", "tiles")] + [("count", np.int64)])
+"""`struct Arrays` of the kernel."""
+
+
+class Tile(NamedTuple):
+    """What a block sorts at a time.
+
+    Attributes
+    ----------
+    block, items : int
+        Threads of a block, and keys of a thread.
+    bits : int
+        Most bits of a digit, at least 5.
+    resident : int
+        Blocks of a multiprocessor that registers suffice for.
+    """
+
+    block: int
+    items: int
+    bits: int = 8
+    resident: int = 1
+
+    @property
+    def keys(self) -> int:
+        """Of a tile."""
+        return self.block * self.items
+
+
+LARGE, SMALL = Tile(384, 20, 8, 2), Tile(128, 8)
+
+
+@cache
+def _defines(tile: Tile, long: bool) -> Defines:
+    """Macros of the kernel."""
+    names = {"BLOCK": tile.block, "ITEMS": tile.items, "BITS": tile.bits, "RESIDENT": tile.resident}
+    return (*names.items(), ("DIGITS", -(-63 // tile.bits)), ("LONG", int(long)))
+
+
+@dataclass(frozen=True)
+class RadixSort:
+    """A stable sort of non-negative int64 keys, one pass over memory for each digit that is asked for.
+
+    Attributes
+    ----------
+    device : Device
+    tile, small : Tile
+        How many keys are cut, and few: in small tiles, of which there are some for all multiprocessors.
+    few : int
+        Keys up to which tiles are small.
+    """
+
+    device: Device
+    tile: Tile = LARGE
+    small: Tile = SMALL
+    few: int = 1 << 17
+
+    def sort(self, keys: Array, bound: int, low: int = 0) -> Array:
+        """Sort keys in twice their memory.
+
+        Parameters
+        ----------
+        keys : array of int64, contiguous
+            0 <= key < bound. Overwritten.
+        bound : int
+        low : int
+            Keys that differ in bits below this one alone keep their order.
+
+        Returns
+        -------
+        array of int64
+            `keys`, or another array of its size.
+        """
+        return self._sorted([keys], bound, low, keys)
+
+    def merge(self, arrays: list[Array], bound: int) -> Array:
+        """Sort the keys of several arrays into a new one; they stay as they are, and the list is emptied.
+
+        It takes twice the memory of all keys, and the arrays none of it once the first digit is done.
+        """
+        return self._sorted(arrays, bound, 0, None)
+
+    def defines(self) -> list[Defines]:
+        """The macros that the kernel is compiled with, of large tiles and of small ones."""
+        return [_defines(self.tile, False), _defines(self.small, False)]
+
+    def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
+        xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
+        if not size or bits <= 0:
+            return _joined(xp, arrays) if spare is None else spare
+        tile = self.tile if size > self.few else self.small
+        digits, macros, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
+        width, (given, tiles) = -(-bits // digits), self._given(arrays, tile)
+        state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8
+        scratch = xp.zeros(digits * bins + digits + state_bytes // 4, dtype="uint64")
+        counts, target = self.device.pointer(scratch), self._empty(size)
+        following = counts + 8 * digits * bins
+        states = [following + 8 * digits, following + 8 * digits + state_bytes]
+        grid = min(tiles, THREADS // COUNT_BLOCK * self.device.processors)
+        places = tuple(map(np.uint32, (low, width, digits)))
+        self.device.launch("sort", "sort_counts", macros, grid, COUNT_BLOCK, (given, *places, np.uint64(counts)))
+        for digit in range(digits):
+            numbers = counts + 8 * digit * bins, states[digit % 2], states[1 - digit % 2], following + 8 * digit
+            values = (given, np.uint32(low + digit * width), np.uint32(width), *map(np.uint64, numbers), target)
+            self.device.launch("sort", "sort_pass", macros, tiles, tile.block, values, 8 * tile.keys)
+            arrays.clear()
+            if digit < digits - 1:
+                source, target = target, self._empty(size) if spare is None else spare
+                spare = source
+                if not digit:
+                    tiles = _fill(given, [size], tile)
+                given["keys"][0, 0] = self.device.pointer(source)
+        return target
+
+    def _given(self, arrays: list[Array], tile: Tile) -> tuple[Any, int]:
+        """`struct Arrays` of a list, and the number of tiles; in it short arrays are joined, for each begins a tile."""
+        arrays.sort(key=len, reverse=True)
+        long = min(ARRAYS - 1, sum(len(array) >= 4 * tile.keys for array in arrays))
+        if len(arrays) > long + 1:
+            arrays[long:] = [self.device.array.concatenate(arrays[long:])]
+        given = np.zeros(1, _ARRAYS)
+        given["keys"][0, : len(arrays)] = [self.device.pointer(array) for array in arrays]
+        return given, _fill(given, [len(array) for array in arrays], tile)
+
+    def _empty(self, size: int) -> Array:
+        return self.device.array.empty(size, dtype="int64")
+
+
+def _fill(given: Any, sizes: list[int], tile: Tile) -> int:
+    """Fill in the sizes of arrays; returns the number of their tiles."""
+    tiles = 0
+    for number, size in enumerate(sizes):
+        tiles += -(-size // tile.keys)
+        given["sizes"][0, number], given["tiles"][0, number] = size, tiles
+    given["count"] = len(sizes)
+    return tiles
+
+
+def _joined(xp: Any, arrays: list[Array]) -> Array:
+    joined = xp.concatenate(arrays)
+    arrays.clear()
+    return joined

@@ -1,0 +1,75 @@
+"""Rows of integers parsed on a device: the launches of kernels/text.cu.
+
+Written against a `Device`, as all launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dasktc.backends.csr import Array
+from dasktc.backends.cuda.device import Device, grid_of
+
+__all__ = ["DeviceText"]
+
+BYTES = 32
+"""Of a text that a lane takes at a time."""
+SCAN = 1024
+"""Threads of the block that adds up what shares hold."""
+
+
+@dataclass(frozen=True)
+class DeviceText:
+    """What a device does with text.
+
+    Attributes
+    ----------
+    device : Device
+    """
+
+    device: Device
+
+    def rows(self, text: Array, separator: str | None, columns: tuple[int, int]) -> tuple[Array, Array] | None:
+        """Parse a text of whole lines.
+
+        Parameters
+        ----------
+        text : array of uint8, on the device
+        separator : str or None
+            One character, or None for any run of blanks.
+        columns : tuple of two int
+            Places of the source's and the target's id, from 0.
+
+        Returns
+        -------
+        source, target : array of int32, or int64 where ids need that
+            Equal to those of `io.formats.rows.parse`. None where the text is for that to judge: a row does not hold
+            two integers of at most 18 digits each, or holds a quote.
+        """
+        xp, (first, last) = self.device.array, sorted(columns)
+        if first == last or not (separator or "").isascii():
+            return None
+        if not len(text):
+            return xp.empty(0, dtype="int32"), xp.empty(0, dtype="int32")
+        grid, block = grid_of(self.device, (), -(-len(text) // BYTES))
+        warps = grid * block // 32
+        share = np.int64(-(-len(text) // (32 * BYTES * warps)) * 32 * BYTES)
+        given, starts = (text, np.int64(len(text)), share), xp.empty(warps + 1, dtype="uint64")
+        self.device.launch("text", "text_counts", (("WIDE", 0),), grid, block, (*given, starts))
+        self.device.launch("text", "text_starts", (("WIDE", 0),), 1, SCAN, (starts, np.uint32(len(starts))))
+        size = int(starts[-1])
+        mark = np.uint32(ord("\n" if separator is None else separator))
+        places = mark, np.uint32(first), np.uint32(last - first - 1), starts
+        for wide, dtype in enumerate(("int32", "int64")):
+            pair, odd = [xp.empty(size, dtype=dtype) for _ in range(2)], xp.zeros(2, dtype="uint32")
+            values = (*given, *places, *pair, odd)
+            self.device.launch("text", "text_rows", (("WIDE", wide),), grid, block, values)
+            is_odd, is_wide = odd.tolist()
+            if is_odd:
+                return None
+            if is_wide <= wide:
+                break
+        source, target = pair if columns[0] == first else pair[::-1]
+        return source, target

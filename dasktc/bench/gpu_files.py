@@ -1,0 +1,89 @@
+"""Rows of `dasktc bench gpu` for files: generated graphs written by the GPU, and read again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from dasktc.api.count import triangle_count
+from dasktc.bench.report import Section
+from dasktc.errors import CountError
+from dasktc.executors.local import LocalExecutor
+from dasktc.io.generators.synthetic import kronecker
+from dasktc.io.write import write_edges
+
+__all__ = ["files"]
+
+
+class _Case(NamedTuple):
+    """A file of the table.
+
+    Attributes
+    ----------
+    scale : int
+        Of the Kronecker graph.
+    suffix : str
+    reach : tuple of two float
+        Seconds of writing (making included) and of reading that are aimed at, on one H200 with 16 cores.
+    """
+
+    scale: int
+    suffix: str
+    reach: tuple[float | None, float]
+
+
+CASES = (_Case(24, ".parquet", (4, 0.35)), _Case(22, ".txt", (None, 0.35)))
+QUICK = (_Case(6, ".parquet", (None, 1)), _Case(6, ".txt", (None, 1)))
+
+
+def files(folder: str, runs: int, quick: bool, say: Callable[[str], None]) -> Section:
+    """Write and read files of a few gigabytes, which the system then holds in memory.
+
+    Parameters
+    ----------
+    folder : str
+        Where they stand for the while.
+    runs : int
+        Times that each is read after a warm-up.
+    quick : bool
+        Tiny files.
+    say : callable (str)
+        Told what is being measured.
+
+    Raises
+    ------
+    CountError
+        What is read has another number of triangles than what was made.
+    """
+    columns = {"file": "", "bytes": ",", "write": ".2f", "reach, write": ".2f", "read": ".3f", "reach, read": ".2f"}
+    columns |= {"to the answer": ".3f", "triangles": ","}
+    section = Section(f"files of generated graphs, s, medians of {runs} after a warm-up", columns)
+    with TemporaryDirectory(dir=folder) as place:
+        for case in QUICK if quick else CASES:
+            out, source = Path(place, f"edges{case.suffix}"), kronecker(case.scale)
+            say(f"Kronecker {case.scale}, {case.suffix}")
+            began = time.perf_counter()
+            write_edges(source, out, LocalExecutor(), backend="auto")
+            writing = time.perf_counter() - began
+            nbytes = sum(file.stat().st_size for file in (out.iterdir() if out.is_dir() else [out]))
+            known, reads, walls = int(triangle_count(source, backend="cuda")), [], []
+            for _ in range(runs + 1):
+                began = time.perf_counter()
+                result = triangle_count(str(out), backend="cuda")
+                walls.append(time.perf_counter() - began)
+                reads.append(result.seconds["read"])
+                if int(result) != known:
+                    raise CountError(
+                        f"{out.name} has {known:,} triangles, {int(result):,} were counted: reading is wrong"
+                    )
+            name = f"Kronecker {case.scale}, {case.suffix}"
+            times = [writing, case.reach[0], median(reads[1:]), case.reach[1], median(walls[1:])]
+            section.rows.append([name, nbytes, *times, known])
+    section.notes.append(
+        "write: made on the GPU, compressed and written by threads; read: from the files to edge arrays"
+    )
+    return section

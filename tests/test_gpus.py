@@ -105,6 +105,7 @@ def dask_cuda(monkeypatch):
     made.LocalCUDACluster = start
     monkeypatch.setitem(sys.modules, "dask_cuda", made)
     found = SimpleNamespace(dashboard_link="", submit=None, scheduler_info=None, ncores=lambda: {"one": 1})
+    found.scheduler = SimpleNamespace(address="tcp://127.0.0.1:8786")
     monkeypatch.setattr("distributed.Client", lambda *args, **kwargs: nullcontext(found))
     return made
 

@@ -147,9 +147,9 @@ def _counted_waits() -> Iterator[list[None]]:
     """Note each time that an executor waits for results of a cluster."""
     waits, results = list[None](), futures.results
 
-    def counted(*args: Any) -> Iterator[tuple[Any, Any]]:
+    def counted(*args: Any, **options: Any) -> Iterator[tuple[Any, Any]]:
         waits.append(None)
-        return results(*args)
+        return results(*args, **options)
 
     with mock.patch.object(dask_executor, "results", counted):
         yield waits

@@ -71,8 +71,8 @@ def write_edges(
         The operating system refused to write.
     """
     check_target(out, EDGES, force)
-    parts = source.parts or (None,)
-    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor, backend))
+    parts, on_gpus = source.parts or (None,), _on_gpus(executor, backend)
+    return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor, on_gpus))
 
 
 def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor) -> int:
@@ -198,9 +198,9 @@ def _part_paths(folder: Path, count: int, suffix: str) -> list[str]:
     return [str(folder / f"part-{number:07d}{suffix}") for number in range(count)]
 
 
-def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, backend: str) -> int:
+def _write_parts(parts: list[Part | None], paths: list[str], executor: Executor, on_gpus: bool) -> int:
     jobs = list(zip(parts, paths, strict=True))
-    if _on_gpus(executor, backend):
+    if on_gpus:
         together = GPU_PARTS if executor.distributed else len(jobs)
         groups = [jobs[first : first + together] for first in range(0, len(jobs), together)]
         return sum(executor.gather(executor.map("write", _write_made, groups)))

@@ -123,7 +123,8 @@ def predict_source(
         chosen, noted = choose_for(anywhere, opened, chosen)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         executor = stack.enter_context(budget)
-        limits = _limits(executor, chosen, _workers(workers, wanted.gpus), wanted.gpus)
+        planned = _workers(workers, wanted.gpus)
+        limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
         prepared = prepare_edges(executor, opened, chosen, progress or silent, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]

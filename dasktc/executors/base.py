@@ -5,7 +5,7 @@ handles of their results. An executor is a submitter and a store, put together b
 
     submitter                   store                    a handle is
     LocalExecutor, which calls  MemoryStore              the value itself
-    here and now                FileStore                in memory while there is room, else in a file that is mapped
+    here, on threads            FileStore                in memory while there is room, else in a file that is mapped
                                 DeviceStore              a DeviceHandle: on the GPU, in pinned memory, or in a file
     DaskExecutor, which         MemoryStore              a future of the value, which Dask keeps
     submits to a client         SharedFileStore          a future of the place in a file that all workers see

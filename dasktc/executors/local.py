@@ -79,7 +79,8 @@ class LocalExecutor(Executor):
             return delayed
         import dask
 
-        return list(dask.compute(*delayed, scheduler="sync"))
+        how = {"scheduler": "sync"} if self.workers == 1 else {"scheduler": "threads", "num_workers": self.workers}
+        return list(dask.compute(*delayed, **how))
 
     def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Call the function."""

@@ -254,8 +254,8 @@ def _write_pair(ends: tuple[Any, Any], path: str) -> int:
 
 def _write_results(frames: list[Any], paths: list[str], executor: Executor) -> int:
     headers = [path.endswith(".csv") and number == 0 for number, path in enumerate(paths)]
-    jobs = zip(frames, paths, headers, strict=True)
-    return sum(executor.gather([executor.submit("write", _write_frame, *job) for job in jobs]))
+    jobs: list[tuple[Any, ...]] = list(zip(frames, paths, headers, strict=True))
+    return sum(executor.gather(executor.submit_all("write", _write_frame, jobs)))
 
 
 def _write_frame(frame: Any, path: str, header: bool = False) -> int:

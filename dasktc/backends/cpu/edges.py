@@ -3,9 +3,14 @@
 Array arithmetic makes the same in several passes, or in chunks between which threads wait for the GIL.
 """
 
-# CPU seconds for Kronecker 20, 16.8 M rows and 15.7 M edges, array arithmetic and then here:
-# mark 0.30 0.05, keys 0.55 0.13, cut to 8 ranges 0.41 0.08 (a sort before), degrees 0.33 0.05, sources 0.18 0.03,
-# oriented 0.34 0.10
+# CPU seconds for Kronecker 20, 16.8 M rows and 15.7 M edges, on a busy machine; here: on two threads together:
+#                      array arithmetic  here
+# mark                             0.30  0.04
+# keys                             0.55  0.15
+# cut to 8 ranges                  0.41  0.09  by sorting first, and then by dealing out
+# degrees                          0.33  0.08
+# sources                          0.18  0.05
+# oriented                         0.34  0.07
 
 from __future__ import annotations
 

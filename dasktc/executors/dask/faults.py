@@ -179,7 +179,7 @@ def _retry_erred(client: Any, keys: list[Any]) -> None:
 
 
 def _free_stranded(client: Any, token: str) -> None:
-    """Let tasks of the groups whose names end with the token run on any worker where the preferred one is gone.
+    """Let tasks run on any worker where the preferred one is gone, of other runs too: results may be made of theirs.
 
     A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
     no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
@@ -190,7 +190,7 @@ def _free_stranded(client: Any, token: str) -> None:
         stranded = [
             task
             for task in dask_scheduler.unrunnable
-            if task.loose_restrictions and task.group_key.endswith(token) and not dask_scheduler.valid_workers(task)
+            if task.loose_restrictions and not dask_scheduler.valid_workers(task)
         ]
         for task in stranded:
             task.worker_restrictions = None

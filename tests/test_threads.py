@@ -43,7 +43,7 @@ EDGES = skewed_edges(90, 900, 5)
 @contextmanager
 def as_if_large():
     """Partitions, frames and threads as of large graphs."""
-    with mock.patch.multiple(canonicalize, SMALL=1, MEDIUM=1), mock.patch.object(local, "FEW_EDGES", 0):
+    with mock.patch.object(canonicalize, "ONE_PARTITION", 1), mock.patch.object(local, "FEW_EDGES", 0):
         yield
 
 

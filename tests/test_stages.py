@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from unittest import mock
 
@@ -11,7 +13,7 @@ import pytest
 from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 from pipeline import random_edges, skewed_edges, source_of
-from processes import until
+from processes import patience, until
 
 import dasktc
 from dasktc.api.count import build
@@ -197,3 +199,32 @@ def test_ids_without_an_edge_are_no_vertices(scale):
     found, ids = dasktc.prepare(source_of(edges)), {end for edge in edges for end in edge if edge[0] != edge[1]}
     assert found.vertices == len(ids) < 2_000
     assert found.triangles().index.tolist() == sorted(ids)
+
+
+SPAWNED = """
+from dasktc.executors.measured import Measured, value_of  # as a worker does that imports the user's script first
+import pickle, sys
+assert "distributed" not in sys.modules
+import numpy as np
+from distributed.protocol import deserialize, serialize
+given = Measured((np.arange(1000), np.ones(3)), ("rows", 7))
+header, frames = serialize(given, serializers=("dask", "error"))
+assert header["serializer"] == "dask", header
+with open(sys.argv[1], "wb") as file:
+    pickle.dump((header, [bytes(frame) for frame in frames]), file)
+"""
+RECEIVED = """
+import dasktc.executors.measured as measured, pickle, sys
+assert "distributed" not in sys.modules
+from distributed.protocol import deserialize
+with open(sys.argv[1], "rb") as file:
+    header, frames = pickle.load(file)
+got = deserialize(header, frames)
+assert isinstance(got, measured.Measured)
+assert (got.value[0].sum(), got.value[1].sum(), got.facts) == (499500, 3, ("rows", 7))
+"""
+
+
+def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path):
+    for program in (SPAWNED, RECEIVED):
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / "sent")], check=True, timeout=patience(60))

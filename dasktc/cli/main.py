@@ -20,7 +20,7 @@ import click
 from dasktc.cli.bench import bench
 from dasktc.cli.cluster_templates import SAMPLES, sample
 from dasktc.cli.generate import generate
-from dasktc.cli.options import counting, printing, reading, running, secured, spilling
+from dasktc.cli.options import counting, distributing, printing, reading, running, secured, spilling
 from dasktc.errors import DasktcError
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 
@@ -143,6 +143,7 @@ cli.add_command(generate)
 @spilling
 @reading
 @running
+@distributing
 @click.option(
     "--verify",
     type=click.FloatRange(0, 1),
@@ -186,6 +187,7 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 @spilling
 @reading
 @running
+@distributing
 @printing
 def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""

@@ -15,6 +15,7 @@ __all__ = [
     "RUNNING",
     "NameOf",
     "counting",
+    "distributing",
     "options_of",
     "printing",
     "reading",
@@ -24,7 +25,7 @@ __all__ = [
     "workers_of",
 ]
 
-RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "distribute", "threads")
+RUNNING = ("workers", "scheduler", "scheduler_file", "retries", "worker_timeout", "security", "threads")
 """Fields of `RunOptions` that the options of running become."""
 
 
@@ -155,15 +156,17 @@ running = options_of(
         metavar="SECONDS",
         help="Give up after so long without any worker.",
     ),
+    click.option("--tls-ca-file", metavar="PEM", help="Authority that signs the cluster's certificates."),
+    click.option("--tls-cert", metavar="PEM", help="Our certificate."),
+    click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
+)
+distributing = options_of(
     click.option(
         "--distribute",
         type=click.Choice(DISTRIBUTE),
         help="On a cluster: tasks on all workers always, or never (one call on one worker). auto: what is predicted to "
         "be faster.",
-    ),
-    click.option("--tls-ca-file", metavar="PEM", help="Authority that signs the cluster's certificates."),
-    click.option("--tls-cert", metavar="PEM", help="Our certificate."),
-    click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
+    )
 )
 spilling = options_of(
     click.option("--work-dir", metavar="DIR", help="Where files beyond --memory stand; all workers must see it."),

@@ -6,7 +6,9 @@ come to the client. Arrays inside go from device to device, as they do alone.
 
 from __future__ import annotations
 
+import copyreg
 import sys
+from functools import cache
 from typing import Any
 
 __all__ = ["Measured", "stage_ended", "value_of"]
@@ -15,7 +17,23 @@ TOPIC = "dasktc"
 """Of the events of workers."""
 
 
-class Measured:
+class _Registering(type):
+    """Of classes that Dask knows how to move, in whatever order this module and Dask's were imported."""
+
+
+def _by_name(kind: type) -> tuple[Any, ...]:
+    return _registered, (kind.__name__,)
+
+
+def _registered(name: str) -> Any:
+    register()
+    return globals()[name]
+
+
+copyreg.pickle(_Registering, _by_name)  # a worker that receives one asks for its class first
+
+
+class Measured(metaclass=_Registering):
     """A large value that stays on its worker, and small facts about it.
 
     Parameters
@@ -26,6 +44,8 @@ class Measured:
 
     def __init__(self, value: Any, facts: Any) -> None:
         self.value, self.facts = value, facts
+        if "distributed" in sys.modules:
+            register()
 
     def __sizeof__(self) -> int:
         from dask.sizeof import sizeof  # as Dask goes by it: on a worker
@@ -54,7 +74,12 @@ def stage_ended(stage: str) -> None:
     worker.log_event(TOPIC, {"stage": stage, "task": str(key)})
 
 
-if "distributed.protocol" in sys.modules:  # always so in a worker, before anything of ours
+@cache
+def register() -> None:
+    """Have Dask take these apart when it sends them, so that arrays inside go as they do alone; once a process.
+
+    A worker that is spawned imports the user's script first, which may import this module before Dask.
+    """
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
     from distributed.protocol.serialize import register_generic
 

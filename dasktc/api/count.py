@@ -217,7 +217,7 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with connect(run, options.backend) as anywhere:
+    with connect(run, options.backend, lean=memory is not None) as anywhere:
         options, noted = choose_for(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
 
@@ -309,7 +309,7 @@ def prepare(
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
     with ExitStack() as stack:
-        anywhere = stack.enter_context(connect(run, options.backend))
+        anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         options, noted = choose_for(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
 

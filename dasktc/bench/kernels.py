@@ -96,19 +96,20 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.options import Options
     from dasktc.pipeline.canonicalize import canonical, read
     from dasktc.pipeline.edge_keys import shift_of, unpack
-    from dasktc.pipeline.vertex_ids import vertex_map
+    from dasktc.pipeline.vertex_ids import IdRange, vertex_map
 
     executor, source = LocalExecutor(), kronecker(scale)
     frames = read(executor, source, "cpu")
-    vertices, _ = vertex_map(executor, frames.frames, "int", "cpu")
-    edges = np.concatenate(canonical(executor, frames, vertices, vertices.size, "cpu").partitions)
-    ends = unpack(edges, shift_of(vertices.size))
-    inputs.save("edges", np.stack(ends, axis=1).astype("int32"))
+    ids, _ = vertex_map(executor, frames.frames, "int", "cpu", span=frames.span)
+    size = ids.width if isinstance(ids, IdRange) else ids.size
+    edges = np.concatenate(canonical(executor, frames, ids, size, "cpu").partitions)
+    vertices, dense = np.unique(np.stack(unpack(edges, shift_of(size)), axis=1), return_inverse=True)
+    inputs.save("edges", dense.reshape(-1, 2).astype("int32"))
     for order in ORDERS:
         block = build(executor, source, Options(partition="whole", reorder=order)).blocks[0, 0]
         inputs.save(f"{order}-offsets", block.offsets)
         inputs.save(f"{order}-columns", block.columns)
-    return int(vertices.size), len(edges)
+    return len(vertices), len(edges)
 
 
 def _kernel(name: str, order: str, inputs: Inputs) -> Counted:

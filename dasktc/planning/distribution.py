@@ -5,10 +5,10 @@ time, the client waits for what plans depend on, and edges travel. With W worker
 
     work       S / read + R / rows + index edges / edges + probes / probes
     one call   work + waits of one task
-    tasks      work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
+    tasks      sharing · work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
 
 A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. A small
-graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 16.
+graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 17.
 """
 
 from __future__ import annotations
@@ -129,4 +129,4 @@ def pipeline_seconds(size: SourceSize, workers: int, rates: Rates) -> float:
     others = (workers - 1) / workers
     received = edges * others * (EXCHANGED_BYTES / workers + COLUMN_BYTES)
     scheduler = TASKS_A_WORKER * workers * rates.overhead + WAITS * rates.round_trip
-    return work / workers + received / rates.network + scheduler
+    return rates.sharing * work / workers + received / rates.network + scheduler

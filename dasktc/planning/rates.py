@@ -35,6 +35,8 @@ class Rates:
         Rows of the source made to blocks: canonical, oriented, reordered and built.
     round_trip : float
         Seconds until the client has a task's result, and the next task has begun.
+    sharing : float
+        How many times the work of one call several workers do together: they send and receive, and merge again.
     source : str
         Where the figures come from.
     """
@@ -46,6 +48,7 @@ class Rates:
     read: float
     rows: float
     round_trip: float
+    sharing: float
     source: str
 
     def changed(self, **given: float | None) -> Rates:
@@ -71,21 +74,23 @@ RATES = {
         network=1.1e9,
         overhead=0.002,
         read=2e8,
-        rows=6e6,
+        rows=1e7,
         round_trip=0.015,
+        sharing=1.5,
         source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
-        "TCP; 1.8 to 4.2 ms a task on a busy machine",
+        "TCP; 1.8 to 4.2 ms a task on a busy machine; reading and preparing: Kronecker 20 from Parquet",
     ),
     "cuda": Rates(
         edges=2e10,
         probes=8.3e11,
         network=1.1e9,
         overhead=0.002,
-        read=1.5e9,
+        read=9e9,
         rows=3e9,
         round_trip=0.012,
+        sharing=1.0,
         source="kernel hub on one H200: Kronecker graphs of scale 20 to 24, a random graph; TCP (UCX between two GPUs "
-        "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine",
+        "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine; reading: Kronecker 22 and 24 from the page cache",
     ),
 }
 """As measured. The two terms of counting make 0.5 to 3 times what single graphs took on a core, 0.9 to 3 on an H200:

@@ -75,6 +75,12 @@ def test_rows_in_memory_travel_in_parts(client):
     assert int(dasktc.triangle_count(edges, client, distribute="never")) == 100 * 99 * 98 // 6
 
 
+def test_calls_of_a_client_go_to_one_worker(client):
+    """What its first call has loaded there the next ones need not load."""
+    results = [dasktc.triangle_count(generate.kronecker(6), client, distribute="never") for _ in range(5)]
+    assert len({record.worker for result in results for record in result.records}) == 1
+
+
 def test_partitions_of_a_dask_collection(client):
     frame = pd.DataFrame(np.array(skewed_edges(100, 700, seed=1)), columns=["src", "dst"])
     wanted = int(dasktc.triangle_count(frame))

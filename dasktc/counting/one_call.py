@@ -17,6 +17,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
@@ -98,9 +99,8 @@ def count_in_one_call(
     with _heard(executor, counting.progress) as (name, hear):
         call = _Call(replace(source, parts=()), options, here, name)
         places = (run.work_dir, run.host_memory)
-        handle = executor.submit(
-            f"{PREPARE}-count", _count, call, *_sent(executor, source), places, counting.verify, counting.seed
-        )
+        given, at = (places, counting.verify, counting.seed), _usual(executor)
+        handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
         result: TriangleCount = executor.watch(handle, hear)
     return replace(result, seconds={**result.seconds, "total": time.perf_counter() - began})
 
@@ -139,7 +139,8 @@ def prepare_in_one_call(
     """
     with _heard(executor, progress) as (name, hear):
         call = _Call(replace(source, parts=()), options, limits, name)
-        made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source))
+        at = _usual(executor)
+        made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made), hear)
     vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))
     blocks = {place: executor.submit(PREPARE, operator.getitem, made, number) for number, place in enumerate(places, 4)}
@@ -160,11 +161,17 @@ def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     return [prepared.vertices, *vectors, *blocks.values(), (head, list(blocks))]
 
 
-def _sent(executor: DaskExecutor, source: Source) -> tuple[list[Any], list[Any]]:
+def _usual(executor: DaskExecutor) -> str | None:
+    """The worker of all calls of a client: it has loaded everything, and its pool has grown, after the first."""
+    workers = sorted(set(executor.worker_threads))
+    return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
+
+
+def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:
     """The parts of a source and the values that they need; rows of this process as tasks' results, of a part each."""
-    values = executor.upstream([part.upstream for part in source.parts])
-    parts = [executor.submit("read", unchanged, part) if source.in_memory else part for part in source.parts]
-    return parts, values
+    values, parts = executor.upstream([part.upstream for part in source.parts]), source.parts
+    sent = [executor.submit("read", unchanged, part, prefer=at) if source.in_memory else part for part in parts]
+    return sent, values
 
 
 def _with_value(part: Any, value: Any) -> Any:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count as numbers
@@ -269,7 +270,15 @@ def test_a_caller_that_takes_no_more_results_ends_the_calls():
     assert len(made) == ended
 
 
-@pytest.mark.usefixtures("large")
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler: dask-jobqueue's runner, once imported, leaves another in the process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("large", "interruptible")
 def test_an_interrupt_ends_a_count_at_once():
     """The caller waits, so that it hears a signal, while the calls run."""
     graph, begun = dasktc.prepare(source_of(EDGES), threads=2, splits=400), threading.Event()

@@ -55,6 +55,8 @@ def test_the_same_as_in_this_process(client, options):
     assert there.workers == 1
     assert here.plan.distribution == ""
     assert there.plan.distribution == "in one call on one worker: asked for"
+    assert "cluster    in one call on one worker: asked for" in str(there)
+    assert "cluster" not in str(here)
 
 
 def test_stages_are_reported_in_the_callers_thread(client):

@@ -155,6 +155,8 @@ class TriangleCount:
                 f"{self.wedges:,} wedges" + (f", {self.verified:,} tasks again" if self.verified else ""),
             ),
         ]
+        if self.plan.distribution:
+            rows.insert(6, ("cluster", self.plan.distribution))
         if self.resumed:
             rows.append(("resumed", f"{self.resumed:,} tasks were in the checkpoint"))
         return rows

@@ -112,3 +112,12 @@ def test_more_keys_than_32_bits_of_sums_on_the_device():
     result = RadixSort(cuda.device()).sort(keys, 2**31)
     assert bool((result[1:] >= result[:-1]).all())
     assert int(result.sum()) == total
+
+
+def test_a_device_of_little_shared_memory_has_smaller_tiles():
+    device = HostDevice()
+    device.shared_bytes = 1 << 16
+    keys = np.random.default_rng(5).integers(0, 2**40, 3 * LARGE.keys + 1)
+    small = RadixSort(device, few=0)
+    assert small.defines() != RadixSort(HostDevice(), few=0).defines()
+    assert small.sort(keys.copy(), 2**40).tolist() == np.sort(keys).tolist()

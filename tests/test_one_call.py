@@ -7,6 +7,7 @@ import signal
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -83,6 +84,13 @@ def test_calls_of_a_client_go_to_one_worker(client):
     assert len({record.worker for result in results for record in result.records}) == 1
 
 
+def test_clients_that_cannot_be_used_are_refused():
+    for client, why in ((SimpleNamespace(status="closed"), "closed"), (SimpleNamespace(asynchronous=True), "asynchr")):
+        client.submit = client.scheduler_info = None
+        with pytest.raises(InputError, match=why):
+            dasktc.triangle_count(([0], [1]), client)
+
+
 def test_partitions_of_a_dask_collection(client):
     frame = pd.DataFrame(np.array(skewed_edges(100, 700, seed=1)), columns=["src", "dst"])
     wanted = int(dasktc.triangle_count(frame))
@@ -97,7 +105,7 @@ def test_a_prepared_graph(client):
     here = dasktc.prepare(edges)
     with dasktc.prepare(edges, client, distribute="never") as there:
         assert there.plan.workers == 2
-        assert there.plan.distribution == "in one call on one worker: asked for"
+        assert there.plan.distribution == "prepared in one call on one worker: asked for; counted as tasks"
         assert int(there.triangle_count(verify=1.0)) == int(here.triangle_count())
         pd.testing.assert_series_equal(there.triangles(), here.triangles())
         pd.testing.assert_series_equal(there.clustering(), here.clustering())

@@ -177,6 +177,25 @@ def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
     assert connecting.threads_here(RunOptions(), "cuda") == 1
 
 
+@pytest.mark.usefixtures("large")
+def test_all_where_a_gpu_is_passed_over(monkeypatch):
+    """Where there may be a GPU nothing of it is loaded before a backend is chosen, and the CPU then has its threads."""
+    monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
+    assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
+    assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
+    result = dasktc.triangle_count(source_of(EDGES), threads=2)
+    assert (result.backend, result.workers, result.plan.workers) == ("cpu", 2, 2)
+
+
+def test_a_plan_and_its_count_have_the_same_threads(monkeypatch):
+    """Also where most rows of a source repeat others."""
+    monkeypatch.setattr(local, "FEW_EDGES", 1_000)
+    for times in (1, 2):
+        result = dasktc.triangle_count(source_of(EDGES * times), threads=2)
+        assert result.edges < 1_000
+        assert result.workers == result.plan.workers == times
+
+
 def test_threads_are_of_this_process(client):
     for threads in (0, -1, 1.5, "many", True, 1 << 20):
         with pytest.raises(InputError, match="--threads"):

@@ -23,7 +23,7 @@ from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small
 from dasktc.errors import DeviceMemoryError, InputError
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, threads_here, warn_of_tcp
+from dasktc.executors.connect import connect, threads_here, warn_of_tcp, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.spill.file_store import blocksize_within
@@ -219,6 +219,7 @@ def triangle_count(
     opened = as_source(source, reading)
     with connect(run, options.backend, lean=memory is not None) as anywhere:
         options, noted = choose_for(anywhere, opened, options)
+        anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def counted(options: Options) -> TriangleCount:
@@ -311,6 +312,7 @@ def prepare(
     with ExitStack() as stack:
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         options, noted = choose_for(anywhere, opened, options)
+        anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
@@ -406,14 +408,14 @@ def _prepared(
     """Run them; on a cluster in one call on one worker where it was so chosen and can be."""
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
+        said = f"prepared {cluster.how}; counted as tasks"
     else:
         prepared = prepare_edges(executor, source, options, progress)
-        executor = executor.for_edges(prepared.plan.edges)
+        executor = executor.for_edges(prepared.rows - prepared.loops)  # as the plan was made for
         prepared, blocks = prepare_blocks(executor, prepared, prepared.options, progress)
-        if cluster and cluster.how.kind == "call":
-            cluster = cluster._replace(how=cluster.how.not_possible())
-    if cluster:
-        prepared = replace(prepared, plan=replace(prepared.plan, distribution=str(cluster.how)))
+        how = cluster and (cluster.how.not_possible() if cluster.how.kind == "call" else cluster.how)
+        said = str(how or "")
+    prepared = replace(prepared, plan=replace(prepared.plan, distribution=said))
     return Graph(executor, prepared, blocks, prepared.options)
 
 

@@ -15,7 +15,7 @@ from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, threads_here
+from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
@@ -121,6 +121,7 @@ def predict_source(
     opened = as_source(source, reading)
     with connect(run, chosen.backend) as anywhere, ExitStack() as stack:
         chosen, noted = choose_for(anywhere, opened, chosen)
+        anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
         budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
         executor = stack.enter_context(budget)
         planned = _workers(workers, wanted.gpus)

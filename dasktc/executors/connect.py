@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from dasktc.backends import get_backend, unusable
+from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -36,10 +36,12 @@ from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.options import RunOptions, format_size, whole_number
 
-__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "threads_here", "warn_of_tcp"]
+__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "threads_here", "warn_of_tcp", "with_all_threads"]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
+GPU_FILES = ("/dev/nvidiactl", "/dev/dxg")
+"""What a system with an NVIDIA driver has, Linux or WSL."""
 POOL = 0.01
 """Share of a device's memory, and of what is free of it, that a worker's pool begins with; it doubles when it is full.
 UCX maps memory of such pools to other devices, and none of `cudaMallocAsync`."""
@@ -106,10 +108,21 @@ def threads_here(run: RunOptions, backend: str) -> int:
     """
     if run.threads is None and (run.places or active_client() is not None):
         return 0
-    there = "cupy" in sys.modules or find_spec("cupy") is not None  # asked first: it takes no time
-    if backend == "cuda" or (backend == "auto" and there and unusable("cuda") is None):
+    if backend == "cuda" or (backend == "auto" and _may_use_a_gpu()):
         return 1
     return run.threads or allowed_threads()
+
+
+def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
+    """The executor of this process with all its threads, where the CPU was chosen though there may be a GPU."""
+    if backend != "cpu" or not isinstance(executor, LocalExecutor) or executor.workers > 1:
+        return executor
+    return LocalExecutor(executor.store, run.threads or allowed_threads())
+
+
+def _may_use_a_gpu() -> bool:
+    """Whether there seem to be a GPU and CuPy; to load them, which would tell, takes seconds."""
+    return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
 @contextmanager
@@ -158,6 +171,12 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
             "Client(address)"
+        )
+    if getattr(client, "status", "running") in ("closing", "closed"):
+        raise InputError("the client is closed: nobody runs its tasks any more; pass one that is connected, or none")
+    if getattr(client, "asynchronous", False):
+        raise InputError(
+            "the client is asynchronous: its calls return coroutines; pass Client(address), or count in another thread"
         )
     executor = DaskExecutor(client, run.worker_timeout, run.retries)
     executor.faults.threads()

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import DasktcError, InputError
 from dasktc.executors.paths import check_writable_folder
 from dasktc.executors.spill.claims import PREFIX, Claim, remove_abandoned
@@ -229,6 +230,7 @@ def _on_gpus(executor: Executor, backend: str) -> bool:
     return not reasons
 
 
+@said_in_one_line
 def _write_made(jobs: list[tuple[Part | None, str]]) -> int:
     """Make parts on the GPU, one after another, while threads write those before. Runs on a worker."""
     from dasktc.backends.cuda.make import make_on_host

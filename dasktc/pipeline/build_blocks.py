@@ -249,8 +249,14 @@ def build_blocks(
         }
     given = [(stack, place, layout, backend, of) for place, stack, of in zip(places, stacks, held, strict=True)]
     stacks.clear()
-    made = executor.submit_all("blocks", _checked, given, [where.get(place) for place in places])
-    return dict(zip(places, made, strict=True))
+    at = [where.get(place) for place in places]
+    if executor.memory_per_call is None:
+        return dict(zip(places, executor.submit_all("blocks", _checked, given, at), strict=True))
+    given.reverse()  # one at a time: a whole block may take more than a thread's share of the budget
+    return {
+        place: executor.submit("blocks", _checked, *given.pop(), prefer=to)
+        for place, to in zip(places, at, strict=True)
+    }
 
 
 def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int, backend: str) -> list[list[int]]:

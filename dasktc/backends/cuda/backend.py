@@ -57,7 +57,9 @@ class CudaDevice:
     array: ModuleType = cp
 
     def __init__(self) -> None:
-        self.processors = int(cp.cuda.Device().attributes["MultiProcessorCount"])
+        attributes = cp.cuda.Device().attributes
+        self.processors = int(attributes["MultiProcessorCount"])
+        self.shared_bytes = int(attributes.get("MaxSharedMemoryPerBlockOptin", 1 << 17))
 
     def pointer(self, array: Array) -> int:
         """Address of an array's first element."""

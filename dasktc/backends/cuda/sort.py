@@ -51,7 +51,9 @@ class Tile(NamedTuple):
         return self.block * self.items
 
 
-LARGE, SMALL = Tile(384, 20, 8, 2), Tile(128, 8)
+LARGE, NARROW, SMALL = Tile(384, 20, 8, 2), Tile(384, 12), Tile(128, 8)
+LARGE_BYTES = 76_808
+"""Shared memory of a block with a tile of LARGE; compute capability 7.5 has 64 KiB, for which NARROW is."""
 
 
 @cache
@@ -106,13 +108,19 @@ class RadixSort:
 
     def defines(self) -> list[Defines]:
         """The macros that the kernel is compiled with, of large tiles and of small ones."""
-        return [_defines(self.tile, False), _defines(self.small, False)]
+        return [_defines(self._large, False), _defines(self.small, False)]
+
+    @property
+    def _large(self) -> Tile:
+        """The tile for many keys that the device has shared memory for."""
+        there = getattr(self.device, "shared_bytes", LARGE_BYTES)
+        return NARROW if self.tile is LARGE and there < LARGE_BYTES else self.tile
 
     def _sorted(self, arrays: list[Array], bound: int, low: int, spare: Array | None) -> Array:
         xp, size, bits = self.device.array, sum(map(len, arrays)), (bound - 1).bit_length() - low
         if not size or bits <= 0:
             return _joined(xp, arrays) if spare is None else spare
-        tile = self.tile if size > self.few else self.small
+        tile = self._large if size > self.few else self.small
         digits, macros, bins = -(-bits // tile.bits), _defines(tile, size >= LONG), 1 << tile.bits
         width, (given, tiles) = -(-bits // digits), self._given(arrays, tile)
         state_bytes = -(-tiles * bins * (8 if size >= LONG else 4) // 8) * 8

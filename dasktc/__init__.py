@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dasktc.api.cluster import cluster
     from dasktc.api.count import prepare, triangle_count
+    from dasktc.api.estimate import estimate_triangles
     from dasktc.api.graph import Graph
+    from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
 
@@ -19,7 +21,9 @@ __all__ = [
     "Graph",
     "InputError",
     "TriangleCount",
+    "TriangleEstimate",
     "cluster",
+    "estimate_triangles",
     "prepare",
     "triangle_count",
 ]
@@ -33,7 +37,9 @@ _HOMES = {
     "Graph": "api.graph",
     "InputError": "errors",
     "TriangleCount": "counting.result",
+    "TriangleEstimate": "counting.estimate",
     "cluster": "api.cluster",
+    "estimate_triangles": "api.estimate",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }

@@ -117,7 +117,7 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-BESIDE = ("visit", "edges", "vertices", "generate", "bitmatrix")
+BESIDE = ("visit", "edges", "vertices", "generate", "bitmatrix", "wedges")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
 """No kernel asks for its architecture: what compiles for the oldest and the newest compiles for those between."""

@@ -14,6 +14,7 @@ from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.errors import InputError
@@ -320,3 +321,38 @@ class Graph(CountingContext):
         1
         """
         return triangle_list(self, limit)
+
+    @said_in_one_line
+    def estimate_triangles(
+        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | None = None
+    ) -> TriangleEstimate:
+        """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
+
+        Parameters
+        ----------
+        error : float
+            Half of the interval, relative to the estimate, between 0 and 1.
+        confidence : float
+            Share of the seeds, between 0 and 1, for which the interval holds the number.
+        seed : int
+            Of the sample.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        TriangleEstimate
+
+        Raises
+        ------
+        InputError
+            `error` or `confidence` is not between 0 and 1.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
+        1
+        """
+        return estimate(self, error, confidence, seed, progress)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.wedge_sample import Strata
 
 if TYPE_CHECKING:
     from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
@@ -212,6 +213,8 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    closed_wedges : callable (task, Strata) -> (sampled, closed)
+        Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
         Multiprocessors of the device; 1 on the CPU.
     """
@@ -230,6 +233,7 @@ class Backend:
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
     chunk: int = 1 << 13

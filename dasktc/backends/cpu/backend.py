@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
@@ -137,6 +137,7 @@ BACKEND = Backend(
     vertex_support=supports.vertices,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
 )

@@ -164,7 +164,7 @@ def estimate(
         return _exact(graph, wedges, why, (error, confidence, seed), report, began)
     report("sample", 1, 3)
     sampled, closed = _sample(graph, counted, PILOT, _key(seed, 0))
-    size = _needed(wilson(closed, sampled, SURE)[0], error, z)
+    size = _needed(wilson(closed, sampled, SURE)[0] * (1 - error), error, z)  # less `error`: what is seen may be less
     pays = size * SAMPLE_EDGES <= graph.edges / 2 and size <= wedges / 2
     shares = f"{closed:,} of {sampled:,} wedges of a first sample are closed"
     if not pays:

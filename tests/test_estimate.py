@@ -112,7 +112,7 @@ def test_wilson_interval():
     for share, error in ((0.3, 0.01), (0.01, 0.1), (1.0, 0.05)):
         size = estimates._needed(share, error, 1.96)
         low, high = estimates.wilson(round(Fraction(share) * size), size, 1.96)
-        assert 0.85 * error * share < (high - low) / 2 <= 1.01 * error * share  # shares of whole wedges
+        assert 0.8 * error * share < (high - low) / 2 <= 1.01 * error * share  # shares of whole wedges
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from dasktc.counting.count import count
 from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.triangle_list import triangle_list
+from dasktc.counting.update import Change, update
 from dasktc.errors import InputError
 from dasktc.options import CountOptions
 from dasktc.pipeline.prepare import Progress, plan_again
@@ -356,3 +357,41 @@ class Graph(CountingContext):
         1
         """
         return estimate(self, error, confidence, seed, progress)
+
+    @said_in_one_line
+    def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
+        """Add and remove edges: the differences of the triangles, and a new graph. This one stays as it is.
+
+        Edges are removed first: one that is in both is in the new graph. Loops, repeated rows, edges to remove that are
+        not there and edges to add that are, change nothing. Only the neighbourhoods of changed edges are searched.
+
+        Parameters
+        ----------
+        add, remove : source, optional
+            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a path, as for `prepare`; their ids are of the
+            graph's type.
+
+        Returns
+        -------
+        Change
+            `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
+            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Closing
+            either graph ends workers that `prepare` started for them.
+
+        Raises
+        ------
+        InputError
+            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or memory
+            does not suffice for a block and its copy.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> change = graph.update(add=([3], [1]), remove=([0], [1]))
+        >>> change.triangles, change.vertices.to_dict()
+        (0, {0: -1, 3: 1})
+        >>> int(change.graph.triangle_count())
+        1
+        """
+        return update(self, add, remove)

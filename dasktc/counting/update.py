@@ -609,9 +609,9 @@ def _rebuilt(
     xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
     row, column = _numbers(_of_block(edit.delete, place, parts), parts)
     at, there = _positions(block.offsets, block.columns, row, column, backend)
-    keep = xp.ones(block.edges, dtype=bool)
-    keep[at] = False
-    columns = block.columns[keep] if there.all() else block.columns  # refused below
+    drop = xp.zeros(block.edges, dtype=bool)
+    drop[at] = True
+    columns = block.columns[~drop] if there.all() else block.columns  # refused below
     lengths = np.zeros(rows, "int64")
     held = np.diff(on_host(block.offsets))[:rows]
     lengths[: len(held)] = held

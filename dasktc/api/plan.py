@@ -122,7 +122,7 @@ def predict_source(
     with connect(run, chosen.backend) as anywhere, ExitStack() as stack:
         chosen, noted = choose_for(anywhere, opened, chosen)
         anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
-        budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
+        budget = within_memory(anywhere, chosen.memory, work_dir, host_memory)
         executor = stack.enter_context(budget)
         planned = _workers(workers, wanted.gpus)
         limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
@@ -159,7 +159,7 @@ def plan_size(
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
-    limits = _limits(LocalExecutor(), chosen, _workers(workers, gpus), gpus)
+    limits = _limits(LocalExecutor().for_backend(chosen.chosen_backend), chosen, _workers(workers, gpus), gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, chosen))
     if given is not None and on_disk:
         limits = replace(limits, memory=usable(given))
@@ -229,7 +229,7 @@ def _least_parts(vertices: int, options: Options) -> int:
 
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
-    memory = executor.memory(given, backend) if gpus is None else given or GPU_MEMORY
+    memory = executor.memory(given) if gpus is None else given or GPU_MEMORY
     at_least = tasks_a_worker(backend)
     return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, at_least)
 

@@ -1,7 +1,7 @@
 """What the stages and the plan need of a backend: an array module, a frame module, a sort, and "evaluate a triple".
 
-Tasks carry a backend's name, never its modules: each worker calls `get_backend` for itself, so a client needs no GPU
-library. This module imports neither Numba nor CuPy.
+Tasks carry a backend's name, never its modules (`lazy_backend`): each worker imports it for itself, so a client needs
+no GPU library. This module imports neither Numba nor CuPy.
 """
 
 from __future__ import annotations
@@ -244,3 +244,8 @@ class Backend:
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
     vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its arrays lie in device memory."""
+        return self.name in ON_DEVICE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.options import Ids
 
@@ -71,11 +71,11 @@ class SortedMap:
     ----------
     ids : array of int64, shape (V,)
         The caller's ids, ascending.
-    backend : str
+    backend : Backend
     """
 
     ids: Array
-    backend: str
+    backend: Backend
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ class SortedMap:
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int64."""
-        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
+        return self.backend.lookup(self.ids, getattr(ids, "values", ids))
 
     def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
@@ -99,11 +99,11 @@ class TextMap:
     ----------
     ids : column of the backend's text ids, shape (V,)
         The caller's ids, ascending.
-    backend : str
+    backend : Backend
     """
 
     ids: Any
-    backend: str
+    backend: Backend
 
     @property
     def size(self) -> int:
@@ -112,20 +112,20 @@ class TextMap:
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32 or int64."""
-        return get_backend(self.backend).text.dense(self.ids, ids)
+        return self.backend.text.dense(self.ids, ids)
 
     def external(self, dense: Any) -> Any:
         """The caller's ids, as an Arrow array."""
-        return get_backend(self.backend).text.arrow(self.ids).take(dense)
+        return self.backend.text.arrow(self.ids).take(dense)
 
 
-def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
+def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
     """Make the map of ascending ids that are given as several consecutive columns."""
     if ids == "text":
         import pyarrow as pa
 
         return TextMap(pa.concat_arrays(parts), backend)
-    return SortedMap(get_backend(backend).array.concatenate(parts), backend)
+    return SortedMap(backend.array.concatenate(parts), backend)
 
 
 def arrays_of(frame: Any) -> tuple[Array, Array]:

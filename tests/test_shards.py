@@ -34,9 +34,9 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import vertex_ids as vertices
+from dasktc.pipeline import id_maps
+from dasktc.pipeline import orient_sharded as by_shard
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded import orient as by_shard
 from dasktc.pipeline.sharded import unique as numbering
 from dasktc.pipeline.sharded import vertex_budget as vertex_room
 from dasktc.pipeline.sharded.unique import integers, numbered, places
@@ -455,7 +455,7 @@ def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
-    monkeypatch.setattr(vertices, "MAX_VERTICES", 20)
+    monkeypatch.setattr(id_maps, "MAX_VERTICES", 20)
     ids = [np.arange(start, start + 30) for start in (0, 10)]
     with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
         numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers(CPU))

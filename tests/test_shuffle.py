@@ -28,9 +28,10 @@ from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.canonicalize import canonical
 from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.orient import total
 from dasktc.pipeline.prepare import silent
-from dasktc.pipeline.vertex_ids import MAX_VERTICES, vertex_map
+from dasktc.pipeline.vertex_ids import vertex_map
 
 EDGES = skewed_edges(60, 700, 3)
 ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))

@@ -195,19 +195,7 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
@@ -293,19 +281,7 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
     with ExitStack() as stack:

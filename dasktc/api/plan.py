@@ -21,9 +21,9 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
 from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
+from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import Progress, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
-from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
@@ -104,19 +104,7 @@ def predict_source(
     """
     chosen, wanted = Options(**options), _checked(means)
     check_keywords(progress=progress)
-    run = RunOptions(
-        client,
-        None,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of({**locals(), "workers": None})
     reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
     opened = as_source(source, reading)
     with connect(run, chosen.backend) as anywhere, ExitStack() as stack:

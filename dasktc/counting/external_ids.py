@@ -15,7 +15,7 @@ import numpy as np
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.sharded.orient import localised
+from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
 
 if TYPE_CHECKING:

@@ -7,11 +7,16 @@ from typing import Any, Protocol
 
 from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
+from dasktc.errors import InputError
 from dasktc.options import Ids
 
-__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "map_of", "offsets"]
+__all__ = [
+    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of", "offsets",
+]  # fmt: skip
 
 Array = Any
+MAX_VERTICES = 2**31 - 1
+"""Columns are int32 and an edge is one int64 key of two dense ids."""
 
 
 class VertexMap(Protocol):
@@ -136,3 +141,12 @@ def arrays_of(frame: Any) -> tuple[Array, Array]:
 def offsets(ids: Any, low: int) -> Array:
     """Distances of ids from the smallest one."""
     return ids.values if low == 0 else ids.values.astype("int64") - low
+
+
+def check_size(vertices: int) -> None:
+    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
+    if vertices > MAX_VERTICES:
+        raise InputError(
+            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
+            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
+        )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dasktc.pipeline import orient_sharded as sharded
 from dasktc.pipeline import reorder
-from dasktc.pipeline.sharded import orient as sharded
 
 __all__ = ["OWN", "Order"]
 

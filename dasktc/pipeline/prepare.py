@@ -18,12 +18,13 @@ from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.canonicalize import canonical, read
 from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.orient import Oriented, orient
+from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
-from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
-from dasktc.pipeline.vertex_ids import IdRange, SplitIds, check_size, observed, vertex_map
+from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan

@@ -16,21 +16,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.errors import InputError
 from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import ranked
-from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, arrays_of, map_of
+from dasktc.pipeline.id_maps import (
+    MAX_VERTICES,
+    SortedMap,
+    TableMap,
+    TextMap,
+    VertexMap,
+    arrays_of,
+    check_size,
+    map_of,
+)
 from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
 from dasktc.pipeline.sharded.vectors import Sharded, zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 
-__all__ = ["MAX_VERTICES", "IdRange", "Span", "SplitIds", "check_size", "observed", "vertex_map"]
+__all__ = ["IdRange", "Span", "SplitIds", "observed", "vertex_map"]
 
 Array = Any
 Frame = Any
-MAX_VERTICES = 2**31 - 1
-"""Columns are int32 and an edge is one int64 key of two dense ids."""
 CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
@@ -230,7 +236,7 @@ def _either(flags: list[Array]) -> Array:
 def _table_map(present: Array, low: int, width: int, backend: Backend) -> VertexMap:
     xp, own = backend.array, backend.raw_edges
     if own is not None:
-        ranked_ids = own.ranked(present, low, width)
+        ranked_ids: VertexMap = own.ranked(present, low, width)
         check_size(ranked_ids.size)
         return ranked_ids
     ids = xp.flatnonzero(present)
@@ -324,12 +330,3 @@ def _text_map(ids: Any, backend: Backend) -> TextMap:
 def _sorted_map(ids: Array, backend: Backend) -> SortedMap:
     check_size(len(ids))
     return SortedMap(ids, backend)
-
-
-def check_size(vertices: int) -> None:
-    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
-    if vertices > MAX_VERTICES:
-        raise InputError(
-            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
-            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
-        )

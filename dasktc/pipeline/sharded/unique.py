@@ -16,6 +16,7 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.executors.base import Executor, tree
+from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
 
 __all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
@@ -68,8 +69,6 @@ def numbered(
     numbers : list of lists of handles of arrays of int32
         For each list the numbers of its values, one array a shard.
     """
-    from dasktc.pipeline.vertex_ids import check_size
-
     starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN

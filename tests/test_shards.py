@@ -250,7 +250,7 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
     rng, starts = np.random.default_rng(seed), even(size, count)
     keys = rng.permutation(3 * size)[:size]
     parts = [keys[a:b].copy() for a, b in pairwise(starts)]
-    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts))
+    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
     assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
     there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place)

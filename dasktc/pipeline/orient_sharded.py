@@ -146,7 +146,7 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded
     top, bits = max(executor.gather(weight.map(executor, stage, _largest)), default=0), _bits(weight.size)
     _refuse_beyond(top + 1, bits)
     keys = Sharded(weight.starts, weight.map(executor, stage, _weight_keys, top, bits, executor.backend))
-    return *places(executor, stage, keys), top
+    return *places(executor, stage, keys, (top + 1) << bits), top
 
 
 def _refuse_beyond(weights: int, bits: int) -> None:
@@ -204,7 +204,7 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Sha
     first = added(executor, "reorder", ids, firsts, starts, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
-    return places(executor, "reorder", keys)[1]
+    return places(executor, "reorder", keys, bands << bits)[1]
 
 
 def _collective_degree(given: list[Any], shift: int, backend: Backend) -> Array:

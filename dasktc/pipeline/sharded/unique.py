@@ -111,7 +111,7 @@ def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
     return numbers
 
 
-def places(executor: Executor, stage: str, keys: Sharded) -> tuple[Sharded, Sharded]:
+def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
     """Sort distinct keys across the shards, and tell each key's position in the sorted order.
 
     Parameters
@@ -120,6 +120,8 @@ def places(executor: Executor, stage: str, keys: Sharded) -> tuple[Sharded, Shar
     stage : str
     keys : Sharded
         Of int64, all distinct.
+    bound : int
+        Every key is at least 0 and below it.
 
     Returns
     -------
@@ -128,14 +130,14 @@ def places(executor: Executor, stage: str, keys: Sharded) -> tuple[Sharded, Shar
     place : Sharded
         The position of each key there, sharded as `keys`.
     """
-    sorted_shards = executor.map(stage, _ascending, list(keys.parts), executor.backend)
+    sorted_shards = executor.map(stage, _ascending, list(keys.parts), bound, executor.backend)
     ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend))
     parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), executor.backend)
     return ascending, Sharded(keys.starts, parts)
 
 
-def _ascending(keys: Array, backend: Backend) -> Array:
-    return backend.array.sort(keys)
+def _ascending(keys: Array, bound: int, backend: Backend) -> Array:
+    return backend.sort(keys.copy(), bound)
 
 
 def _in_place(given: list[Any], backend: Backend) -> Array:

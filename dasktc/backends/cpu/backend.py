@@ -6,6 +6,7 @@ A kernel is serial and runs without the GIL: several run at once on threads of a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -121,6 +122,12 @@ def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
     return supports.edges(task) if kernel == "hub" else visit.support(task)
 
 
+def _vertex_support(
+    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
+) -> tuple[dict[int, Array], int, int]:
+    return supports.vertices(task, sides, sizes)
+
+
 BACKEND = Backend(
     name="cpu",
     frame=pd,
@@ -134,7 +141,7 @@ BACKEND = Backend(
     scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
     support=_support,
-    vertex_support=supports.vertices,
+    vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
     memory=_memory,

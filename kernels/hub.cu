@@ -117,9 +117,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
     uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals) {
   Sums sums;
-  all_edges(t, items, items_end, lists, all_lists, plain, sums, [&](int64, int64 p, int64 first, int64 last) {
-    short_edge(t, bitmaps, p, first, last, sums);
-  });
+  all_edges(t, items, items_end, ITEM_EDGES, lists, all_lists, plain, sums,
+      [&](int64, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, p, first, last, sums); });
   sums.add_up(totals);
 }
 
@@ -210,47 +209,6 @@ extern "C" __global__ void __launch_bounds__(Streamed::THREADS)
     clear_entries(row, table, size);
   }
   add_to(&totals->triangles, triangles);
-}
-
-// A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
-template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
-  static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
-  alignas(8) uint32 bits[WORDS];
-  uint32 filter[FILTERS];
-  unsigned short words[WORDS];
-  uint32 sums[WARPS];
-  uint32 used;
-  uint32 item;
-};
-
-using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
-using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
-
-// List the words below `most` that have a bit set. A warp takes a quarter of them, twice over.
-template <class Row> __device__ void list_words(Row& row, uint32 most) {
-  constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
-  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32 share = (most + THREADS - 1) / THREADS * 32, begin = warp * share;
-  uint32 end = min(begin + share, most), mine = 0;
-  for (uint32 k = begin; k < end; k += 32) {
-    bool set = k + lane < end && row.bits[k + lane];
-    mine += __popc(__ballot_sync(ALL, set));
-  }
-  if (lane == 0) { row.sums[warp] = mine; }
-  __syncthreads();
-  uint32 place = 0, all = 0;
-  for (uint32 i = 0; i < WARPS; i++) {
-    place += i < warp ? row.sums[i] : 0;
-    all += row.sums[i];
-  }
-  for (uint32 k = begin; k < end; k += 32) {
-    bool set = k + lane < end && row.bits[k + lane];
-    uint32 votes = __ballot_sync(ALL, set);
-    if (set) { row.words[place + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(k + lane); }
-    place += __popc(votes);
-  }
-  if (threadIdx.x == 0) { row.used = all; }
-  __syncthreads();
 }
 
 // The row's words against the bitmaps of the hubs that the lanes hold, hubs ascending by lane;

@@ -277,13 +277,13 @@ __device__ __forceinline__ List shorter_list(
 }
 
 // 2. All edges. Short table rows are met: `visit(u, p, first, last)`. Edges of longer ones meet the near hubs' bitmaps in
-// work items, and the rest are counted by table; plain, all is left to the work items.
+// work items of so many edges, and the rest are counted by table; plain, all is left to the work items.
 template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
-    uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
+    int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
   uint64 found = 0;
   auto keep = [&](const TaskRow& row) {
     bool cut = row.size > SMALL && row.edges && (plain || t.index.columns[row.begin] < t.near);
-    uint32 count = cut ? uint32((row.edges + ITEM_EDGES - 1) / ITEM_EDGES) : 0;
+    uint32 count = cut ? uint32((row.edges + item_edges - 1) / item_edges) : 0;
     uint32 place = reserve(items_end, count);
     for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
     return row.size <= SMALL || !plain;
@@ -424,6 +424,47 @@ extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, ui
     for (int i = 0; i < 4; i++) { ids[i] = 4 * k + i < size ? columns[4 * k + i] & 0xffff : 0; }
     narrow[k] = make_uint2(ids[0] | ids[1] << 16, ids[2] | ids[3] << 16);
   }
+}
+
+// A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
+template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
+  static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
+  alignas(8) uint32 bits[WORDS];
+  uint32 filter[FILTERS];
+  unsigned short words[WORDS];
+  uint32 sums[WARPS];
+  uint32 used;
+  uint32 item;
+};
+
+using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
+using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
+
+// List the words below `most` that have a bit set. A warp takes a quarter of them, twice over.
+template <class Row> __device__ void list_words(Row& row, uint32 most) {
+  constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32 share = (most + THREADS - 1) / THREADS * 32, begin = warp * share;
+  uint32 end = min(begin + share, most), mine = 0;
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    mine += __popc(__ballot_sync(ALL, set));
+  }
+  if (lane == 0) { row.sums[warp] = mine; }
+  __syncthreads();
+  uint32 place = 0, all = 0;
+  for (uint32 i = 0; i < WARPS; i++) {
+    place += i < warp ? row.sums[i] : 0;
+    all += row.sums[i];
+  }
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    uint32 votes = __ballot_sync(ALL, set);
+    if (set) { row.words[place + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(k + lane); }
+    place += __popc(votes);
+  }
+  if (threadIdx.x == 0) { row.used = all; }
+  __syncthreads();
 }
 
 // Take work items until none is left: `work(u, first, last, begin, end)` gets a long table

@@ -67,9 +67,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint
   out.near_columns = near;
   out.near_third = near + PRIVATE;
 #endif
-  all_edges(t, items, items_end, lists, all_lists, plain, sums, [&](int64 u, int64 p, int64 first, int64 last) {
-    short_edge(t, bitmaps, u, p, first, last, sums, out);
-  });
+  int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that meet near hubs are not cut
+  all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums,
+      [&](int64 u, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, u, p, first, last, sums, out); });
 #if VERTICES
   __syncthreads();
   for (uint32 k = threadIdx.x; k < PRIVATE; k += blockDim.x) {
@@ -308,6 +308,98 @@ extern "C" __global__ void __launch_bounds__(Met<MET_WARPS>::THREADS)
     entries.collect(row, size);
     clear_entries(row, table, size);
   }
+  add_to(&totals->triangles, triangles);
+}
+
+// Of each near hub a bit for each other one that it is joined to, before and behind it. They come zeroed.
+extern "C" __global__ void hub_square(Task t, uint32* square) {
+  uint32 lane = threadIdx.x % 32, words = uint32((t.near + 31) >> 5);
+  int64 warps = all_threads() / 32;
+  for (int64 v = first_of() / 32; v < t.near; v += warps) {
+    int64 last = t.stream.offsets[v + 1];
+    for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
+      uint32 w = t.stream.columns[q];
+      atomicOr(square + uint32(v) * words + (w >> 5), 1u << (w & 31));
+      atomicOr(square + w * words + (uint32(v) >> 5), 1u << (v & 31));
+    }
+  }
+}
+
+// Sums over the warp of eight numbers of at most 32 that each lane has: lane l gets that of number l % 8.
+__device__ __forceinline__ uint32 sums_of_eight(const uint32 (&mine)[8]) {
+  uint32 lane = threadIdx.x % 32, pairs[4];
+#pragma unroll
+  for (uint32 i = 0; i < 4; i++) { pairs[i] = mine[i] | mine[i + 4] << 16; }
+  uint32 low = (lane & 1 ? pairs[1] : pairs[0]) + __shfl_xor_sync(ALL, lane & 1 ? pairs[0] : pairs[1], 1);
+  uint32 high = (lane & 1 ? pairs[3] : pairs[2]) + __shfl_xor_sync(ALL, lane & 1 ? pairs[2] : pairs[3], 1);
+  uint32 both = (lane & 2 ? high : low) + __shfl_xor_sync(ALL, lane & 2 ? low : high, 2);
+  for (int bits = 4; bits < 32; bits <<= 1) { both += __shfl_xor_sync(ALL, both, bits); }
+  return lane & 4 ? both >> 16 : both & 0xffff;
+}
+
+// The row's words against the squares of the hubs that the lanes hold, `hubs` of them one each; what each hub finds.
+template <class Row> __device__ __forceinline__ uint32 meet_square(
+    const Row& row, const uint32* square, uint32 words, uint32 hubs, uint32 hub) {
+  uint32 lane = threadIdx.x % 32, used = row.used, all = 0;
+  for (uint32 k = 0; k < used; k += 32) {
+    uint32 word = k + lane < used ? row.words[k + lane] : 0;
+    uint32 bits = k + lane < used ? row.bits[word] : 0;
+    for (uint32 j = 0; j < hubs; j += 8) {
+      uint32 seen[8];
+#pragma unroll
+      for (uint32 i = 0; i < 8; i++) {
+        uint32 from = __shfl_sync(ALL, hub, j + i);
+        seen[i] = bits && j + i < hubs ? __ldg(square + from * words + word) : 0;
+      }
+#pragma unroll
+      for (uint32 i = 0; i < 8; i++) { seen[i] = __popc(seen[i] & bits); }
+      uint32 found = sums_of_eight(seen);
+      all += lane / 8 == j / 8 ? found : 0;
+    }
+  }
+  return all;
+}
+
+// Long rows and near hubs, where the three blocks are one: a block takes a row at a time. An edge (u, x) of it finds the
+// entries y of the row that x is joined to; each triangle (u, v, w) is found by (u, v) and by (u, w): once for v, once
+// for w, twice for u.
+extern "C" __global__ void __launch_bounds__(NearRow::THREADS) hub_near(Task t, const uint32* square,
+    const uint2* items, const uint32* items_end, uint32* next, Totals* totals, Sum* first_sums, Sum* second_sums,
+    Sum*) {
+  __shared__ NearRow row;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
+  uint64 triangles = 0;
+  each_item(row, t, items, items_end, next, [&](int64 u, int64 first, int64 last, int64, int64) {
+    int64 end = lower_bound(t.table.columns, first, last, t.near);
+    each_entry<NearRow>(t.table.columns + first, end - first, [&](uint32 w) {
+      atomicOr(row.bits + (w >> 5), 1u << (w & 31));
+    });
+    __syncthreads();
+    list_words(row, words);
+    uint32 met = 0;
+    for (int64 p = first + warp; p < end; p += NearRow::THREADS) {
+      int64 place = p + lane * NearRow::WARPS;
+      uint32 x = place < end ? t.table.columns[place] : 0;
+      uint32 hubs = __popc(__ballot_sync(ALL, place < end));
+      uint32 found = meet_square(row, square, words, hubs, x);
+      if (place < end && found) {
+        atomicAdd(second_sums + (VERTICES ? int64(x) : place), Sum(found));
+        met += found;
+      }
+    }
+    met = of_warp(met);
+    if (lane == 0) { row.sums[warp] = met; }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      uint64 twice = 0;
+      for (uint32 i = 0; i < NearRow::WARPS; i++) { twice += row.sums[i]; }
+      triangles += twice / 2;
+#if VERTICES
+      if (twice) { atomicAdd(first_sums + u, Sum(twice / 2)); }
+#endif
+    }
+    for (uint32 i = threadIdx.x; i < row.used; i += NearRow::THREADS) { row.bits[row.words[i]] = 0; }
+  });
   add_to(&totals->triangles, triangles);
 }
 

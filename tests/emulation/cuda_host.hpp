@@ -298,7 +298,7 @@ const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t s
 #define __shfl_sync(mask, x, lane) host::shuffle(mask, x, lane, __LINE__)
 #define __shfl_up_sync(mask, x, delta) host::shuffle_up(mask, x, delta, __LINE__)
 #define __shfl_down_sync(mask, x, delta) host::shuffle_down(mask, x, delta, __LINE__)
-#define __shfl_xor_sync(mask, x, bits) host::shuffle(mask, x, (threadIdx.x % 32) ^ (bits), __LINE__)
+#define __shfl_xor_sync(mask, value, bits) host::shuffle(mask, value, (threadIdx.x % 32) ^ (bits), __LINE__)
 #define __reduce_add_sync(mask, x) host::reduce_add(mask, x, __LINE__)
 #define __ballot_sync(mask, vote) host::ballot(mask, vote, __LINE__)
 #define __any_sync(mask, vote) (host::ballot(mask, vote, __LINE__) != 0)

@@ -124,7 +124,9 @@ def hub(launch: Launch) -> None:
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
     apart = task.table is not task.stream
-    near = 0 if launch.outputs else hubs if plain else min(hubs, shape["NEAR"])
+    near = hubs if plain else min(hubs, shape["NEAR"])
+    if launch.outputs and not (shape.get("VERTICES") and task.index is task.table is task.stream):
+        near = 0  # by edge it is not near hubs alone that (v, w) has triangles with
     given["hubs"], given["near"] = hubs, near
     given["tables"] = task.stream.rows if apart else 0
     long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
@@ -174,6 +176,9 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
     if long_rows and (int(hub.given["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
+        if hub.outputs and not plain:
+            near = int(hub.given["near"][0])
+            bitmaps = kept.once(hub.task, "square", near, lambda: _square(hub, near))
         hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals, *hub.outputs)
     return int(total[0]) if long_rows else 0
 
@@ -183,6 +188,12 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
     if hubs:
         hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
     return bitmaps
+
+
+def _square(hub: Launch, near: int) -> Array:
+    square = hub.device.array.zeros(near * -(-near // 32), dtype="uint32")
+    hub.spread("hub_square", 32 * near, square)
+    return square
 
 
 def _share_edges(task: BlockTask) -> int:
@@ -251,7 +262,8 @@ def hub_support_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     index_edges, block_edges, columns : int
         As in `Backend`.
     """
-    return hub_bytes(index_edges, block_edges, columns) + RECORD_BYTES * index_edges
+    near = min(hub_count(max(index_edges, block_edges), columns), HUB["NEAR"])
+    return hub_bytes(index_edges, block_edges, columns) + RECORD_BYTES * index_edges + near * (near // 8 + 4)
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:

@@ -5,8 +5,8 @@ give both themselves, by the tests that they count with: the count's if it is on
 or one that takes less memory (`backends.support_kernels`). Where none fits the memory, triangles are visited one by
 one, with the work of `trust`; a vertex's edges then have twice its triangles together. Workers add up the arrays that
 different tasks have as they come. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole
-block. The wedges of all tasks are checked as those of a count are; each task's supports, or its vertices' sums, have
-to be three for each of its triangles.
+block. The wedges of all tasks are checked as those of a count are; the supports of a task, or the sums of its vertices,
+have to be three for each of its triangles.
 """
 
 from __future__ import annotations

@@ -108,6 +108,7 @@ OWN = (
         f"{HERE}.intersect:count_merge",
         probes.merge,
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
+        support_scratch=lambda *_: 0,
     ),
     CpuKernel(
         "search",

@@ -120,7 +120,7 @@ def any_numbering(edges, vertices):
 BESIDE = ("visit", "support", "edges", "vertices", "generate", "bitmatrix")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
-"""`support` alone asks for its architecture, whether it is 8.0 or newer: what compiles for the oldest and the newest compiles for those between."""
+"""What compiles for the oldest and the newest compiles for those between: a kernel asks at most whether it is 8.0."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
     "tcstream without a tree", "edges of wide ids", "generate of wide ids",

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from emulation import cuda
+from emulation import cuda, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +17,10 @@ from tiers import some
 
 import dasktc
 from dasktc import generate
-from dasktc.backends import support_kernels
+from dasktc.backends import TaskSize, get_backend, support_kernels, support_scratch_bytes
 from dasktc.backends.cpu import visit
-from dasktc.backends.csr import on_host
-from dasktc.backends.cuda import supports
+from dasktc.backends.csr import BlockTask, on_host
+from dasktc.backends.cuda import block_cache, supports
 from dasktc.counting import edge_support
 from dasktc.planning.schemes import SCHEMES
 
@@ -146,6 +146,24 @@ def check_graph(source, **options):
 )
 def test_every_scheme_order_and_kernel(emulated, scheme, reorder, kernel):
     check_graph(generate.kronecker(7), reorder=reorder, kernel=kernel, splits=2, **scheme)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kernel", ["hub", "bitmap", "short"])
+@pytest.mark.parametrize("source", [generate.kronecker(10), generate.random_graph(4_000, 8_000)], ids=["hubs", "short"])
+def test_bytes_that_are_planned_for(emulated, kernel, source):
+    (block,) = dasktc.prepare(source, backend="cuda", partition="whole").blocks.values()
+    task, used, gpu = BlockTask(block, block, block, dealt=True), cupy_strict.MEMORY_USED, get_backend("cuda")
+    of = TaskSize(block.edges, block.edges, block.edges, block.rows)
+    for count, nbytes in (
+        (lambda: gpu.support(task, kernel), 4 * block.edges),
+        (lambda: gpu.vertex_support(task, kernel, (0, 0, 0), {0: block.rows}), 8 * block.rows),
+    ):
+        block_cache.forget()
+        before = used.peak = used.now
+        count()
+        assert nbytes < used.peak - before <= nbytes + support_scratch_bytes("cuda", kernel, of)
+    block_cache.forget()
 
 
 @needs_compiler

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.external_ids import column
@@ -30,11 +30,10 @@ from dasktc.options import Ids, format_size
 from dasktc.pipeline.build_blocks import GridPartition, check_edges
 from dasktc.pipeline.canonicalize import read
 from dasktc.pipeline.edge_keys import pack, shift_of, unpack
-from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
+from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap, check_size
 from dasktc.pipeline.orient import Oriented, inverse, wedges_of
 from dasktc.pipeline.prepare import Prepared, plan_again
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.vertex_ids import check_size
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import BY_REMAINDER, Sizes
 from dasktc.registry import ORDERS
@@ -128,7 +127,8 @@ def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
     def submit(function: Any, *args: Any) -> Any:
         return executor.submit("update", function, *args)
 
-    removed, added = (read(executor, _source(rows, ids), "cpu") for rows in (remove, add))
+    here = executor.for_backend("cpu")
+    removed, added = (read(here, _source(rows, ids)) for rows in (remove, add))
     batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
     present = [submit(_present, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
     batch = submit(_net, batch, present)
@@ -195,7 +195,11 @@ def _source(rows: Any, ids: Ids) -> Source:
 def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
     """The keys of a batch; vertices to remove edges from that the graph has not are left out."""
     order = on_host(order)
-    names, rank, size = known.external(np.arange(len(order))), inverse(order, "cpu").astype("int64"), len(order)
+    names, rank, size = (
+        known.external(np.arange(len(order))),
+        inverse(order, get_backend("cpu")).astype("int64"),
+        len(order),
+    )
     if not size:
         rank = np.zeros(1, "int64")  # what is looked up and is not there
     (a, b), (c, d) = _ends(removed, ids), _ends(added, ids)
@@ -522,11 +526,13 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
     where = np.empty(len(names) + len(new), "int64")
     where[others], where[mine] = np.arange(len(names)), len(names) + np.arange(len(new))
     if ids == "int":
-        renamed: VertexMap = SortedMap(np.concatenate([names, new]).take(where), "cpu")
+        renamed: VertexMap = SortedMap(np.concatenate([names, new]).take(where), lazy_backend("cpu"))
     else:
         import pyarrow as pa
 
-        renamed = TextMap(pa.concat_arrays([pa.array(of, pa.large_string()) for of in (names, new)]).take(where), "cpu")
+        renamed = TextMap(
+            pa.concat_arrays([pa.array(of, pa.large_string()) for of in (names, new)]).take(where), lazy_backend("cpu")
+        )
     return np.concatenate([dense.take(order), mine]), renamed
 
 

@@ -483,7 +483,7 @@ def results(graph):
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.frames.PARTITION_BYTES", 30 * 24):
         found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

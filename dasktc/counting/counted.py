@@ -1,8 +1,8 @@
 """What a graph's questions have counted: kept until the graph is closed, so that each number is counted once.
 
-Kept are handles: on a cluster futures, which Dask makes again if a worker that held them dies; within `--memory` results
-of the executor's store, which moves them out as any other. Without a budget supports of one process are kept where they
-take a small share of what is free.
+Kept are handles: on a cluster futures, which Dask makes again if a worker that held them dies; within `--memory`
+results of the executor's store, which moves them out as any other. Without a budget supports of one process are kept
+where they take a small share of what is free.
 """
 
 from __future__ import annotations

@@ -310,9 +310,7 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
     """A few rows of this process, as the frame that was asked for."""
     if kind.library == "cudf":
-        import cudf
-
-        frame = cudf.from_pandas(frame)
+        frame = get_backend("cuda").frame.from_pandas(frame)
     if kind.whole:
         return frame
     import dask.dataframe as dd
@@ -336,7 +334,7 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
         if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
             raise _no_edges(edges)
         pairs = list(edges)
-        if any(not isinstance(pair, tuple | list) and not hasattr(pair, "shape") or len(pair) != 2 for pair in pairs):
+        if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
             raise _no_edges(edges)
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
     src, dst = (given_ids(of, ids, "edges") for of in columns)

@@ -8,8 +8,9 @@ to the caller.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
@@ -23,9 +24,6 @@ from dasktc.io.memory.columns import Place, settle, to_ids
 from dasktc.options import check_choice
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "FRAMES",
@@ -161,21 +159,12 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
         there = {name: on_host(values) for name, values in columns.items()}
         size = len(next(iter(there.values())))
         return pd.DataFrame(there, index=pd.RangeIndex(first, first + size), copy=False)
-    import cudf
-
-    frame = cudf.DataFrame({name: _on_device(values) for name, values in columns.items()})
+    cudf = get_backend("cuda").frame
+    on_device = {name: cudf.Series(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()}
+    frame = cudf.DataFrame(on_device)
     if first:
         frame.index = cudf.RangeIndex(first, first + len(frame))
     return frame
-
-
-def _on_device(values: Any) -> Any:
-    """A column that cuDF takes without a copy in secret; what is on the host is copied."""
-    import cudf
-
-    if hasattr(values, "__cuda_array_interface__") or not isinstance(values, np.ndarray | list):
-        return values
-    return cudf.Series(values)
 
 
 # partitions
@@ -194,11 +183,7 @@ def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
     parts = executor.gather(frames)
     if len(parts) == 1:
         return parts[0]
-    if kind.library == "cudf":
-        import cudf as library
-    else:
-        import pandas as library
-    return library.concat(parts)
+    return get_backend("cuda" if kind.library == "cudf" else "cpu").frame.concat(parts)
 
 
 class _Kept:
@@ -310,19 +295,24 @@ def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
     )
 
 
-def empty(columns: dict[str, str], library: Library) -> pd.DataFrame:
-    """A frame without rows: names and types of its columns."""
+def empty(columns: dict[str, str], library: Library) -> Any:
+    """A frame without rows: names and types of its columns, as a Dask DataFrame needs them here.
+
+    Raises
+    ------
+    InputError
+        It is to be cuDF's, which this process cannot use.
+    """
     import pandas as pd
 
     made = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
     if library == "pandas":
         return made
     try:
-        import cudf
-        import dask_cudf  # noqa: F401  (what teaches Dask of cuDF's frames)
+        import_module("dask_cudf")  # teaches Dask of cuDF's frames
     except ImportError as missing:
         raise InputError(
-            f"partitions are cuDF frames, but cuDF cannot be imported here ({missing}): the client needs it for their "
-            "columns' types; install it, or take frame='pandas'"
+            f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
+            "their columns' types; install it, or take frame='pandas'"
         ) from missing
-    return cudf.from_pandas(made)
+    return get_backend("cuda").frame.from_pandas(made)

@@ -120,27 +120,32 @@ def _first(
     job: Job, limit: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> Array:
     """At most so many triangles of a block triple, of its first rows."""
-    backend = get_backend(job.backend)
-    edges = backend.array.asarray([PROBE_EDGES], dtype="int64")
+    edges = get_backend(job.backend).array.asarray([PROBE_EDGES], dtype="int64")
     rows = max(1, min(index.rows, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
-    listed = backend.listing(BlockTask(index, table, stream, rows=(0, rows)), limit)
+    listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
     return _by_dense_id(listed, order, here, index, table)
+
+
+def _some(task: BlockTask, job: Job, limit: int) -> Array:
+    """The first triangles of a task, at most so many, as rows and columns."""
+    backend, lists, left = get_backend(job.backend), list[Array](), limit
+
+    def some(task: BlockTask) -> Array:
+        return backend.listing(task, left)
+
+    for listed in in_halves(some, task, job):
+        lists.append(listed)
+        left -= len(listed)
+    return _together(lists)
 
 
 def _listed(
     job: Job, count: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> list[Any]:
     """So many triangles of a task; and how many."""
-    backend, rows, left = get_backend(job.backend), list[Array](), count
-
-    def some(task: BlockTask) -> Array:
-        return backend.listing(task, left)
-
-    for listed in in_halves(some, task_of(job, index, table, stream), job):
-        rows.append(listed)
-        left -= len(listed)
-    triangles = _together(rows)
-    refuse_unless(not left, f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted")
+    triangles = _some(task_of(job, index, table, stream), job, count)
+    listed = f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted"
+    refuse_unless(len(triangles) == count, listed)
     return [_by_dense_id(triangles, order, here, index, table), count]
 
 

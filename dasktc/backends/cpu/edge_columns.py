@@ -1,4 +1,4 @@
-"""Columns of an edge frame on the CPU: a block's edges under other ids, and in ascending order, a compiled pass each."""
+"""Columns of an edge frame on the CPU: edges of a block under other ids, and in ascending order, in compiled passes."""
 
 from __future__ import annotations
 

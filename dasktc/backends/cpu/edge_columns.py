@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
@@ -40,7 +42,7 @@ def _keys(
         row += 1
 
 
-def _largest(edges: Array) -> tuple[int, int, int]:
+def _largest(edges: Array) -> Any:
     high = low = value = np.int64(0)
     for i in range(U(edges.shape[1])):
         high, low = max(high, edges[0, i] >> SHIFT), max(low, edges[0, i] & np.int64((1 << SHIFT) - 1))

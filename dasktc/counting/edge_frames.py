@@ -28,9 +28,11 @@ from dasktc.counting.frames import (
     gathered,
     given_ids,
     ids_of,
+    numbers_of_rows,
     rows_of_partition,
     spread,
     unknown,
+    with_rows,
 )
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors.base import Executor
@@ -96,9 +98,7 @@ def edge_answer(
         return gathered(executor, frames, kind)
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     meta = empty({"src": ids, "dst": ids, name: "int64"}, kind.library)
-    firsts = [0, *accumulate(rows)]
-    known = all(rows)
-    return spread(executor, frames, meta, (*firsts[:-1], firsts[-1] - 1) if known else None)
+    return spread(executor, frames, meta, numbers_of_rows(rows))
 
 
 def partitions(
@@ -125,6 +125,7 @@ def partitions(
     sizes = [edges for edges, _ in added]
     _refuse_unless(sum(sizes) == graph.edges, f"{name} and edges differ in number")
     _refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
+    parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
     if sharded:
         return frames_of_edges(executor, parts, graph.prepared.vertices, name, firsts, kind.library), sizes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import accumulate
 from threading import RLock
 from typing import Any, Literal
 from uuid import uuid4
@@ -38,9 +39,11 @@ __all__ = [
     "gathered",
     "given_ids",
     "ids_of",
+    "numbers_of_rows",
     "rows_of_partition",
     "spread",
     "unknown",
+    "with_rows",
 ]
 
 Array = Any
@@ -168,6 +171,18 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
 
 
 # partitions
+
+
+def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
+    """Those partitions that have rows, at least one, and how many: then the first row of each is known."""
+    there = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
+    return [part for part, _ in there], [size for _, size in there]
+
+
+def numbers_of_rows(sizes: list[int]) -> tuple[int, ...] | None:
+    """Divisions of partitions whose rows are numbered from 0 on; None where there are no rows."""
+    firsts = [0, *accumulate(sizes)]
+    return (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:

@@ -19,8 +19,10 @@ from dasktc.counting.frames import (
     frame_of,
     gathered,
     ids_of,
+    numbers_of_rows,
     rows_of_partition,
     spread,
+    with_rows,
 )
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, task_of
 from dasktc.counting.vertex_counts import refuse_unless
@@ -185,15 +187,14 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
             groups = executor.transpose("list", executor.map("list", _cut, parts, starts), len(starts) + 1)
         sizes = [count] if pieces == 1 else executor.gather(executor.map("list", _size, list(groups)))
         refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, {count:,} were found")
+        groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
         calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
         frames = executor.submit_all("list", _list_frame, calls)
     if kind.whole:
         return gathered(executor, frames, kind)
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
-    firsts = [0, *accumulate(sizes)]
-    divisions = (*firsts[:-1], firsts[-1] - 1) if all(sizes) else None
-    return spread(executor, frames, empty(dict.fromkeys("uvw", ids), kind.library), divisions)
+    return spread(executor, frames, empty(dict.fromkeys("uvw", ids), kind.library), numbers_of_rows(sizes))
 
 
 def _keys(listed: Array) -> Array:

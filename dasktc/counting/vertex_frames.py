@@ -111,7 +111,7 @@ def vertex_partitions(
     -------
     frames : list of handles of DataFrame, at least one
     ends : list of handles of list
-        The first and the last id of each; none of a frame without rows.
+        For a Dask DataFrame the first and the last id of each; none of a frame without rows.
     """
     executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
     frames, ends = [], []
@@ -121,7 +121,7 @@ def vertex_partitions(
         for start, stop in pairwise(even(end - first, count)):
             given = (values, of_shard, start, stop, list(columns), kind.library, indexed)
             frames.append(executor.submit("vertices", _vertex_frame, *given))
-            if indexed:
+            if not kind.whole:
                 ends.append(executor.submit("vertices", _ends, of_shard, start, stop))
     return frames, ends
 

@@ -367,7 +367,7 @@ def test_a_short_list_counts_nothing(options, monkeypatch):
         assert len(graph.triangle_list(0)) == 0
     assert len(found.merge(every)) == len(found) == 3
     assert_same(found, graph.triangle_list(3))
-    monkeypatch.setattr(lists, "PROBE_EDGES", 1)
+    monkeypatch.setattr(lists, "PROBE_LIMIT", 1)
     assert_same(graph.triangle_list(len(every)), every)
 
 

@@ -211,9 +211,9 @@ def _ours(graph: Any, backend: str) -> dict[str, Question]:
 
     return {
         "count": Question(count, int),
-        "triangles()": Question(anew(graph.triangles), lambda found: int(found.sum()) // 3),
-        "clustering()": Question(anew(graph.clustering), lambda found: _of_clustering(_on_host(found), degree)),
-        "edge_support()": Question(anew(graph.edge_support), lambda found: int(found["support"].sum()) // 3),
+        "triangles()": Question(anew(graph.triangles), lambda answer: int(answer.sum()) // 3),
+        "clustering()": Question(anew(graph.clustering), lambda answer: _of_clustering(_on_host(answer), degree)),
+        "edge_support()": Question(anew(graph.edge_support), lambda answer: int(answer["support"].sum()) // 3),
         "triangle_list(1000)": Question(anew(graph.triangle_list, LISTED), _unknown),
     }
 
@@ -262,7 +262,7 @@ def _igraph(edges: Array) -> dict[str, Question]:
         "count": Question(
             graph.transitivity_undirected, lambda ratio: whole_triangles(ratio, graph) if len(edges) else 0
         ),
-        "clustering()": Question(lambda: local(mode="zero"), lambda found: _of_clustering(np.array(found), degree)),
+        "clustering()": Question(lambda: local(mode="zero"), lambda answer: _of_clustering(np.array(answer), degree)),
     }
 
 
@@ -282,8 +282,8 @@ def _networkit(edges: Array) -> dict[str, Question]:
         return np.array(score.scores())
 
     return {
-        "clustering()": Question(clustering, lambda found: _of_clustering(found, degree)),
-        "edge_support()": Question(supports, lambda found: int(found.sum()) // 3),
+        "clustering()": Question(clustering, lambda answer: _of_clustering(answer, degree)),
+        "edge_support()": Question(supports, lambda answer: int(answer.sum()) // 3),
     }
 
 
@@ -291,19 +291,19 @@ def _networkx(edges: Array) -> dict[str, Question]:
     nx, degree = import_module("networkx"), _degrees(edges)
     graph = nx.Graph(edges.tolist())
 
-    def coefficients(found: dict[int, float]) -> int:
-        nodes = np.fromiter(found, np.int64, len(found))
-        return _of_clustering(np.fromiter(found.values(), np.float64, len(found)), degree[nodes])
+    def coefficients(answer: dict[int, float]) -> int:
+        nodes = np.fromiter(answer, np.int64, len(answer))
+        return _of_clustering(np.fromiter(answer.values(), np.float64, len(answer)), degree[nodes])
 
     def supports() -> Any:
         return nx.generalized_degree(graph)
 
     return {
-        "count": Question(lambda: sum(nx.triangles(graph).values()), lambda found: int(found) // 3),
-        "triangles()": Question(lambda: nx.triangles(graph), lambda found: sum(found.values()) // 3),
+        "count": Question(lambda: sum(nx.triangles(graph).values()), lambda answer: int(answer) // 3),
+        "triangles()": Question(lambda: nx.triangles(graph), lambda answer: sum(answer.values()) // 3),
         "clustering()": Question(lambda: nx.clustering(graph), coefficients),
         "edge_support()": Question(
-            supports, lambda found: sum(k * n for of in found.values() for k, n in of.items()) // 6
+            supports, lambda answer: sum(k * n for of in answer.values() for k, n in of.items()) // 6
         ),
         "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),
     }
@@ -316,6 +316,6 @@ def _cugraph(edges: Array) -> dict[str, Question]:
     graph.from_cudf_edgelist(frame, source="src", destination="dst", renumber=False)
     ask = cugraph.triangle_count
     return {
-        name: Question(lambda: ask(graph), lambda found: int(found["counts"].sum()) // 3)
+        name: Question(lambda: ask(graph), lambda answer: int(answer["counts"].sum()) // 3)
         for name in ("count", "triangles()")
     }

@@ -31,11 +31,13 @@ __all__ = [
     "edge_frames",
     "edge_support",
     "measures",
+    "of_vertices",
     "transitivity",
     "triangles",
     "vertex_frames",
 ]
 
+Array = Any
 TRIANGLES: Columns = {"triangles": same}
 CLUSTERING: Columns = {"clustering": coefficients}
 MEASURES: Columns = {"degree": degrees, **TRIANGLES, **CLUSTERING}
@@ -43,20 +45,21 @@ MEASURES: Columns = {"degree": degrees, **TRIANGLES, **CLUSTERING}
 
 def triangles(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Count the triangles of every vertex; see `Graph.triangles`."""
-    return _of_vertices(graph, TRIANGLES, frame, vertices)
+    return of_vertices(graph, TRIANGLES, frame, vertices)
 
 
 def clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the local clustering coefficients; see `Graph.clustering`."""
-    return _of_vertices(graph, CLUSTERING, frame, vertices)
+    return of_vertices(graph, CLUSTERING, frame, vertices)
 
 
 def measures(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Give degree, triangles and clustering coefficient of every vertex; see `Graph.measures`."""
-    return _of_vertices(graph, MEASURES, frame, vertices)
+    return of_vertices(graph, MEASURES, frame, vertices)
 
 
-def _of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
+def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
+    """Give what functions make of each vertex's triangles, out-degree and in-degree: a column each."""
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)

@@ -39,8 +39,8 @@ LIST_LIMIT = 1_000_000
 """Triangles that a list without a limit has at most, where the caller gets it whole."""
 PROBE_LIMIT = 1 << 16
 """The most triangles that are looked for before any are counted."""
-PROBE_EDGES = 1 << 16
-"""Edges of the first block that are looked at for them."""
+PROBE_EDGES = 1 << 13
+"""Edges of the first block that are looked at for them, at least; twice as many as triangles are wanted."""
 LIST_BYTES = 100
 """Bytes that a triangle takes while it is listed: rows, columns and ids of its corners, and their order."""
 GROUP = 16
@@ -122,7 +122,7 @@ def _first(
     job: Job, limit: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> Array:
     """At most so many triangles of a block triple, of its first rows."""
-    edges = get_backend(job.backend).array.asarray([PROBE_EDGES], dtype="int64")
+    edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
     rows = max(1, min(index.rows, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
     listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
     return _by_dense_id(listed, order, here, index, table)

@@ -35,8 +35,6 @@ __all__ = ["Columns", "refuse_series", "total_of", "vertex_answer", "vertex_part
 Array = Any
 Columns = dict[str, Callable[..., Array]]
 """Functions of vectors of vertices, arrays of one module each, by the name of the column that they make."""
-TYPES = {"clustering": "float64"}
-"""Of columns that are no integers."""
 
 
 def vertex_answer(
@@ -74,16 +72,10 @@ def vertex_answer(
     frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
     if kind.whole:
         return gathered(executor, frames, kind)
-    meta = _indexed(
-        empty(
-            {
-                "vertex": "int64" if graph.prepared.source.ids == "int" else "str",
-                **{name: TYPES.get(name, "int64") for name in columns},
-            },
-            kind.library,
-        ),
-        list(columns),
-    )
+    none = [np.empty(0, np.int64) for _ in vectors]
+    types = {name: str(function(*none).dtype) for name, function in columns.items()}
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
     firsts = executor.gather(ends)
     known = all(len(of) for of in firsts)
     return spread(executor, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)

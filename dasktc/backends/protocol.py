@@ -225,7 +225,7 @@ class Backend:
         Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that gives
         them itself.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int

@@ -23,7 +23,7 @@ import numpy as np
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
-from dasktc.counting.external_ids import column
+from dasktc.counting.frames import column
 from dasktc.errors import CountError, InputError
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size

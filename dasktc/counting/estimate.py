@@ -42,7 +42,7 @@ PILOT = 1 << 11
 SAMPLE_EDGES = 16
 """Edges that are counted in about the time of one sampled wedge: both are a few reads in random places, but a count's
 come row by row. Measured on the CPU: 0.2 to 0.35 µs a wedge; 14 to 50 ns an edge."""
-CHUNK = 1 << 18
+CHUNK = 1 << 15
 """Sampled wedges of a task."""
 SURE = 3.0
 """Standard deviations by which the pilot's share of closed wedges is taken as smaller: the second sample then is large

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit, wedges
+from dasktc.backends.cpu import cliques, edges, hub_tables, merge_support, probes, radix, supports, text, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
@@ -147,6 +147,7 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    cliques=cliques.count,
     closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),

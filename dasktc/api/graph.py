@@ -10,14 +10,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.errors import InputError
-from dasktc.options import CountOptions
+from dasktc.options import CountOptions, bytes_of, format_size
 from dasktc.pipeline.prepare import Progress, plan_again
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class _Closed:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph(CountingContext):
     """A graph that is ready to be counted, again and again; made by `dasktc.prepare`.
 
@@ -110,6 +112,36 @@ class Graph(CountingContext):
             if self.owned is not None:
                 self.owned.close()
 
+    def summary(self) -> Rows:
+        """Rows of (name, text) for people; of a closed graph one."""
+        if isinstance(self.executor, _Closed):
+            return [("closed", "its blocks, and the workers started for it, are gone")]
+        plan, options = self.plan, self.options
+        where = "in this process"
+        if self.client is not None:
+            where = f"on {plan.workers:,} worker threads of {self.client.scheduler.address}"
+        budget = bytes_of(options.memory)
+        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        return [
+            ("vertices", f"{plan.vertices:,}"),
+            ("edges", f"{plan.edges:,}"),
+            ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
+            ("blocks", f"{format_size(plan.bytes_total)} {where}{within}"),
+        ]
+
+    def __repr__(self) -> str:
+        said = self.summary()
+        if len(said) == 1:
+            return "Graph(closed)"
+        return f"Graph(vertices={self.vertices}, edges={self.edges}, {self.plan.partition}, {said[-1][1]})"
+
+    def __str__(self) -> str:
+        return as_text(self.summary())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.summary())
+
     def __enter__(self) -> Self:
         return self
 
@@ -124,7 +156,7 @@ class Graph(CountingContext):
         verify: float = 0.0,
         seed: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> TriangleCount:
         """Count the triangles.
 
@@ -139,7 +171,8 @@ class Graph(CountingContext):
         checkpoint : path, optional
             Folder that keeps the results of finished tasks, made if it is not there. The same count with the
             same folder goes on where an earlier one ended, however it ended.
-        progress : callable (stage, done, total), optional
+        progress : callable (stage, done, total) or bool, optional
+            True: a bar in the terminal or the notebook.
 
         Returns
         -------
@@ -154,12 +187,13 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        counting = CountOptions(verify, seed, checkpoint, progress)
-        if kernel is None:
-            return count(self, counting)
-        options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
-        prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
-        return count(replace(self, prepared=prepared, options=options), counting)
+        with showing(progress) as report:
+            counting = CountOptions(verify, seed, checkpoint, report)
+            if kernel is None:
+                return count(self, counting)
+            options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
+            prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
+            return count(replace(self, prepared=prepared, options=options), counting)
 
     @said_in_one_line
     def triangles(self) -> pd.Series[int]:

@@ -19,8 +19,12 @@ from dasktc.counting.result import TriangleCount
 from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.errors import InputError
-from dasktc.options import CountOptions, bytes_of, format_size
-from dasktc.pipeline.prepare import Progress, plan_again
+from dasktc.executors.attached import AttachedExecutor, futures_in
+from dasktc.executors.base import MemoryStore
+from dasktc.executors.local import LocalExecutor
+from dasktc.options import CountOptions, Options, bytes_of, format_size
+from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.prepare import Prepared, Progress, plan_again
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +145,32 @@ class Graph(CountingContext):
 
     def _repr_html_(self) -> str:
         return as_html(self.summary())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by reference to the blocks on the cluster; in one process by value.
+
+        Raises
+        ------
+        InputError
+            The blocks stand in files, or on devices, of the processes that made them.
+        """
+        if isinstance(self.executor, _Closed):
+            raise InputError("this graph was closed: there is nothing to copy or to pickle; prepare it again")
+        if type(getattr(self.executor, "store", None)) is not MemoryStore:
+            raise InputError(
+                "this graph keeps blocks in files or on devices of its own processes: they go with it, so that it "
+                "cannot be copied or pickled; prepare it without memory, or write results with per_vertex and per_edge"
+            )
+        if isinstance(self.executor, LocalExecutor):
+            return _copied, (self.prepared, self.blocks, self.options, self.executor.workers)
+        faults = self.executor.faults  # type: ignore[attr-defined]
+        return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
+
+    def __dask_graph__(self) -> dict[Any, Any] | None:
+        """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""
+        if isinstance(self.executor, _Closed | LocalExecutor):
+            return None
+        return dict(enumerate(futures_in(self.prepared, self.blocks)))
 
     def __enter__(self) -> Self:
         return self
@@ -354,3 +384,12 @@ class Graph(CountingContext):
         1
         """
         return triangle_list(self, limit)
+
+
+def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:
+    return Graph(LocalExecutor(threads=threads), prepared, blocks, options)
+
+
+def _attached(prepared: Prepared, blocks: Blocks, options: Options, patience: float, retries: int) -> Graph:
+    executor: Any = AttachedExecutor(futures_in(prepared, blocks), patience, retries)
+    return Graph(executor, prepared, blocks, options)

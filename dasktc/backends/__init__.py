@@ -33,6 +33,7 @@ __all__ = [
     "kernel_names",
     "kernels",
     "lean_kernel",
+    "peel_bytes",
     "scratch_bytes",
     "support_bytes",
     "support_kernel",
@@ -140,6 +141,17 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
     from dasktc.backends.cpu import visit
 
     return visit.support_bytes(edges, columns)
+
+
+def peel_bytes(name: str, vertices: int, edges: int) -> int:
+    """Bytes that `Backend.peel` allocates for a graph beside its block and its supports, at most; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    vertices, edges : int
+    """
+    return 52 * edges + 48 * vertices + (1 << 16)
 
 
 def tasks_a_worker(name: str) -> int:

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from dasktc.backends.cuda.vertices import DeviceVertices
     from dasktc.backends.edge_functions import Recipe
 
-__all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "Edges", "GraphBounds", "TaskSize", "TextIds"]
+__all__ = [
+    "BACKENDS",
+    "ON_DEVICE",
+    "PARTITION_EDGES",
+    "Backend",
+    "Edges",
+    "GraphBounds",
+    "Peel",
+    "Peeled",
+    "TaskSize",
+    "TextIds",
+]
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
@@ -147,6 +158,35 @@ class Edges(Protocol):
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
 
 
+class Peeled(NamedTuple):
+    """What peeling edges leaves.
+
+    Attributes
+    ----------
+    levels : array of int32, shape (edges,)
+        The level at which each edge went: its trussness less 2; -1 of those that stay.
+    left : array of int32, shape (edges,)
+        Of those that stay, the triangles that they have among themselves.
+    triangles : int
+        Triangles that went.
+    """
+
+    levels: Any
+    left: Any
+    triangles: int
+
+
+class Peel(NamedTuple):
+    """What a backend does to peel a graph: one block of all edges, in an order in which columns are below their rows.
+
+    cores (graph, most) gives the core number of every vertex, int32, and -1 of those above `most`; trusses (graph,
+    supports, most) a `Peeled`, from every edge's triangles, int32: edges whose trussness is above most + 2 stay.
+    """
+
+    cores: Callable[[OrientedCSR, int], Any]
+    trusses: Callable[[OrientedCSR, Any, int], Peeled]
+
+
 @dataclass(frozen=True)
 class Backend:
     """What the stages need of a device.
@@ -186,6 +226,8 @@ class Backend:
         `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
     listing : callable (task, limit) -> array
         The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+    peel : Peel or None
+        Takes a graph apart by degrees and by supports. None: a backend that cannot.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -244,3 +286,4 @@ class Backend:
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
     vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
+    peel: Peel | None = None

@@ -1,0 +1,294 @@
+"""Cores and trusses, against NetworkX and the definition, for every scheme, order and executor."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tiers import some
+
+import dasktc
+from dasktc import generate
+from dasktc.backends import peel_bytes
+from dasktc.backends.cpu import hub_tables, peel, supports
+from dasktc.backends.csr import BlockTask
+from dasktc.counting import measures, peeling
+from dasktc.errors import CountError, InputError
+
+PLANS = [
+    dict(partition="whole", splits=3),
+    dict(partition="edges", splits=3),
+    dict(partition="hash2d", parts=3),
+    dict(partition="vertical", parts=2),
+    dict(partition="proxy", parts=3),
+]
+REORDERS = ["degree", "collective", "indegree", "none"]
+CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
+
+
+def prepare(edges, client=None, **options):
+    return dasktc.prepare(pd.DataFrame(edges, columns=["src", "dst"]), client, **options)
+
+
+def simple(edges):
+    return nx.Graph([tuple(edge) for edge in oracle.clean(edges)])
+
+
+def trussness(graph):
+    """By the definition: what is in NetworkX's k-truss and not in the next one."""
+    found, k = {}, 2
+    while graph.number_of_edges():
+        graph = nx.k_truss(graph, k)
+        found |= {frozenset(edge): k for edge in graph.edges}
+        k += 1
+    return found
+
+
+def numbers(frame, name):
+    assert list(frame.columns) == ["src", "dst", name]
+    assert frame[name].dtype == np.int64
+    assert (frame.src < frame.dst).all()
+    assert frame[["src", "dst"]].apply(tuple, axis=1).is_monotonic_increasing or frame.empty
+    found = {frozenset(ends): number for *ends, number in frame.itertuples(index=False)}
+    assert len(found) == len(frame)
+    return found
+
+
+def check(edges, **options):
+    graph, expected = prepare(edges, **options), simple(edges)
+    cores = graph.core_number()
+    assert cores.name == "core_number"
+    assert cores.dtype == np.int64
+    assert cores.index.is_monotonic_increasing
+    assert cores.to_dict() == nx.core_number(expected)
+    known = trussness(expected)
+    assert numbers(graph.trussness(), "trussness") == known
+    largest = max(known.values(), default=2)
+    for k in {0, 2, 3, 4, largest, largest + 1}:
+        truss = nx.Graph([tuple(edge) for edge, of in known.items() if of >= k])
+        assert numbers(graph.k_truss(k), "support") == oracle.support(truss.edges)
+
+
+@pytest.mark.parametrize("edges", CASES)
+def test_named_graphs(edges):
+    check(edges)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("reorder", REORDERS)
+def test_plans_and_reorders(plan, reorder):
+    edges = [*nx.gnm_random_graph(60, 420, seed=5).edges(), (3, 3), (60, 61), (61, 60), (1, 60)]
+    check(edges, reorder=reorder, **plan)
+
+
+options = st.sampled_from(PLANS), st.sampled_from(REORDERS)
+
+
+@given(oracle.multigraphs(), *options)
+@example([(0, 0)], PLANS[0], "degree")
+def test_any_multigraph(edges, plan, reorder):
+    check(edges, reorder=reorder, **plan)
+
+
+@given(oracle.text_multigraphs(), *options)
+def test_any_multigraph_of_text(edges, plan, reorder):
+    check(edges, reorder=reorder, **plan)
+
+
+def test_ids_are_the_callers():
+    text = prepare([("b", "a"), ("a", "10"), ("10", "b"), ("9", "a")])
+    assert text.trussness().values.tolist() == [["10", "a", 3], ["10", "b", 3], ["9", "a", 2], ["a", "b", 3]]
+    assert text.k_truss(3).values.tolist() == [["10", "a", 1], ["10", "b", 1], ["a", "b", 1]]
+    far = prepare([(-(2**63), 2**63 - 1), (2**63 - 1, 0), (0, -(2**63))])
+    assert far.core_number().to_dict() == {-(2**63): 2, 0: 2, 2**63 - 1: 2}
+
+
+@pytest.mark.parametrize("k", [-1, 2.5, "3", None, True])
+def test_what_is_no_order_of_a_truss(k):
+    with pytest.raises(InputError, match="k "):
+        prepare([(0, 1)]).k_truss(k)
+
+
+def levels(graph, supports):
+    """Peel edge by edge, in sets: each level, in the order of their keys."""
+    neighbours = {v: set(of) for v, of in graph.adjacency()}
+    left, found, level = dict(supports), {}, 0
+    while left:
+        goes = [edge for edge, triangles in left.items() if triangles <= level]
+        level += not goes
+        for u, v in goes:
+            found[u, v] = level
+            del left[u, v]
+            neighbours[u].remove(v)
+            neighbours[v].remove(u)
+            for w in neighbours[u] & neighbours[v]:
+                for end in (u, v):
+                    left[max(end, w), min(end, w)] -= 1
+    return found
+
+
+GRAPHS = {
+    "kronecker": lambda: generate.kronecker(9),  # hubs, whose rows are marked, and rows that are searched
+    "random": lambda: generate.random_graph(400, 8_000),
+    "torus": lambda: generate.grid3d(5),
+    "cliques": lambda: nx.ring_of_cliques(6, 40),  # levels beyond the first window
+    "windmill": lambda: nx.windmill_graph(80, 4),
+}
+
+
+def block_of(source):
+    (block,) = dasktc.prepare(source, backend="cpu").blocks.values()
+    return block
+
+
+def oriented(block):
+    rows = np.repeat(np.arange(block.rows), np.diff(block.offsets)).tolist()
+    return list(zip(rows, block.columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_levels_of_larger_graphs(name):
+    block = block_of(GRAPHS[name]())
+    edges = oriented(block)
+    graph = nx.Graph(edges)
+    (given, *_), triangles, _ = supports.edges(BlockTask(block, block, block))
+    known = levels(graph, dict(zip(edges, given.tolist(), strict=True)))
+    expected = np.array([known[edge] for edge in edges])
+    before = given.copy()
+    whole = peel.PEEL.trusses(block, given, 2**31 - 1)
+    assert (given == before).all()
+    assert whole.levels.tolist() == expected.tolist()
+    assert whole.triangles == triangles
+    cores = nx.core_number(graph)
+    assert peel.PEEL.cores(block, 2**31 - 1).tolist() == [cores[v] for v in range(block.rows)]
+    for most in sorted({0, 1, int(np.median(expected)), int(expected.max()) - 1}):
+        part = peel.PEEL.trusses(block, given, most)
+        stays = expected > most
+        assert part.levels.tolist() == np.where(stays, -1, expected).tolist()
+        within = oracle.support(edge for edge, there in zip(edges, stays, strict=True) if there)
+        assert part.left[stays].tolist() == [within[frozenset(edge)] for edge in np.array(edges)[stays].tolist()]
+        assert 3 * (triangles - part.triangles) == part.left[stays].sum()
+        cut = peel.PEEL.cores(block, most)
+        assert cut.tolist() == [cores[v] if cores[v] <= most else -1 for v in range(block.rows)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_share_the_count(threads, monkeypatch):
+    monkeypatch.setattr(peeling, "MANY", 100)
+    monkeypatch.setattr("dasktc.executors.local.FEW_EDGES", 100)
+    graph = dasktc.prepare(generate.kronecker(9), backend="cpu", threads=threads)
+    assert graph.executor.workers == threads
+    assert graph.trussness().trussness.max() == 22
+    assert len(graph.k_truss(22)) == (graph.trussness().trussness == 22).sum()
+
+
+@pytest.mark.parametrize("again", [1, 10**9], ids=["counted again", "peeled"])
+def test_a_truss_is_the_same_however_it_is_reached(again, monkeypatch):
+    graph = dasktc.prepare(generate.kronecker(9), backend="cpu")
+    whole = graph.trussness()
+    monkeypatch.setattr(peeling, "AGAIN", again)
+    for k in (3, 6, 12, 22, 23):
+        found, expected = graph.k_truss(k), whole[whole.trussness >= k]
+        assert found[["src", "dst"]].to_numpy().tolist() == expected[["src", "dst"]].to_numpy().tolist()
+        assert (found.support >= k - 2).all()
+
+
+def test_bytes_that_are_planned_for():
+    block = block_of(generate.kronecker(12))
+    (given, *_), _, _ = supports.edges(BlockTask(block, block, block))
+    hub_tables.forget()
+    tracemalloc.start()
+    try:
+        peel.PEEL.trusses(block, given, 2**31 - 1)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.8 * taken <= peel_bytes("cpu", block.rows, block.edges) >= taken
+
+
+PLANNED = [dict(partition="whole"), dict(parts=3), dict(partition="proxy", parts=2), dict(reorder="none")]
+
+
+@pytest.mark.parametrize("k", [None, 5])
+@pytest.mark.parametrize("options", PLANNED, ids=str)
+def test_all_bytes_of_the_call_are_planned_for(options, k):
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
+    blocks, how = list(graph.blocks.values()), peeling._how(graph)
+    held = sum(block.nbytes for block in blocks)
+    hub_tables.forget()
+    peeling._truss(how, k, *blocks)  # what is compiled and loaded is no data
+    hub_tables.forget()
+    tracemalloc.start()
+    try:
+        peeling._truss(how, k, *blocks)
+        taken = held + tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        hub_tables.forget()
+    assert taken <= peeling._kernel_and_bytes(graph, "cpu", 1)[1]
+
+
+def test_memory_is_kept_or_refused():
+    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
+    _, needed = peeling._kernel_and_bytes(wanted, "cpu", 1)
+
+    def within(memory):
+        return replace(wanted, prepared=replace(wanted.prepared, plan=replace(wanted.plan, memory=memory)))
+
+    known = wanted.trussness()
+    visited = within(needed - 1)
+    assert peeling._kernel_and_bytes(visited, "cpu", 1)[0] == "trust"
+    pd.testing.assert_frame_equal(visited.trussness(), known)
+    for question in (dasktc.Graph.trussness, dasktc.Graph.core_number, lambda graph: graph.k_truss(4)):
+        with pytest.raises(InputError, match=r"peeling 4,741 edges needs \d+ kB on one worker, more than the 50 kB"):
+            question(within(50_000))
+
+
+def test_lost_edges_are_an_error():
+    graph = prepare(list(nx.gnm_random_graph(30, 200, seed=3).edges()), parts=2)
+    block = graph.blocks[0, 0]
+    offsets = np.minimum(block.offsets, block.edges - 1)
+    cut = replace(graph, blocks={**graph.blocks, (0, 0): replace(block, offsets=offsets, columns=block.columns[:-1])})
+    for question in (dasktc.Graph.trussness, dasktc.Graph.core_number, lambda graph: graph.k_truss(4)):
+        with pytest.raises(CountError, match="199 different edges, the plan 200"):
+            question(cut)
+
+
+@pytest.mark.parametrize("k", [None, 4, 3])
+def test_a_wrong_peel_is_an_error(k, monkeypatch):
+    graph = prepare(list(nx.gnm_random_graph(30, 160, seed=3).edges()))
+    monkeypatch.setattr(peeling, "AGAIN", 10**-9)
+    right = peel.PEEL.trusses
+    wrong = peel.PEEL._replace(trusses=lambda *given: right(*given)._replace(triangles=1))
+    monkeypatch.setattr(peeling, "_peel", lambda how: wrong)
+    with pytest.raises(CountError, match=r"peeled"):
+        graph.trussness() if k is None else graph.k_truss(k)
+
+
+ON_A_CLUSTER = [
+    dict(partition="whole", splits=3),
+    dict(parts=2),
+    dict(partition="vertical", parts=2, reorder="collective"),
+    dict(partition="proxy", parts=3),
+]
+
+
+@pytest.mark.parametrize("plan", some(ON_A_CLUSTER, lambda plan: "vertical" in plan.values()), ids=str)
+def test_on_a_cluster(client, plan, monkeypatch):
+    monkeypatch.setattr(measures, "PARTITION_EDGES", 100)
+    edges = [(f"v{u}", f"v{v}") for u, v in nx.gnm_random_graph(50, 300, seed=7).edges()]
+    graph, alone = prepare(edges, client, **plan), prepare(edges)
+    pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
+    for answer in (dasktc.Graph.trussness, lambda graph: graph.k_truss(4), lambda graph: graph.k_truss(50)):
+        spread, expected = answer(graph), answer(alone)
+        assert spread.npartitions == max(1, -(-len(expected) // 100))
+        assert spread.dtypes.to_dict() == expected.dtypes.to_dict()
+        found = client.compute(spread).result().sort_values(["src", "dst"], ignore_index=True)
+        pd.testing.assert_frame_equal(found, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from dataclasses import replace
 
@@ -12,15 +13,27 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pipeline import skewed_edges, source_of
 from tiers import some
 
 import dasktc
 from dasktc import generate
+from dasktc.api.count import build
 from dasktc.backends import peel_bytes
 from dasktc.backends.cpu import hub_tables, peel, supports
 from dasktc.backends.csr import BlockTask
+from dasktc.cli.main import main
 from dasktc.counting import measures, peeling
+from dasktc.counting.trussness import truss_frames
 from dasktc.errors import CountError, InputError
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.spill.file_store import FileStore
+from dasktc.executors.spill.shared_file_store import SharedFileStore
+from dasktc.executors.spill.work_dir import WorkDir
+from dasktc.io.write import write_frames
+from dasktc.options import Options
+from dasktc.pipeline.sharded import vertex_budget
 
 PLANS = [
     dict(partition="whole", splits=3),
@@ -223,11 +236,11 @@ def test_all_bytes_of_the_call_are_planned_for(options, k):
     blocks, how = list(graph.blocks.values()), peeling._how(graph)
     held = sum(block.nbytes for block in blocks)
     hub_tables.forget()
-    peeling._truss(how, k, *blocks)  # what is compiled and loaded is no data
+    peeling._truss(how, k, blocks)  # what is compiled and loaded is no data
     hub_tables.forget()
     tracemalloc.start()
     try:
-        peeling._truss(how, k, *blocks)
+        peeling._truss(how, k, blocks)
         taken = held + tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -292,3 +305,123 @@ def test_on_a_cluster(client, plan, monkeypatch):
         assert spread.dtypes.to_dict() == expected.dtypes.to_dict()
         found = client.compute(spread).result().sort_values(["src", "dst"], ignore_index=True)
         pd.testing.assert_frame_equal(found, expected)
+
+
+# out of core, and in shards
+
+
+@pytest.mark.parametrize(("partition", "shards"), [("whole", 1), ("hash2d", 3), ("whole", 3), ("proxy", 1)])
+def test_in_files_and_in_shards(tmp_path, partition, shards, monkeypatch):
+    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", shards)
+    monkeypatch.setattr(measures, "FRAME_BYTES", 1)
+    edges = skewed_edges(60, 500, 4)
+    options = Options(memory="1GB", partition=partition, parts=2, reorder="degree" if shards == 3 else "collective")
+    tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 8_000, small=1))
+    tasks.store._limit = 0
+    graph, alone = build(tasks, source_of(edges, parts=3), options), prepare(edges)
+    assert graph.plan.shards == shards
+    pd.testing.assert_frame_equal(graph.trussness(), alone.trussness())
+    pd.testing.assert_frame_equal(graph.k_truss(4), alone.k_truss(4))
+    frames, _ = truss_frames(graph)
+    write_frames(frames, tmp_path / "t.parquet", graph.executor)
+    written = pd.read_parquet(tmp_path / "t.parquet").sort_values(["src", "dst"], ignore_index=True)
+    pd.testing.assert_frame_equal(written, alone.trussness())
+    if shards == 1:
+        pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
+    else:
+        with pytest.raises(InputError, match="a number of every vertex"):
+            graph.core_number()
+    tasks.close()
+
+
+@pytest.mark.slow
+def test_in_shards_on_workers(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(vertex_budget, "LEAST_SHARDS", 2)
+    edges = skewed_edges(50, 300, 7)
+    tasks = DaskExecutor(client, store=SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1))
+    graph, alone = build(tasks, source_of(edges, parts=2), Options(memory="1GB", partition="whole")), prepare(edges)
+    assert graph.plan.shards == 2
+    pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dask.base.get_scheduler", lambda *args, **kwargs: client.get)
+        found = graph.trussness().compute().sort_values(["src", "dst"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, alone.trussness())
+    tasks.close()
+
+
+# the command line
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "graph.txt"
+    path.write_text("0 1\n1 2\n2 0\n2 3\n3 3\n0 1\n")
+    return path
+
+
+def test_the_command_writes_trussness(run, source, tmp_path):
+    out = tmp_path / "t.csv"
+    code, said, err = run("truss", source, "-o", out)
+    assert (code, err) == (0, "")
+    assert said.startswith(f"{out}: 4 edges of trussness up to 3; ")
+    assert pd.read_csv(out).to_numpy().tolist() == [[0, 1, 3], [0, 2, 3], [1, 2, 3], [2, 3, 2]]
+    assert list(pd.read_csv(out)) == ["src", "dst", "trussness"]
+    code, _, err = run("truss", source, "-o", out)
+    assert code == 2
+    assert "t.csv exists already" in err or "exists" in err
+
+
+def test_the_command_writes_one_truss(run, source, tmp_path):
+    out = tmp_path / "t.parquet"
+    code, said, _ = run("truss", source, "--k", 3, "--output", out, "--json", "--partition", "hash2d", "--parts", 2)
+    assert code == 0
+    found = json.loads(said)
+    assert found | {"seconds": None} == {
+        "output": str(out),
+        "k": 3,
+        "largest": 1,
+        "vertices": 3,
+        "edges": 3,
+        "graph_vertices": 4,
+        "graph_edges": 4,
+        "backend": "cpu",
+        "seconds": None,
+    }
+    assert found["seconds"].keys() == {"read", "prepare", "truss", "write", "total"}
+    assert pd.read_parquet(out).to_numpy().tolist() == [[0, 1, 1], [0, 2, 1], [1, 2, 1]]
+    code, said, _ = run("truss", source, "--k", 3, "-o", tmp_path / "u.txt")
+    assert code == 0
+    assert "3-truss: 3 of 4 vertices, 3 of 4 edges, in up to 1 triangles each" in said
+    assert run("truss", source, "--k", 4, "-o", tmp_path / "v.txt", "--quiet") == (0, "0\n", "")
+    assert run("truss", source, "-o", tmp_path / "w.txt", "--quiet") == (0, "3\n", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("-o", "t.json"), "t.json"),
+        ((), "--output"),
+        (("-o", "t.csv", "--k", "-1"), "k -1"),
+        (("-o", "nowhere/t.csv"), "no folder"),
+        (("-o", "t.csv", "--k", "x"), "x"),
+    ],
+    ids=str,
+)
+def test_bad_use_of_the_command(run, source, tmp_path, monkeypatch, options, named):
+    monkeypatch.chdir(tmp_path)
+    code, said, err = run("truss", source, *options)
+    assert (code, said) == (2, "")
+    assert err.startswith("dasktc: error:")
+    assert named in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.txt"]

@@ -1,7 +1,7 @@
 """Peel a graph on one worker, which is given all of its blocks: core numbers of vertices, trussness of edges.
 
 The k-truss is the largest subgraph each of whose edges has k - 2 triangles in it; it lies in the (k - 1)-core, the
-largest subgraph each of whose vertices has k - 1 neighbours in it, so that this is what triangles are counted in, by the
+largest subgraph each of whose vertices has k - 1 neighbours in it, so that triangles are counted in this alone, by the
 kernel that gives edges' supports. Then the backend peels (`backends.protocol.Peel`): an edge that goes takes its
 triangles along, and only their other edges are looked at. Where many edges of a k-truss go at once, those that stay
 are counted again instead. Triangles that went and triangles that are left add up to those that were counted.
@@ -21,7 +21,6 @@ from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves
 from dasktc.errors import CountError, InputError
-from dasktc.executors.measured import Measured
 from dasktc.executors.threads import results
 from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
@@ -94,9 +93,9 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
         A check failed: there is no result.
     """
     how = _how(graph)
-    made, facts = graph.executor.measured("truss", _truss, [(how, k, *graph.blocks.values())])
-    (block,), (values,) = graph.executor.transpose("truss", made, 2)
-    return block, values, facts[0]
+    made = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
+    (block,), (values,), facts = graph.executor.transpose("truss", [made], 3)
+    return block, values, graph.executor.gather(facts)[0]
 
 
 def core_vector(graph: CountingContext) -> list[Any]:
@@ -115,6 +114,8 @@ def _share(vector: Array, first: int, end: int) -> Array:
 def _how(graph: CountingContext) -> _How:
     """Reserve the memory of the one call, or refuse it."""
     backend, plan, executor = graph.options.chosen_backend, graph.plan, graph.executor
+    if backend != "cpu":
+        raise InputError(f"backend {backend} does not peel: prepare the graph with backend='cpu'")
     if graph.edges > MOST:
         raise InputError(
             f"the graph has {graph.edges:,} edges, one worker peels {MOST:,} at the most: prepare a part of it"
@@ -126,8 +127,8 @@ def _how(graph: CountingContext) -> _How:
     if needed > plan.memory:
         raise InputError(
             f"peeling {graph.edges:,} edges needs {format_size(needed)} on one worker, more than the "
-            f"{format_size(plan.memory)} that it has: it is given the whole graph, with the neighbours of every vertex; "
-            "raise memory, or take a larger worker"
+            f"{format_size(plan.memory)} that it has: it is given the whole graph, and the neighbours of every "
+            "vertex; raise memory, or take a larger worker"
         )
     executor.set_task_memory(needed)
     return _How(backend, kernel, threads, graph.vertices, graph.edges)
@@ -174,12 +175,12 @@ def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
     return placed
 
 
-def _truss(how: _How, k: int | None, *blocks: OrientedCSR) -> Measured:
-    whole = _together(how, list(blocks))
+def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
+    whole = _together(how, blocks)
     block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
     empty = not block.edges
     largest, total = (0, 0) if empty else (int(values.max()), int(values.sum(dtype="int64")))
-    return Measured([block, values], Facts(_vertices(how, block), block.edges, largest, total))
+    return [block, values, Facts(_vertices(how, block), block.edges, largest, total)]
 
 
 def _vertices(how: _How, block: OrientedCSR) -> int:
@@ -190,8 +191,9 @@ def _peel(how: _How) -> Any:
     return get_backend(how.backend).peel
 
 
-def _together(how: _How, blocks: list[OrientedCSR]) -> OrientedCSR:
+def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     """All edges as one block in an order in which columns are below their rows: mostly the one that there is."""
+    blocks = list(given)  # a task's inputs stay as they are
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
     xp, shift = get_backend(how.backend).array, shift_of(how.vertices)

@@ -11,6 +11,8 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from emulation import cuda as emulated_cuda
+from emulation.host import HostDevice, compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pipeline import skewed_edges, source_of
@@ -22,6 +24,7 @@ from dasktc.api.count import build
 from dasktc.backends import peel_bytes
 from dasktc.backends.cpu import hub_tables, peel, supports
 from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.cli.main import main
 from dasktc.counting import measures, peeling
 from dasktc.counting.trussness import truss_frames
@@ -42,6 +45,7 @@ PLANS = [
     dict(partition="vertical", parts=2),
     dict(partition="proxy", parts=3),
 ]
+MOST = 2**31 - 1
 REORDERS = ["degree", "collective", "indegree", "none"]
 CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
@@ -166,8 +170,36 @@ def oriented(block):
     return list(zip(rows, block.columns.tolist(), strict=True))
 
 
+def peelers():
+    """On the CPU; on a device as it is emulated, threads in ascending and in descending order."""
+    of_device = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+    yield pytest.param(peel.PEEL, id="cpu")
+    for reverse in (False, True):
+        yield pytest.param(DevicePeel(HostDevice(reverse)), id=f"cuda, {reverse=}", marks=of_device)
+
+
+def wholly(peeler, block, given, first, last):
+    """Peel to the end, also what ends early."""
+    keep = np.arange(block.edges)
+    levels, left, triangles = np.full(block.edges, -1), given.copy(), 0
+    while True:
+        part = peeler.trusses(block, left[keep].astype(np.int32), first, last)
+        levels[keep], left[keep], triangles = part.levels, part.left, triangles + part.triangles
+        if part.following is None:
+            return levels, left, triangles
+        assert 0 < 2 * (part.levels < 0).sum() < block.edges
+        keep, first = keep[part.levels < 0], part.following
+        block = cut(block, part.levels < 0)
+
+
+def cut(block, stays):
+    offsets = np.concatenate([[0], np.cumsum(stays)])[block.offsets]
+    return replace(block, offsets=offsets, columns=block.columns[stays])
+
+
+@pytest.mark.parametrize("peeler", list(peelers()))
 @pytest.mark.parametrize("name", GRAPHS)
-def test_levels_of_larger_graphs(name):
+def test_levels_of_larger_graphs(name, peeler):
     block = block_of(GRAPHS[name]())
     edges = oriented(block)
     graph = nx.Graph(edges)
@@ -175,21 +207,23 @@ def test_levels_of_larger_graphs(name):
     known = levels(graph, dict(zip(edges, given.tolist(), strict=True)))
     expected = np.array([known[edge] for edge in edges])
     before = given.copy()
-    whole = peel.PEEL.trusses(block, given, 2**31 - 1)
+    found, _, went = wholly(peeler, block, given, 0, MOST)
     assert (given == before).all()
-    assert whole.levels.tolist() == expected.tolist()
-    assert whole.triangles == triangles
+    assert found.tolist() == expected.tolist()
+    assert went == triangles
+    assert peeler.rows(block).tolist() == [u for u, _ in edges]
     cores = nx.core_number(graph)
-    assert peel.PEEL.cores(block, 2**31 - 1).tolist() == [cores[v] for v in range(block.rows)]
+    assert peeler.cores(block, 0, MOST).tolist() == [cores[v] for v in range(block.rows)]
     for most in sorted({0, 1, int(np.median(expected)), int(expected.max()) - 1}):
-        part = peel.PEEL.trusses(block, given, most)
-        stays = expected > most
-        assert part.levels.tolist() == np.where(stays, -1, expected).tolist()
-        within = oracle.support(edge for edge, there in zip(edges, stays, strict=True) if there)
-        assert part.left[stays].tolist() == [within[frozenset(edge)] for edge in np.array(edges)[stays].tolist()]
-        assert 3 * (triangles - part.triangles) == part.left[stays].sum()
-        cut = peel.PEEL.cores(block, most)
-        assert cut.tolist() == [cores[v] if cores[v] <= most else -1 for v in range(block.rows)]
+        for first in {0, most}:
+            found, left, went = wholly(peeler, block, given, first, most)
+            stays = expected > most
+            assert found.tolist() == np.where(stays, -1, expected.clip(min=first)).tolist()
+            within = oracle.support(edge for edge, there in zip(edges, stays, strict=True) if there)
+            assert left[stays].tolist() == [within[frozenset(edge)] for edge in np.array(edges)[stays].tolist()]
+            assert 3 * (triangles - went) == left[stays].sum()
+            cores_there = [max(first, cores[v]) if cores[v] <= most else -1 for v in range(block.rows)]
+            assert peeler.cores(block, first, most).tolist() == cores_there
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -219,7 +253,7 @@ def test_bytes_that_are_planned_for():
     hub_tables.forget()
     tracemalloc.start()
     try:
-        peel.PEEL.trusses(block, given, 2**31 - 1)
+        peel.PEEL.trusses(block, given, 0, MOST)
         taken = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -279,8 +313,7 @@ def test_a_wrong_peel_is_an_error(k, monkeypatch):
     graph = prepare(list(nx.gnm_random_graph(30, 160, seed=3).edges()))
     monkeypatch.setattr(peeling, "AGAIN", 10**-9)
     right = peel.PEEL.trusses
-    wrong = peel.PEEL._replace(trusses=lambda *given: right(*given)._replace(triangles=1))
-    monkeypatch.setattr(peeling, "_peel", lambda how: wrong)
+    monkeypatch.setattr(peel.CpuPeel, "trusses", lambda self, *given: right(*given)._replace(triangles=1))
     with pytest.raises(CountError, match=r"peeled"):
         graph.trussness() if k is None else graph.k_truss(k)
 
@@ -347,6 +380,36 @@ def test_in_shards_on_workers(client, tmp_path, monkeypatch):
         found = graph.trussness().compute().sort_values(["src", "dst"], ignore_index=True)
     pd.testing.assert_frame_equal(found, alone.trussness())
     tasks.close()
+
+
+# on a device
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    if compiler() is None:
+        pytest.skip("no g++ on Linux, which runs the kernels on the host")
+    with emulated_cuda.backend() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    "plan", [{"partition": "whole"}, {"parts": 2}, {"partition": "proxy", "parts": 2, "reorder": "none"}], ids=str
+)
+def test_the_pipeline_on_a_device(emulated, plan):
+    edges = [*skewed_edges(60, 400, 1), (99, 99)]
+    graph, alone = prepare(edges, backend="cuda", **plan), prepare(edges, backend="cpu")
+    pd.testing.assert_series_equal(graph.core_number(), alone.core_number())
+    pd.testing.assert_frame_equal(graph.trussness(), alone.trussness())
+    for k in (2, 3, 6):
+        pd.testing.assert_frame_equal(graph.k_truss(k), alone.k_truss(k))
+
+
+def test_no_edges_on_a_device(emulated):
+    graph = prepare([(1, 1)], backend="cuda")
+    assert graph.trussness().empty
+    assert graph.k_truss(3).empty
+    assert graph.core_number().empty
 
 
 # the command line

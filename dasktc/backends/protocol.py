@@ -169,22 +169,30 @@ class Peeled(NamedTuple):
         Of those that stay, the triangles that they have among themselves.
     triangles : int
         Triangles that went.
+    following : int or None
+        It ended early, since fewer than half of the edges stay: these are to be peeled from this level on.
     """
 
     levels: Any
     left: Any
     triangles: int
+    following: int | None = None
 
 
-class Peel(NamedTuple):
+class Peel(Protocol):
     """What a backend does to peel a graph: one block of all edges, in an order in which columns are below their rows.
 
-    cores (graph, most) gives the core number of every vertex, int32, and -1 of those above `most`; trusses (graph,
-    supports, most) a `Peeled`, from every edge's triangles, int32: edges whose trussness is above most + 2 stay.
+    Levels run from `first` to `last`; what goes at an earlier one goes at `first`.
     """
 
-    cores: Callable[[OrientedCSR, int], Any]
-    trusses: Callable[[OrientedCSR, Any, int], Peeled]
+    def rows(self, graph: OrientedCSR) -> Any:
+        """The row of every edge, int32."""
+
+    def cores(self, graph: OrientedCSR, first: int, last: int) -> Any:
+        """The core number of every vertex, int32, -1 of those above `last`."""
+
+    def trusses(self, graph: OrientedCSR, supports: Any, first: int, last: int) -> Peeled:
+        """Peel edges, whose triangles (int32) are given: those whose trussness is above last + 2 stay."""
 
 
 @dataclass(frozen=True)
@@ -226,8 +234,8 @@ class Backend:
         `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
     listing : callable (task, limit) -> array
         The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
-    peel : Peel or None
-        Takes a graph apart by degrees and by supports. None: a backend that cannot.
+    peel : Peel
+        Takes a graph apart by degrees and by supports.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -274,6 +282,7 @@ class Backend:
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
     edges: Edges
+    peel: Peel
     chunk: int = 1 << 13
     raw_edges: DeviceEdges | None = None
     vertices: DeviceVertices | None = None
@@ -286,4 +295,3 @@ class Backend:
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
     vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
-    peel: Peel | None = None

@@ -13,11 +13,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dasktc.backends import get_backend, peel_bytes, support_bytes, support_kernel, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.backends.protocol import GraphBounds, TaskSize
+from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves
 from dasktc.errors import CountError, InputError
@@ -114,8 +112,6 @@ def _share(vector: Array, first: int, end: int) -> Array:
 def _how(graph: CountingContext) -> _How:
     """Reserve the memory of the one call, or refuse it."""
     backend, plan, executor = graph.options.chosen_backend, graph.plan, graph.executor
-    if backend != "cpu":
-        raise InputError(f"backend {backend} does not peel: prepare the graph with backend='cpu'")
     if graph.edges > MOST:
         raise InputError(
             f"the graph has {graph.edges:,} edges, one worker peels {MOST:,} at the most: prepare a part of it"
@@ -167,7 +163,7 @@ def _is_whole(blocks: int, ordered: bool) -> bool:
 
 def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
     whole = _together(how, blocks)
-    cores = _peel(how).cores(whole, MOST)
+    cores = _peel(how).cores(whole, 0, MOST)
     if whole.members is None:
         return cores[: how.vertices]  # a block has a row also where there is no vertex
     placed = get_backend(how.backend).array.zeros(how.vertices, dtype="int32")
@@ -187,7 +183,7 @@ def _vertices(how: _How, block: OrientedCSR) -> int:
     return block.rows if block.members is not None else how.vertices
 
 
-def _peel(how: _How) -> Any:
+def _peel(how: _How) -> Peel:
     return get_backend(how.backend).peel
 
 
@@ -199,7 +195,7 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     xp, shift = get_backend(how.backend).array, shift_of(how.vertices)
     keys, ordered = [], all(block.ordered for block in blocks)
     for number, block in enumerate(blocks):
-        u, v = block.row_ids(_rows(block, xp)), block.column_ids(block.columns)
+        u, v = block.row_ids(_peel(how).rows(block)), block.column_ids(block.columns)
         keys.append(pack(xp.maximum(u, v), xp.minimum(u, v), shift))
         blocks[number] = None  # type: ignore[call-overload]
         del block, u, v
@@ -228,18 +224,11 @@ def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
     return get_backend(how.backend).sort(keys, 1 << (2 * shift)), members
 
 
-def _rows(block: OrientedCSR, xp: Any) -> Array:
-    """The row of every edge."""
-    if xp is np:
-        return np.repeat(np.arange(block.rows), np.diff(block.offsets))
-    return block.offsets.searchsorted(xp.arange(block.edges, dtype="int64"), side="right") - 1
-
-
 def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
     """The edges that stay, over the vertices that have one, as a block; and their places."""
     xp = get_backend(how.backend).array
     places = xp.flatnonzero(stays)
-    rows, columns = _rows(block, xp)[places], block.columns[places]
+    rows, columns = _peel(how).rows(block)[places], block.columns[places]
     present = xp.zeros(block.rows, dtype=bool)
     present[rows] = True
     present[columns] = True
@@ -253,12 +242,11 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
 
 def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
     """The core of that degree, and the places of its edges; None: all."""
-    xp = get_backend(how.backend).array
-    inside = _peel(how).cores(block, degree - 1) < 0
+    inside = _peel(how).cores(block, degree - 1, degree - 1) < 0
     if bool(inside.all()):
         return block, None
     stays = inside[block.columns]
-    stays &= inside[_rows(block, xp)]
+    stays &= inside[_peel(how).rows(block)]
     return _cut(how, block, stays)
 
 
@@ -294,6 +282,18 @@ def _refuse_unless(true: bool, fact: str) -> None:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
+def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+    """Peel, and once more what stays where the backend ends early."""
+    peeled = _peel(how).trusses(block, supports, first, last)
+    if peeled.following is None:
+        return peeled
+    rest, places = _cut(how, block, peeled.levels < 0)
+    more = _peeled(how, rest, peeled.left[places], peeled.following, last)
+    peeled.levels[places] = more.levels
+    peeled.left[places] = more.left
+    return Peeled(peeled.levels, peeled.left, peeled.triangles + more.triangles)
+
+
 def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     """The trussness of every edge: 2 outside of the 2-core, and of edges without triangles."""
     xp = get_backend(how.backend).array
@@ -305,7 +305,7 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
         inside, kept = _cut(how, inside, closed)
         supports, places = supports[kept], kept if places is None else places[kept]
     if inside.edges:
-        peeled = _peel(how).trusses(inside, supports, MOST)
+        peeled = _peeled(how, inside, supports, 1, MOST)
         _refuse_unless(
             peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, {triangles:,} counted"
         )
@@ -331,8 +331,10 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
             return block, supports
         if AGAIN * goes < block.edges:
             break
-        block, _ = _cut(how, block, stays)
-    peeled = _peel(how).trusses(block, supports, least - 1)
+        block, places = _cut(how, block, stays)
+        if least == 1:  # nothing else had a triangle with what went
+            return block, supports[places]
+    peeled = _peeled(how, block, supports, least - 1, least - 1)
     stays = peeled.levels < 0
     block, places = _cut(how, block, stays)
     supports = peeled.left[places]

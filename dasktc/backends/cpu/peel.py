@@ -23,7 +23,7 @@ from numba import types
 
 from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.csr import Array, OrientedCSR
-from dasktc.backends.protocol import Peel, Peeled
+from dasktc.backends.protocol import Peeled
 
 __all__ = ["PEEL"]
 
@@ -35,27 +35,33 @@ SEARCH = 8
 NOBODY = np.int32(-1)
 
 
-def cores(graph: OrientedCSR, most: int) -> Array:
-    """As `Peel.cores`."""
-    starts = _starts(graph)
-    neighbours, left = np.empty(2 * graph.edges, np.int32), np.diff(starts).astype(np.int32)
-    _neighbours(*_arrays(graph), starts[:-1].copy(), neighbours)
-    _vertices(starts, neighbours, left, *(np.empty(graph.rows, np.int32) for _ in range(3)), most)
-    return _levels(left)
+class CpuPeel:
+    """As `Peel`."""
 
+    def rows(self, graph: OrientedCSR) -> Array:
+        """The row of every edge, int32."""
+        return np.repeat(np.arange(graph.rows, dtype=np.int32), np.diff(graph.offsets))
 
-def trusses(graph: OrientedCSR, supports: Array, most: int) -> Peeled:
-    """As `Peel.trusses`."""
-    starts, rows = _starts(graph), np.empty(graph.edges, np.int32)
-    entries, left = np.empty((2 * graph.edges, 2), np.int32), supports.copy()
-    _entries(*_arrays(graph), starts[:-1].copy(), entries, rows)
-    of_edges = [np.empty(graph.edges, np.int32) for _ in range(3)]
-    heads, marks, queue = np.full(graph.rows, NOBODY), np.full(graph.rows, NOBODY), np.empty(graph.rows, np.int32)
-    live = np.diff(starts).astype(np.int32)
-    others = np.empty(2 * int(live.max(initial=0)), np.int32)
-    given = starts[:-1].copy(), starts[1:].copy(), live, entries, rows, _arrays(graph)[1], left
-    triangles = _edges(*given, *of_edges, heads, marks, queue, others, most)
-    return Peeled(_levels(left), left, int(triangles))
+    def cores(self, graph: OrientedCSR, first: int, last: int) -> Array:
+        """As `Peel.cores`."""
+        starts = _starts(graph)
+        neighbours, left = np.empty(2 * graph.edges, np.int32), np.diff(starts).astype(np.int32)
+        _neighbours(*_arrays(graph), starts[:-1].copy(), neighbours)
+        _vertices(starts, neighbours, left, *(np.empty(graph.rows, np.int32) for _ in range(3)), first, last)
+        return _levels(left)
+
+    def trusses(self, graph: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+        """As `Peel.trusses`."""
+        starts, rows = _starts(graph), np.empty(graph.edges, np.int32)
+        entries, left = np.empty((2 * graph.edges, 2), np.int32), supports.copy()
+        _entries(*_arrays(graph), starts[:-1].copy(), entries, rows)
+        of_edges = [np.empty(graph.edges, np.int32) for _ in range(3)]
+        heads, marks, queue = np.full(graph.rows, NOBODY), np.full(graph.rows, NOBODY), np.empty(graph.rows, np.int32)
+        live = np.diff(starts).astype(np.int32)
+        others = np.empty(2 * int(live.max(initial=0)), np.int32)
+        given = starts[:-1].copy(), starts[1:].copy(), live, entries, rows, _arrays(graph)[1], left
+        triangles = _edges(*given, *of_edges, heads, marks, queue, others, first, last)
+        return Peeled(_levels(left), left, int(triangles))
 
 
 def _arrays(graph: OrientedCSR) -> tuple[Array, Array]:
@@ -144,10 +150,10 @@ def _below(numbers: Array, count: Any, left: Array, end: Any, below: Array) -> A
 
 
 def _peel_vertices(
-    starts: Array, neighbours: Array, left: Array, alive: Array, window: Array, queue: Array, most: int
+    starts: Array, neighbours: Array, left: Array, alive: Array, window: Array, queue: Array, first: int, final: int
 ) -> None:
-    """Peel up to a level."""
-    remaining, level, end, inside = len(left), -1, 0, 0
+    """Peel the levels from `first` to `final`."""
+    remaining, level, end, inside = len(left), first - 1, 0, 0
     v: Any
     for v in range(remaining):
         alive[v] = v
@@ -157,15 +163,15 @@ def _peel_vertices(
             remaining = _gone(alive, remaining, left)
             if remaining == 0:
                 break
-            level = _least(alive, remaining, left)
+            level = max(level, _least(alive, remaining, left))
             end = level + _window(level)
             inside = _below(alive, remaining, left, end, window)
-        if level > most:
+        if level > final:
             break
         waiting = kept = 0
         for place in range(U(inside)):
             v = window[place]
-            if left[U(v)] == level:
+            if 0 <= left[U(v)] <= level:
                 queue[U(waiting)] = v
                 left[U(v)] = ~level
                 waiting += 1
@@ -216,10 +222,11 @@ def _peel_edges(
     marks: Array,
     queue: Array,
     others: Array,
-    most: int,
+    begin: int,
+    final: int,
 ) -> int:
-    """Fill in the levels up to `most`, and return how many triangles went."""
-    remaining, level, end, triangles = len(left), -1, 0, np.int64(0)
+    """Fill in the levels from `begin` to `final`, and return how many triangles went."""
+    remaining, level, end, triangles = len(left), begin - 1, 0, np.int64(0)
     inside = 0  # edges in the window
     v: Any
     e: Any
@@ -231,15 +238,15 @@ def _peel_edges(
             remaining = _gone(alive, remaining, left)
             if remaining == 0:
                 break
-            level = _least(alive, remaining, left)
+            level = max(level, _least(alive, remaining, left))
             end = level + _window(level)
             inside = _below(alive, remaining, left, end, window)
-        if level > most:
+        if level > final:
             break
         queued = done = kept = 0  # of hubs, in a ring that holds each at most once
         for place in range(U(inside)):
             e = window[place]
-            if left[U(e)] == level:
+            if 0 <= left[U(e)] <= level:
                 hub = columns[U(e)]
                 if heads[U(hub)] == NOBODY:
                     queue[U(queued)] = hub
@@ -342,8 +349,8 @@ _ids = types.Array(types.int32, 1, "C")
 _pairs = types.Array(types.int32, 2, "C")
 _neighbours = Kernel(_both_ways, (_offsets, _columns, _wide, _ids))
 _entries = Kernel(_with_edges, (_offsets, _columns, _wide, _pairs, _ids))
-_vertices = Kernel(_peel_vertices, (_wide, *(_ids,) * 5, types.int64))
+_vertices = Kernel(_peel_vertices, (_wide, *(_ids,) * 5, types.int64, types.int64))
 _of_edges = (_ids, _columns, *(_ids,) * 8)
-_edges = Kernel(_peel_edges, (_wide, _wide, _ids, _pairs, *_of_edges, types.int64))
+_edges = Kernel(_peel_edges, (_wide, _wide, _ids, _pairs, *_of_edges, types.int64, types.int64))
 
-PEEL = Peel(cores, trusses)
+PEEL = CpuPeel()

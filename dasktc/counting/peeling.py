@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dasktc.backends import get_backend, peel_bytes, support_bytes, support_kernel, support_scratch_bytes
+from dasktc.backends import Backend, peel_bytes, support_bytes, support_kernel, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
@@ -59,7 +59,7 @@ class Facts(NamedTuple):
 class _How(NamedTuple):
     """What a worker needs to know beside the blocks."""
 
-    backend: str
+    backend: Backend
     kernel: str
     threads: int
     vertices: int
@@ -111,7 +111,8 @@ def _share(vector: Array, first: int, end: int) -> Array:
 
 def _how(graph: CountingContext) -> _How:
     """Reserve the memory of the one call, or refuse it."""
-    backend, plan, executor = graph.options.chosen_backend, graph.plan, graph.executor
+    plan, executor = graph.plan, graph.executor
+    backend = executor.backend.name
     if graph.edges > MOST:
         raise InputError(
             f"the graph has {graph.edges:,} edges, one worker peels {MOST:,} at the most: prepare a part of it"
@@ -127,7 +128,7 @@ def _how(graph: CountingContext) -> _How:
             "vertex; raise memory, or take a larger worker"
         )
     executor.set_task_memory(needed)
-    return _How(backend, kernel, threads, graph.vertices, graph.edges)
+    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges)
 
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
@@ -166,7 +167,7 @@ def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
     cores = _peel(how).cores(whole, 0, MOST)
     if whole.members is None:
         return cores[: how.vertices]  # a block has a row also where there is no vertex
-    placed = get_backend(how.backend).array.zeros(how.vertices, dtype="int32")
+    placed = how.backend.array.zeros(how.vertices, dtype="int32")
     placed[whole.members] = cores
     return placed
 
@@ -184,7 +185,7 @@ def _vertices(how: _How, block: OrientedCSR) -> int:
 
 
 def _peel(how: _How) -> Peel:
-    return get_backend(how.backend).peel
+    return how.backend.peel
 
 
 def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
@@ -192,7 +193,7 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     blocks = list(given)  # a task's inputs stay as they are
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
-    xp, shift = get_backend(how.backend).array, shift_of(how.vertices)
+    xp, shift = how.backend.array, shift_of(how.vertices)
     keys, ordered = [], all(block.ordered for block in blocks)
     for number, block in enumerate(blocks):
         u, v = block.row_ids(_peel(how).rows(block)), block.column_ids(block.columns)
@@ -207,13 +208,13 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
         )
     if not ordered:
         joined, members = _by_degree(how, joined, shift)
-    edges = get_backend(how.backend).edges
+    edges = how.backend.edges
     return OrientedCSR(*edges.rows(joined, 0, how.vertices, 1 << shift), ordered=True, members=members)
 
 
 def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
     """Keys over ranks by descending degree, and the id of each rank."""
-    xp = get_backend(how.backend).array
+    xp = how.backend.array
     high, low = keys >> shift, keys & ((1 << shift) - 1)
     degree = xp.bincount(high, minlength=how.vertices) + xp.bincount(low, minlength=how.vertices)
     members = xp.argsort(-degree).astype("int32")
@@ -221,12 +222,12 @@ def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
     rank[members] = xp.arange(how.vertices, dtype="int64")
     u, v = rank[high], rank[low]
     keys = pack(xp.maximum(u, v), xp.minimum(u, v), shift)
-    return get_backend(how.backend).sort(keys, 1 << (2 * shift)), members
+    return how.backend.sort(keys, 1 << (2 * shift)), members
 
 
 def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
     """The edges that stay, over the vertices that have one, as a block; and their places."""
-    xp = get_backend(how.backend).array
+    xp = how.backend.array
     places = xp.flatnonzero(stays)
     rows, columns = _peel(how).rows(block)[places], block.columns[places]
     present = xp.zeros(block.rows, dtype=bool)
@@ -236,7 +237,7 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
     number -= 1
     members = xp.flatnonzero(present)
     keys = pack(number[rows], number[columns], SHIFT)
-    arrays = get_backend(how.backend).edges.rows(keys, 0, len(members), 1 << SHIFT)
+    arrays = how.backend.edges.rows(keys, 0, len(members), 1 << SHIFT)
     return OrientedCSR(*arrays, ordered=True, members=block.row_ids(members).astype("int32")), places
 
 
@@ -252,13 +253,13 @@ def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Arra
 
 def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
     """Each edge's triangles, int32, and the block's, counted by as many threads as there are."""
-    xp, backend = get_backend(how.backend).array, get_backend(how.backend)
+    xp, backend = how.backend.array, how.backend
     if not block.edges:
         return xp.zeros(0, dtype="int32"), 0
     splits = how.threads if block.edges >= MANY else 1
 
     def count(split: int) -> tuple[Array, int, int]:
-        job, sums = Job(ONE, split, splits, how.kernel, how.backend), None
+        job, sums = Job(ONE, split, splits, how.kernel, how.backend.name), None
         task = BlockTask(block, block, block, split, splits, how.kernel)
         triangles = wedges = 0
         for supports, more, walked in in_halves(lambda part: backend.support(part, how.kernel), task, job):
@@ -296,7 +297,7 @@ def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: in
 
 def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
     """The trussness of every edge: 2 outside of the 2-core, and of edges without triangles."""
-    xp = get_backend(how.backend).array
+    xp = how.backend.array
     trussness = xp.full(whole.edges, 2, dtype="int32")
     inside, places = _core(how, whole, 2)
     supports, triangles = _supports(how, inside)

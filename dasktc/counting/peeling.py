@@ -13,8 +13,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dasktc.backends import Backend, peel_bytes, support_bytes, support_kernel, support_scratch_bytes
-from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends import Backend, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves
@@ -106,7 +106,7 @@ def core_vector(graph: CountingContext) -> list[Any]:
 
 
 def _share(vector: Array, first: int, end: int) -> Array:
-    return vector[first:end].copy()
+    return on_host(vector[first:end])
 
 
 def _how(graph: CountingContext) -> _How:
@@ -139,13 +139,12 @@ def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tup
         held += 32 * int(sizes.edges.sum()) + 12 * edges + 40 * vertices
     held += 32 * edges + 32 * vertices  # what is cut out, and how
     peel = peel_bytes(backend, vertices, edges)
-    own = support_kernel(backend)
-    if own is not None:
-        of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
-        bounds = GraphBounds(edges, ordered=True)
-        need = held + max(peel, threads * (4 * edges + support_scratch_bytes(of, bounds)))
+    of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
+    for kernel in support_kernels(backend, graph.options.chosen_kernel):
+        scratch = support_scratch_bytes(backend, kernel, of, GraphBounds(edges, ordered=True))
+        need = held + max(peel, threads * (4 * edges + scratch))
         if need <= plan.memory:
-            return own, need
+            return kernel, need
     return "trust", held + max(peel, threads * support_bytes(backend, edges, vertices))
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dasktc.counting import measures
 from dasktc.counting.context import CountingContext
-from dasktc.counting.external_ids import edges_by_dense_id, frames_of_edges
+from dasktc.counting.edge_frames import edge_answer, partitions, refuse_frame
+from dasktc.counting.frames import frame_kind
 from dasktc.counting.peeling import Facts, core_vector, truss
-from dasktc.counting.vertex_counts import refuse_series, refuse_unless, same, series_by_id
+from dasktc.counting.vertex_frames import Columns, refuse_series, vertex_answer
 from dasktc.options import whole_number
 from dasktc.pipeline.build_blocks import GridPartition
 from dasktc.pipeline.edge_keys import shift_of
@@ -19,29 +19,42 @@ from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.schemes import Sizes
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["core_number", "k_truss", "order_of_truss", "truss_frames", "trussness"]
 
-__all__ = ["core_number", "k_truss", "truss_frames", "trussness"]
-
+Array = Any
 PLACE = 0, 0
 
 
-def core_number(graph: CountingContext) -> pd.Series[int]:
+def core_number(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the core number of every vertex; see `Graph.core_number`."""
-    refuse_series(graph)
+    kind = frame_kind(graph, frame)
+    if kind.whole and vertices is None:
+        refuse_series(graph)
     cores = Sharded(graph.prepared.graph.order.starts, core_vector(graph))
-    return series_by_id(graph, "core_number", cores, [], same).astype("int64")
+    return vertex_answer(graph, [cores], CORES, kind, vertices)
 
 
-def trussness(graph: CountingContext) -> Any:
+def _wide(numbers: Array) -> Array:
+    return numbers.astype("int64")
+
+
+CORES: Columns = {"core_number": _wide}
+
+
+def trussness(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:
     """Compute the trussness of every edge; see `Graph.trussness`."""
-    return _answer(graph, None)
+    kind = frame_kind(graph, frame, "edges")
+    if edges is None:
+        refuse_frame(graph, kind)
+    there, by_place, facts = _found(graph, None)
+    return edge_answer(there, by_place, "trussness", kind, edges, facts.total)
 
 
-def k_truss(graph: CountingContext, k: int) -> Any:
+def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
     """Find the k-truss; see `Graph.k_truss`."""
-    return _answer(graph, order_of_truss(k))
+    kind = frame_kind(graph, frame, "edges")
+    there, by_place, facts = _found(graph, order_of_truss(k))
+    return edge_answer(there, by_place, "support", kind, total=facts.total)
 
 
 def order_of_truss(k: Any) -> int:
@@ -55,66 +68,36 @@ def order_of_truss(k: Any) -> int:
     return whole_number("k", k, 0)
 
 
-def _answer(graph: CountingContext, k: int | None) -> Any:
-    alone = not graph.executor.distributed
-    if alone and k is None and graph.executor.memory_per_call is not None:
-        measures._refuse_frame_beyond(graph.executor.memory_per_call, graph.edges)
-    frames, _ = truss_frames(graph, k, together=alone)
-    parts = graph.executor.values(frames)
-    if alone:
-        return parts[0]
-    spread = measures._distributed(parts, "int64" if graph.prepared.source.ids == "int" else "str")
-    return spread if k is not None else spread.rename(columns={"support": "trussness"})
-
-
-def truss_frames(graph: CountingContext, k: int | None = None, together: bool = False) -> tuple[list[Any], Facts]:
+def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
     """Find the k-truss, or every edge's trussness, and leave the frames where they are.
 
     Parameters
     ----------
     graph : CountingContext
     k : int, optional
-    together : bool
-        Make one partition without a client, also out of core.
 
     Returns
     -------
-    frames : list of handles of DataFrame
+    frames : list of handles of pandas.DataFrame, at least one
         The partitions of `Graph.k_truss`, or of `Graph.trussness`.
     facts : Facts
+
+    Raises
+    ------
+    InputError, CountError
+        As these.
     """
+    there, by_place, facts = _found(graph, k)
+    frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
+    return frames, facts
+
+
+def _found(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
+    """The graph, or its k-truss, as one block, and a number of each of its edges."""
     block, values, facts = truss(graph, k)
-    return _frames(_as_one_block(graph, block, facts), values, facts, k, together), facts
-
-
-def _as_one_block(graph: CountingContext, block: Any, facts: Facts) -> CountingContext:
-    """The graph, or a part of it, as one block of so many edges."""
     axis = Axis(facts.vertices, 1)
     sizes = Sizes(*(np.array([[size]], dtype="int64") for size in (facts.edges, facts.vertices, facts.vertices)))
     layout = Layout(axis, (axis,), Shape(facts.vertices, shift_of(facts.vertices), ordered=True))
-    partition = GridPartition(layout, sizes, 0)
     plan = replace(graph.plan, partition="whole", parts=1, edges=facts.edges)
-    return replace(graph, blocks={PLACE: block}, prepared=replace(graph.prepared, plan=plan, partition=partition))
-
-
-def _frames(graph: CountingContext, values: Any, facts: Facts, k: int | None, together: bool) -> list[Any]:
-    executor, split = graph.executor, graph.plan.shards > 1
-    share, row_bytes = executor.memory_in_parallel, measures.SPLIT_BYTES if split else measures.FRAME_BYTES
-    most = measures.PARTITION_EDGES
-    slices = measures._slices(graph, {PLACE: values}, most if share is None else min(most, max(1, share // row_bytes)))
-    if split:
-        slices = edges_by_dense_id(executor, slices, graph.prepared.graph.order)
-    added = executor.gather(executor.map("edges", measures._added, list(slices)))
-    refuse_unless(tuple(map(sum, zip((0, 0), *added, strict=True))) == (facts.edges, facts.total), "edges differ")
-    apart = executor.distributed or (executor.memory_per_call is not None and not together)
-    groups = [[part] for part in slices] if slices and apart else [slices]
-    vertices = graph.prepared.vertices
-    if split:
-        frames = frames_of_edges(executor, executor.map("edges", measures._joined, groups), vertices)
-    else:
-        frames = executor.submit_all("edges", measures._edge_frame, [(group, vertices) for group in groups])
-    return frames if k is not None else executor.map("edges", _renamed, frames)
-
-
-def _renamed(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.rename(columns={"support": "trussness"})
+    prepared = replace(graph.prepared, plan=plan, partition=GridPartition(layout, sizes, 0))
+    return replace(graph, blocks={PLACE: block}, prepared=prepared), {PLACE: values}, facts

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
+from dasktc.counting import trussness as trusses
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
@@ -413,6 +414,112 @@ class Graph(CountingContext):
         1.0
         """
         return measures.average_clustering(self)
+
+    @said_in_one_line
+    def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Compute the core number of every vertex: the largest k of a k-core that it is in.
+
+        The k-core is the largest subgraph each of whose vertices has k neighbours in it (Seidman, Social Networks 5,
+        1983). That is NetworkX's `core_number`, and cuGraph's of an undirected graph: there each edge counts once at
+        each end (cuGraph's `degree_type="bidirectional"`, where it is heeded, counts it in both directions, and gives
+        twice as much). It is found on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        Series of int64
+            Named "core_number", by the caller's ids in ascending order, of the vertices with an edge after clean-up.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours, or the vertices did not fit
+            this process; the figures are named.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).core_number().to_dict()
+        {0: 2, 1: 2, 2: 2, 3: 1}
+        """
+        return trusses.core_number(self, frame, vertices)
+
+    @said_in_one_line
+    def trussness(self, *, frame: str | None = None, edges: Any = None) -> Any:
+        """Compute the trussness of every edge: the largest k of a k-truss that it is in.
+
+        The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
+        2008), as NetworkX and cuGraph define it in their `k_truss`; other authors name the same subgraph by k - 2 or by
+        k - 1. Every edge is in the 2-truss. Edges are peeled on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, edges
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours; the figures are named.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).trussness()
+           src  dst  trussness
+        0    0    1          3
+        1    0    2          3
+        2    1    2          3
+        3    2    3          2
+        """
+        return trusses.trussness(self, frame, edges)
+
+    @said_in_one_line
+    def k_truss(self, k: int, *, frame: str | None = None) -> Any:
+        """Find the k-truss: the largest subgraph each of whose edges is in k - 2 triangles of the subgraph.
+
+        That is the definition of NetworkX's `k_truss` and of cuGraph's (see `trussness`). It takes less time than
+        `trussness`: triangles are counted in the (k - 1)-core alone.
+
+        Parameters
+        ----------
+        k : int
+            2 and less: all edges.
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64: its
+            triangles within the k-truss.
+
+        Raises
+        ------
+        InputError, CountError
+            As `trussness`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).k_truss(3)
+           src  dst  support
+        0    0    1        1
+        1    0    2        1
+        2    1    2        1
+        """
+        return trusses.k_truss(self, k, frame)
 
     @said_in_one_line
     def triangle_list(self, limit: int | None = None, *, frame: str | None = None) -> Any:

@@ -236,6 +236,35 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
 
 
 @cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def truss(
+    source: tuple[str, ...], k: int | None, output: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
+
+    The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles.
+    """
+    from dasktc.api.truss import write_truss
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = write_truss(list(source), output, k, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.edges if k is not None else result.largest) if quiet else str(result))
+
+
+@cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, hidden=True)
 def info(as_json: bool, debug: bool) -> None:

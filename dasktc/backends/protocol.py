@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.wedge_sample import Strata
 
 if TYPE_CHECKING:
     from dasktc.backends.edge_functions import Recipe
@@ -301,6 +302,8 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    closed_wedges : callable (task, Strata) -> (sampled, closed)
+        Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
         Multiprocessors of the device; 1 on the CPU.
     """
@@ -320,6 +323,7 @@ class Backend:
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
     peel: Peel

@@ -265,6 +265,60 @@ def truss(
 
 
 @cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
+@click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
+    from dasktc.api.estimate import estimate_triangles
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = estimate_triangles(list(source), progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(f"{result.value} {result.low} {result.high}" if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("-k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
+@click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def cliques(
+    source: tuple[str, ...], k: int, bound: int | None, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Count the cliques of k vertices of SOURCE, by partition `whole`."""
+    from dasktc.api.count import prepare
+    from dasktc.counting.cliques import BOUND, clique_count
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    if options["partition"] == "auto":
+        options["partition"] = "whole"
+    with _progress(quiet) as progress, prepare(list(source), progress=progress, **options) as graph:
+        result = clique_count(graph, k, BOUND if bound is None else bound, progress)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.cliques) if quiet else str(result))
+
+
+@cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--debug", is_flag=True, hidden=True)
 def info(as_json: bool, debug: bool) -> None:

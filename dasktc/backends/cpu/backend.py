@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.peel import PEEL
@@ -149,6 +149,7 @@ BACKEND = Backend(
     listing=visit.listing,
     add_ends=visit.add_ends,
     peel=PEEL,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
 )

@@ -19,6 +19,7 @@ __all__ = [
     "options_of",
     "printing",
     "reading",
+    "reporting",
     "running",
     "secured",
     "spilling",
@@ -172,11 +173,10 @@ spilling = options_of(
     click.option("--work-dir", metavar="DIR", help="Where files beyond --memory stand; all workers must see it."),
     click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
 )
-printing = options_of(
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-    click.option("--quiet", is_flag=True, help="No progress; only the number."),
-    click.option("--debug", is_flag=True, help="Show where an error comes from."),
-)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_debug = click.option("--debug", is_flag=True, help="Show where an error comes from.")
+reporting = options_of(_json, _debug)
+printing = options_of(_json, click.option("--quiet", is_flag=True, help="No progress; only the number."), _debug)
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:

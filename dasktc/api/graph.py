@@ -8,7 +8,7 @@ import threading
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
@@ -19,9 +19,6 @@ from dasktc.counting.triangle_list import triangle_list
 from dasktc.errors import InputError
 from dasktc.options import CountOptions
 from dasktc.pipeline.prepare import Progress, plan_again
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Graph", "OwnedCluster"]
 
@@ -102,6 +99,7 @@ class Graph(CountingContext):
         closed: Any = _Closed()
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
+        self.counted.forget()
         object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed))
         try:
             if hasattr(executor, "close"):
@@ -156,18 +154,34 @@ class Graph(CountingContext):
         """
         counting = CountOptions(verify, seed, checkpoint, progress)
         if kernel is None:
-            return count(self, counting)
+            result = count(self, counting)
+            self.counted.agree(result.triangles)
+            return result
         options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
         prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
         return count(replace(self, prepared=prepared, options=options), counting)
 
     @said_in_one_line
-    def triangles(self) -> pd.Series[int]:
+    def triangles(self, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Count the triangles of every vertex.
+
+        What a graph has counted it keeps until it is closed: asked again, also for what follows from the same numbers,
+        it counts nothing.
+
+        Parameters
+        ----------
+        frame : {"pandas", "cudf", "dask"}, optional
+            What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
+            of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
+            the graph is not closed, and are cuDF where the graph was in GPU memory or Dask's configuration has
+            "dataframe.backend" cudf. Default: cuDF where the graph was in GPU memory, Dask where it was a Dask
+            collection, else pandas.
+        vertices : sequence or column, optional
+            Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
 
         Returns
         -------
-        pandas.Series of int64
+        Series of int64
             Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
             after clean-up.
 
@@ -175,7 +189,7 @@ class Graph(CountingContext):
         ------
         InputError
             A task needs more memory than a worker has: it keeps a number for every edge. Or vertices did not fit this
-            process, which would get a number of each.
+            process, which would get a number of each. Or an id of `vertices` is not in the graph.
         CountError
             A check failed: there is no result.
 
@@ -185,20 +199,29 @@ class Graph(CountingContext):
         >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
         >>> graph.triangles().to_dict()
         {0: 1, 1: 1, 2: 1, 3: 0}
+        >>> graph.triangles(vertices=[3, 2]).to_dict()
+        {3: 0, 2: 1}
         """
-        return measures.triangles(self)
+        return measures.triangles(self, frame, vertices)
 
     @said_in_one_line
-    def edge_support(self) -> Any:
+    def edge_support(self, *, frame: str | None = None, edges: Any = None) -> Any:
         """Count the triangles of every edge.
+
+        Parameters
+        ----------
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `triangles`; default: with a client Dask, else as there.
+        edges : table, array of shape (m, 2), or sequence of pairs, optional
+            The answer is for these alone, in their order; either end may come first. A pair that is no edge is refused.
 
         Returns
         -------
-        pandas.DataFrame, or with a client dask.dataframe.DataFrame
-            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows
-            ascend; those of a Dask DataFrame do so in each of its partitions, which stay on the
-            workers for as long as it lives, and as the workers do: those that `prepare` started end with
-            the graph. `graph.client.compute` brings it to the caller.
+        DataFrame
+            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows ascend, through
+            all partitions of a Dask DataFrame, and are numbered from 0 on. Of `edges` the ends are as they were given.
+            A Dask DataFrame lives as the workers do: those that `prepare` started end with the graph.
+            `graph.client.compute` brings it to the caller.
 
         Raises
         ------
@@ -208,22 +231,31 @@ class Graph(CountingContext):
         Examples
         --------
         >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).edge_support()
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> graph.edge_support()
            src  dst  support
         0    0    1        1
         1    0    2        1
         2    1    2        1
         3    2    3        0
+        >>> graph.edge_support(edges=[(3, 2)])
+           src  dst  support
+        0    3    2        0
         """
-        return measures.edge_support(self)
+        return measures.edge_support(self, frame, edges)
 
     @said_in_one_line
-    def clustering(self) -> pd.Series[float]:
+    def clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
 
         Returns
         -------
-        pandas.Series of float64
+        Series of float64
             Named "clustering", by the caller's ids in ascending order, of the vertices with an edge
             after clean-up; 0 of a vertex with one neighbour, as in NetworkX.
 
@@ -238,7 +270,39 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2, 2, 2], [1, 2, 0, 3, 4])).clustering().round(3).to_dict()
         {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
         """
-        return measures.clustering(self)
+        return measures.clustering(self, frame, vertices)
+
+    @said_in_one_line
+    def measures(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Give every vertex's number of neighbours, its triangles and its local clustering coefficient.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        DataFrame
+            Columns "degree" and "triangles", int64, and "clustering", float64, by the caller's ids.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).measures().round(3)
+                degree  triangles  clustering
+        vertex
+        0            2          1       1.000
+        1            2          1       1.000
+        2            3          1       0.333
+        3            1          0       0.000
+        """
+        return measures.measures(self, frame, vertices)
 
     @said_in_one_line
     def transitivity(self) -> float:
@@ -287,19 +351,23 @@ class Graph(CountingContext):
         return measures.average_clustering(self)
 
     @said_in_one_line
-    def triangle_list(self, limit: int | None = None) -> pd.DataFrame:
+    def triangle_list(self, limit: int | None = None, *, frame: str | None = None) -> Any:
         """List the triangles.
 
         Parameters
         ----------
         limit : int, optional
-            List so many at most. Which ones depends on the graph and its plan alone. Without it
-            the list is complete, and refused beyond 1,000,000 triangles.
+            List so many at most; nothing is counted where the first rows have them. Which ones depends on the graph,
+            its plan and the limit alone. Without it the list is complete, and refused beyond 1,000,000 triangles where
+            it is no Dask DataFrame.
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `triangles`.
 
         Returns
         -------
-        pandas.DataFrame
-            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend.
+        DataFrame
+            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend, through all partitions, and are numbered
+            from 0 on.
 
         Raises
         ------
@@ -319,4 +387,4 @@ class Graph(CountingContext):
         >>> len(graph.triangle_list(limit=1))
         1
         """
-        return triangle_list(self, limit)
+        return triangle_list(self, limit, frame)

@@ -37,7 +37,7 @@ __all__ = [
     "lean_kernel",
     "scratch_bytes",
     "support_bytes",
-    "support_kernel",
+    "support_kernels",
     "support_scratch_bytes",
     "tasks_a_worker",
     "unusable",
@@ -140,16 +140,30 @@ def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | Non
     return entry.scratch_bytes(of, graph)
 
 
-def support_kernel(name: str) -> str | None:
-    """The kernel of a backend that gives triangles by edge and by vertex itself; None where there is none."""
-    return "hub" if name == "cpu" else None
+def support_kernels(name: str, kernel: str) -> list[str]:
+    """The kernels that give triangles by edge and by vertex themselves, for a count by another one.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    kernel : str
+        The count's.
+
+    Returns
+    -------
+    list of str
+        That one first, if it gives them; then the default, and those that take little memory. Perhaps none.
+    """
+    own = KERNELS[name]
+    giving = [each for each, entry in own.items() if entry.support_bytes(TaskSize(1, 1, 1, 1)) is not None]
+    wanted = [kernel, next(iter(own)), *(each for each in giving if own[each].lean)]
+    return [each for each in dict.fromkeys(wanted) if each in giving]
 
 
-def support_scratch_bytes(of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that the kernel of `support_kernel` works with for a task, beside its blocks and the supports."""
-    from dasktc.backends.cpu.sizes import support_bytes
-
-    return support_bytes(of, graph)
+def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
+    """Bytes that one of `support_kernels` works with for a task, beside its blocks and the supports."""
+    entry: Kernel = KERNELS[name][kernel]
+    return entry.support_bytes(of, graph) or 0
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

@@ -142,3 +142,10 @@ class Kernel:
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
         """Bytes that it allocates for a task beside its blocks, at most; less where the graph is known."""
         raise NotImplementedError
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int | None:
+        """Bytes that it works with when it gives triangles by edge or by vertex, beside blocks and results, at most.
+
+        None where it does not give them.
+        """
+        return None

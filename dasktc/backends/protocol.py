@@ -218,13 +218,13 @@ class Backend:
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task, kernel) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel: that which
-        gives them itself (`vertex_support`), or by visiting the triangles one by one.
-    vertex_support : callable (task, sides, sizes) -> (sums, triangles, wedges), or None
-        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by the kernel that
-        `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
+        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel if that
+        gives them itself (`backends.support_kernels`), else by visiting the triangles one by one.
+    vertex_support : callable (task, kernel, sides, sizes) -> (sums, triangles, wedges)
+        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that gives
+        them itself.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -267,6 +267,7 @@ class Backend:
     scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
+    vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
@@ -282,7 +283,6 @@ class Backend:
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
-    vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
 
     @property
     def on_device(self) -> bool:

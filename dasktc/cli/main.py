@@ -174,6 +174,29 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 
 
 @cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("-o", "--out", required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def clustering(source: tuple[str, ...], out: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
+    from dasktc.api.clustering import write_clustering
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        summary = write_clustering(list(source), out, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(summary.to_dict()))
+    elif not quiet:
+        click.echo(str(summary))
+
+
+@cli.command()
 @click.argument("source", nargs=-1)
 @click.option("--vertices", type=int, metavar="V", help="Instead of SOURCE: a graph of this size.")
 @click.option("--edges", type=int, metavar="E", help="Its undirected edges.")

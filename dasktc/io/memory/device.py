@@ -134,7 +134,7 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
-    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True)
+    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True, frames="cudf")
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
@@ -150,7 +150,7 @@ def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
     if named:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
     parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in partitions(obj))
-    return Source(kind(obj), tuple(parts), ids)
+    return Source(kind(obj), tuple(parts), ids, frames="dask-cudf")
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:

@@ -64,7 +64,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     for number, delayed in enumerate(obj.to_delayed()):
         places = places_of(chosen, f"Dask DataFrame's partition {number}")
         parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places))
-    return Source("Dask DataFrame", tuple(parts), ids)
+    return Source("Dask DataFrame", tuple(parts), ids, frames="dask")
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
@@ -79,7 +79,7 @@ def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     for number, delayed in enumerate(partitions(obj)):
         places = places_of((0, 1), f"Dask Array's block {number}")
         parts.append(PartitionPart(delayed, (0, 1), ids, options.ids is not None, places))
-    return Source("Dask Array", tuple(parts), ids)
+    return Source("Dask Array", tuple(parts), ids, frames="dask")
 
 
 def from_numpy(obj: Any, options: ReadOptions) -> Source:

@@ -87,7 +87,7 @@ def _complain(text: str) -> None:
 
 
 def _say(answer: str) -> int:
-    """Write what a command had to say; the exit code.
+    """Write a command's output, and return the exit code.
 
     A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
     shows of any command that is cut off so.
@@ -109,7 +109,7 @@ def _say(answer: str) -> int:
 
 
 def _let_go(stream: Any) -> None:
-    """Have what a stream holds go nowhere: the interpreter would try again to write it at its end."""
+    """Discard what a stream has buffered: the interpreter would try again to write it when it ends."""
     with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 

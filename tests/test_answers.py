@@ -371,6 +371,13 @@ def test_a_short_list_counts_nothing(options, monkeypatch):
     assert_same(graph.triangle_list(len(every)), every)
 
 
+@pytest.mark.parametrize("options", SCHEMES, ids=str)
+def test_a_short_list_of_hardly_any_edges(options):
+    """Blocks may have no rows at all."""
+    for edges in ([(0, 1)], [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]):
+        assert len(prepare(edges, **options).triangle_list(2)) == oracle.triangles(edges)
+
+
 def test_a_long_list_is_given_in_dask(monkeypatch):
     graph = prepare()
     monkeypatch.setattr(lists, "LIST_LIMIT", 10)

@@ -14,9 +14,9 @@ import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.counting.frames import column, frame_of
-from dasktc.executors.base import Executor
+from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.sharded.orient import localised
+from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
 
 __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
@@ -86,7 +86,8 @@ def values_in_shards(
     Sharded
         Of lists of the columns' arrays.
     """
-    shards = [moved(executor, "vertices", vector, order, "cpu", ids.starts) for vector in vectors]
+    on_host = executor.for_backend("cpu")
+    shards = [moved(on_host, "vertices", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
     return Sharded(ids.starts, [executor.submit("vertices", _computed, columns, *of_shard) for of_shard in parts])
 
@@ -118,7 +119,7 @@ def frames_of_edges(
 def _with_own(part: Array) -> list[Array]:
     keys, support = part
     order = keys.argsort()
-    ids, local = localised(keys[order], SHIFT, "cpu")
+    ids, local = localised(keys[order], SHIFT, CPU)
     return [ids, np.stack([local, support[order]])]
 
 

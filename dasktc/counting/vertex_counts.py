@@ -91,7 +91,7 @@ def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
     executor = graph.executor
     if executor.distributed or executor.memory_per_call is not None:
         return True
-    return KEPT * nbytes <= executor.memory(None, graph.options.chosen_backend)
+    return KEPT * nbytes <= executor.memory()
 
 
 def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:

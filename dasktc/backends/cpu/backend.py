@@ -15,6 +15,7 @@ import pandas as pd
 from dasktc.backends.cpu import edge_columns, edges, hub_tables, merge_support, probes, radix, supports, text, visit
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
@@ -148,6 +149,7 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    peel=PEEL,
     memory=_memory,
     edges=CpuEdges(),
 )

@@ -12,7 +12,18 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit, wedges
+from dasktc.backends.cpu import (
+    edge_columns,
+    edges,
+    hub_tables,
+    merge_support,
+    probes,
+    radix,
+    supports,
+    text,
+    visit,
+    wedges,
+)
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.peel import PEEL
@@ -93,6 +104,7 @@ def warm() -> None:
         kernel.load()
     radix.radix_sort.load()
     edges.warm()
+    edge_columns.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from numba import types
 from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.csr import Array
 
-__all__ = ["sort"]
+__all__ = ["low_digits", "sort", "sort_low"]
 
 DIGIT = 10
 """Most bits of a digit: 1024 places written to in turn suit a second level cache."""
@@ -69,9 +69,49 @@ def _radix_sort(keys: Array, spare: Array, digits: int, bits: int) -> Array:
     return keys
 
 
+def _sort_low(keys: Array, spare: Array, digits: int, bits: int) -> Array:
+    """Sort by the lowest digits alone, within the two arrays; return the one that holds the result."""
+    counts = np.zeros((digits, 1 << bits), np.int64)
+    _count_digits(keys, counts, bits)
+    for d in range(digits):
+        places = counts[d]
+        first = 0
+        for value in range(1 << bits):
+            size = places[value]
+            places[value] = first
+            first += size
+        _move(keys, spare, places, d * bits, bits)
+        keys, spare = spare, keys
+    return keys
+
+
 _keys = types.Array(types.int64, 1, "C")
 
 radix_sort = Kernel(_radix_sort, (_keys, _keys, types.int64, types.int64))
+low_sort = Kernel(_sort_low, (_keys, _keys, types.int64, types.int64))
+
+
+def low_digits(bits: int) -> tuple[int, int]:
+    """Digits, and bits of each, that `sort_low` sorts so many bits by."""
+    digits = max(1, -(-bits // DIGIT))
+    return digits, max(1, -(-bits // digits))
+
+
+def sort_low(keys: Array, bits: int) -> Array:
+    """Sort keys by so many of their lowest bits, and those that fill the last digit; what is above travels along.
+
+    Parameters
+    ----------
+    keys : array of int64
+        Not negative. Overwritten.
+    bits : int
+
+    Returns
+    -------
+    array of int64
+        `keys`, or another array of its size.
+    """
+    return low_sort(keys, np.empty_like(keys), *low_digits(bits))
 
 
 def sort(keys: Array, bound: int) -> Array:

@@ -7,6 +7,7 @@ know of a backend (its kernels, `scratch_bytes`) comes from registries that need
 from __future__ import annotations
 
 from functools import cache
+from typing import Any, cast
 
 from dasktc.backends.kernel import Kernel
 from dasktc.backends.protocol import (
@@ -32,6 +33,7 @@ __all__ = [
     "get_backend",
     "kernel_names",
     "kernels",
+    "lazy_backend",
     "lean_kernel",
     "scratch_bytes",
     "support_bytes",
@@ -68,6 +70,34 @@ def get_backend(name: str) -> Backend:
 
         return cuda.backend()
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
+
+
+class _LazyBackend:
+    """Stands for a backend that this process need not be able to use; its parts are those of `get_backend`."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.on_device = name, name in ON_DEVICE
+
+    def __getattr__(self, part: str) -> Any:
+        if part.startswith("__"):  # what copying and pickling ask for
+            raise AttributeError(part)
+        return getattr(get_backend(self.name), part)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lazy_backend, (self.name,)
+
+
+@cache
+def lazy_backend(name: str) -> Backend:
+    """The named backend, imported by the process that first asks for more than its name and `on_device`.
+
+    It travels with tasks as its name alone, so a client hands on one that it cannot use itself.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    """
+    return cast(Backend, _LazyBackend(name))
 
 
 def unusable(name: str) -> str | None:

@@ -5,7 +5,6 @@ Both files have the same entry points; those that find triangles take the output
 
 from __future__ import annotations
 
-from math import isqrt
 from types import ModuleType
 
 import numpy as np
@@ -14,9 +13,10 @@ from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Launch
 from dasktc.backends.cuda.launch_edges import slices
+from dasktc.backends.kernel import MOST_HUBS, hub_count
 from dasktc.errors import InputError
 
-__all__ = ["HUB", "SUPPORT", "bitmap_bytes", "hub", "hub_bytes", "hub_count", "hub_support_bytes", "longest_row"]
+__all__ = ["HUB", "SUPPORT", "bitmap_bytes", "hub", "hub_bytes", "hub_support_bytes", "longest_row"]
 
 HUB = {
     "SMALL": 16,
@@ -27,7 +27,7 @@ HUB = {
     "NEAR_WARPS": 2,
     "TABLE_WARPS": 2,
     "AHEAD": 4,
-    "BITMAP": 1 << 16,
+    "BITMAP": MOST_HUBS,
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
     "SHORT": 64,
@@ -41,8 +41,6 @@ SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4}
 """Macros of the form with outputs, beside these."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""
-HUB_BYTES = 4
-"""Bytes an index edge that the hubs' bitmaps may take."""
 NARROW = 1 << 16
 """Rows of a lower triangle whose columns are their own fingerprints."""
 ROUNDS = 2
@@ -50,19 +48,6 @@ ROUNDS = 2
 has two at the most."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
-
-
-def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = HUB["BITMAP"]) -> int:
-    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
-
-    Parameters
-    ----------
-    index_edges, stream_rows : int
-    lower : bool
-        Blocks that are no lower triangles have no hubs.
-    most : int
-    """
-    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
 def longest_row(xp: ModuleType, task: BlockTask) -> int:

@@ -16,6 +16,7 @@ import pandas as pd
 from dasktc.backends.cpu import edges, hub_tables, probes, radix, text, visit
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
@@ -150,6 +151,7 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    peel=PEEL,
     memory=_memory,
     edges=CpuEdges(),
 )

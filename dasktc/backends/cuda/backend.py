@@ -20,6 +20,7 @@ from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
@@ -208,7 +209,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    for file in ("vertices", "bitmatrix"):
+    for file in ("vertices", "bitmatrix", "peel"):
         _module(file, ())
     for macros in RadixSort(device()).defines():
         _module("sort", macros)
@@ -303,6 +304,7 @@ def backend() -> Backend:
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        peel=DevicePeel(device()),
         raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +17,8 @@ from dasktc.backends.cpu import (
     edge_columns,
     edges,
     hub_tables,
-    merge_support,
     probes,
     radix,
-    supports,
     text,
     visit,
     wedges,
@@ -38,8 +37,6 @@ __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scrat
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The kernels, the default first."""
-GIVING: dict[str, Any] = {"hub": supports, "merge": merge_support}
-"""Modules of the kernels that give triangles by edge and by vertex."""
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
@@ -134,14 +131,18 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return GIVING[kernel].edges(task) if kernel in GIVING else visit.support(task)
+    how = KERNELS[kernel].support
+    made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
+    return made
 
 
 def _vertex_support(
     task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    sums: tuple[dict[int, Array], int, int] = GIVING[kernel].vertices(task, sides, sizes)
-    return sums
+    how = KERNELS[kernel].support
+    assert how is not None, kernel
+    made: tuple[dict[int, Array], int, int] = import_module(how).vertices(task, sides, sizes)
+    return made
 
 
 BACKEND = Backend(

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 
 if TYPE_CHECKING:
+    from dasktc.backends.cpu.shared_arrays import SharedArrays
+    from dasktc.backends.cpu.vertices import CpuVertices
     from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
     from dasktc.backends.cuda.edges import DeviceEdges
     from dasktc.backends.cuda.vertices import DeviceVertices
@@ -198,8 +200,10 @@ class Backend:
         What it does with edges.
     raw_edges : DeviceEdges or None
         A device's own way with raw edges, from which loops are not removed; None: frames and array arithmetic.
-    vertices : DeviceVertices or None
+    vertices : DeviceVertices or CpuVertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
+    shared : SharedArrays or None
+        What threads of this process do to arrays that they share; None: every call makes arrays of its own.
     bit_matrix : DeviceBitMatrix or None
         A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
@@ -234,12 +238,13 @@ class Backend:
     edges: Edges
     chunk: int = 1 << 13
     raw_edges: DeviceEdges | None = None
-    vertices: DeviceVertices | None = None
+    vertices: DeviceVertices | CpuVertices | None = None
     bit_matrix: DeviceBitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     merge: Callable[[list[Any], int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
+    shared: SharedArrays | None = None
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1

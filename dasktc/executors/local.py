@@ -62,6 +62,11 @@ class LocalExecutor(Executor):
         """All are here."""
         return [""] * self.workers
 
+    @property
+    def shares_memory(self) -> bool:
+        """Results stand in memory, for which there is no budget."""
+        return type(self.store) is MemoryStore
+
     def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
         """What the store leaves of the budget; without one, what this machine, or its GPU, has available now."""
         bound = self.store.memory(budget)

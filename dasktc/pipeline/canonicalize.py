@@ -22,7 +22,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
-from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
+from dasktc.pipeline.shuffle import SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
@@ -281,6 +281,8 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
     backend : str
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
+    if not isinstance(vertices, SplitIds) and sorts_here(executor, rows, backend):
+        return Canonical(_canonical_here(executor, frames.frames, vertices, shift, backend), rows)
     count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     if isinstance(vertices, IdRange):
         given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
@@ -303,6 +305,33 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
 
 def _distinct(arrays: list[Array], bound: int, backend: str) -> Array:
     return distinct(arrays, bound, backend)
+
+
+def sorts_here(executor: Executor, keys: int, backend: str) -> bool:
+    """Whether threads of this process sort so many keys together, in memory that they share."""
+    return keys >= ONE_PARTITION and executor.shares_memory and get_backend(backend).shared is not None
+
+
+def _canonical_here(executor: Executor, frames: list[Any], vertices: Any, shift: int, backend: str) -> list[Any]:
+    """Canonical keys in slices of one array, ascending; the frames are emptied."""
+    shared: Any = get_backend(backend).shared
+    if isinstance(vertices, IdRange):
+        keys = [shared.ends(*arrays_of(frame), vertices.low, shift) for frame in frames]
+        frames.clear()
+    else:
+        keys = executor.map("canonical", _keys, frames, vertices, shift, backend)
+    dealt = deal_here(executor, "canonical", keys, 1 << 2 * shift, backend)
+    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift, backend)
+
+
+def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: str) -> Array:
+    """Sort a range of buckets, and keep each key once: moved to its begin, or where many go, apart."""
+    keys, kept = buckets.keys[slice(*buckets.ends[[*span]])], 0
+    for _, _, batch in buckets.sorted(*span):
+        once = get_backend(backend).edges.distinct(batch, shift)
+        keys[kept : kept + len(once)] = once
+        kept += len(once)
+    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:

@@ -126,9 +126,10 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     )
     degrees = _folded(executor, ends, list(edges.partitions))
     rank = executor.submit("orient", _ranks, list(degrees), backend)
-    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
+    turn = _oriented_in_place if executor.shares_memory else oriented
+    partitions = executor.map("orient", turn, edges.partitions, rank, shift, backend)
     outward = _folded(executor, sources, list(partitions))
-    cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
+    cuts = CUTS if executor.exchanges or backend in ON_DEVICE else 0
     vectors: Any
     if executor.exchanges:
         (vectors,), (facts,) = executor.measured("orient-plan", _measured, [(degrees, rank, outward, cuts, backend)])
@@ -229,8 +230,8 @@ def order_by(weight: Array, backend: str) -> Array:
     array of `Backend.numbers`, shape (V,)
     """
     xp, own = get_backend(backend).array, get_backend(backend).vertices
-    if own is not None and weight.dtype == "int32":
-        return own.order(weight)
+    if own is not None and weight.dtype == get_backend(backend).numbers and (order := own.order(weight)) is not None:
+        return order
     if not len(weight):
         return _zeros(0, backend)
     bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
@@ -265,7 +266,7 @@ def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Arr
 def inverse(order: Array, backend: str) -> Array:
     """The inverse of a permutation, int32: the rank of each vertex in an order."""
     xp, own = get_backend(backend).array, get_backend(backend).vertices
-    if own is not None and order.dtype == "int32":
+    if own is not None and order.dtype == get_backend(backend).numbers:
         return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")
@@ -275,6 +276,12 @@ def inverse(order: Array, backend: str) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
     return get_backend(backend).edges.oriented(keys, aligned(rank), shift)
+
+
+def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: str) -> Array:
+    """As `oriented`, over keys that nobody else has any more, where the backend can."""
+    shared = get_backend(backend).shared
+    return oriented(keys, rank, shift, backend) if shared is None else shared.orient(keys, aligned(rank), shift)
 
 
 def _wedges(inward: Array, outward: Array, backend: str) -> int:

@@ -24,7 +24,7 @@ from dasktc.backends import get_backend
 from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import between, cut
 
-__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "splitters"]
+__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
@@ -34,6 +34,10 @@ SAMPLES = 64
 FEW = {"cpu": 4, "cuda": 64}
 """Ranges up to which each is picked out of a partition in a pass of its own, sooner than the partition is sorted."""
 KEY_BYTES = 8
+DEALT = 1 << 20
+"""Keys that a thread deals out at a time."""
+RANGES_A_THREAD = 4
+"""Ranges of buckets for each thread, which takes the next when it is free: they take unlike times."""
 
 
 class Inputs(NamedTuple):
@@ -166,6 +170,58 @@ def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[...,
     while own:
         came.append(pick(own.pop()))
     return reduce(came, *given)
+
+
+class Ranges(NamedTuple):
+    """Keys in this process's memory, dealt out by their leading digit and not yet sorted.
+
+    Attributes
+    ----------
+    buckets : radix.Buckets
+    spans : list of (int, int)
+        Ranges of buckets, for a call each: the first one, and the one behind the last.
+    """
+
+    buckets: Any
+    spans: list[tuple[int, int]]
+
+
+def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int, backend: str) -> Ranges:
+    """Deal keys out to one array by their leading digit, on the threads of this process.
+
+    Who sorts a range of buckets goes on with its keys while they are in cache. Neither a range nor an array is copied.
+
+    Parameters
+    ----------
+    executor : Executor
+        It `shares_memory`.
+    stage : str
+    keys : list of arrays of int64, or of what `SharedArrays.ends` returns
+        Emptied; nobody writes to them.
+    bound : int
+        Every key is below it.
+    backend : str
+        With `Backend.shared`.
+    """
+    shared: Any = get_backend(backend).shared
+    given = [array[first : first + DEALT] for array in keys for first in range(0, len(array), DEALT)]
+    keys.clear()
+    total = sum(map(len, given))
+    leading, shift = shared.leading_bits(total, bound)
+    counts = np.array(executor.map(stage, shared.count, list(given), leading, shift)).reshape(-1, 1 << leading)
+    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = np.cumsum(counts, axis=0)
+    places += ends[:-1] - counts
+    dealt, target = list(zip(given, places, strict=True)), np.empty(total, np.int64)
+    given.clear()
+    executor.map(stage, _dealt, dealt, shift, target, backend)
+    buckets = shared.Buckets(target, ends, shift)
+    return Ranges(buckets, buckets.ranges(RANGES_A_THREAD * executor.workers))
+
+
+def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: str) -> None:
+    shared: Any = get_backend(backend).shared
+    shared.deal(given[0], shift, given[1], target)
 
 
 def exchange(

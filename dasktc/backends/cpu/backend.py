@@ -11,10 +11,12 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, vertices, visit
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
+from dasktc.backends.cpu.shared_arrays import SharedArrays
+from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
 from dasktc.errors import InputError
@@ -87,8 +89,9 @@ def warm() -> None:
     """Compile, or load from the cache, everything that this backend compiles."""
     for kernel in KERNELS.values():
         kernel.load()
-    radix.radix_sort.load()
+    radix.warm()
     edges.warm()
+    vertices.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:
@@ -139,4 +142,7 @@ BACKEND = Backend(
     add_ends=visit.add_ends,
     memory=_memory,
     edges=CpuEdges(),
+    vertices=CpuVertices(),
+    merge=radix.merge,
+    shared=SharedArrays(),
 )

@@ -285,7 +285,8 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
         return Canonical(_canonical_here(executor, frames.frames, vertices, shift, backend), rows)
     count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     if isinstance(vertices, IdRange):
-        given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
+        chosen = None if get_backend(backend).shared is None else _ends_of
+        given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at, chosen)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
         starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
@@ -314,9 +315,8 @@ def sorts_here(executor: Executor, keys: int, backend: str) -> bool:
 
 def _canonical_here(executor: Executor, frames: list[Any], vertices: Any, shift: int, backend: str) -> list[Any]:
     """Canonical keys in slices of one array, ascending; the frames are emptied."""
-    shared: Any = get_backend(backend).shared
     if isinstance(vertices, IdRange):
-        keys = [shared.ends(*arrays_of(frame), vertices.low, shift) for frame in frames]
+        keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, backend)]
         frames.clear()
     else:
         keys = executor.map("canonical", _keys, frames, vertices, shift, backend)
@@ -358,6 +358,13 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
         if isinstance(frame, tuple):
             part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
+
+
+def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: str) -> list[Any]:
+    """The edges of a frame, or of a list of frames, for their keys."""
+    shared: Any = get_backend(backend).shared
+    listed = frames if isinstance(frames, list) else [frames]
+    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
 
 
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.executors.base import Executor
-from dasktc.pipeline.edge_keys import between, cut
+from dasktc.pipeline.edge_keys import between, cut, merge
 
 __all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "splitters"]
 
@@ -53,12 +53,15 @@ class Inputs(NamedTuple):
         No handles.
     at : sequence of str or None
         The worker that has each; none: those of `Executor.homes`.
+    chosen : callable (input, *shared) -> list of `radix.Chosen`, or None
+        Stands for the same keys where they are made when they are read.
     """
 
     handles: list[Any]
     keys: Callable[..., Any] | None = None
     shared: tuple[Any, ...] = ()
     at: Sequence[str | None] = ()
+    chosen: Callable[..., Any] | None = None
 
 
 def redistribute(
@@ -99,7 +102,7 @@ def redistribute(
     list of handles
         Of the result of each range.
     """
-    handles, keys, shared, at = inputs
+    handles, keys, shared, at, chosen = inputs
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
@@ -107,7 +110,7 @@ def redistribute(
         return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
-    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
+    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
     if count > FEW[backend]:
         given_up, held = held, []
         for k in range(sources):
@@ -137,8 +140,24 @@ class _Pick:
     backend: str
 
     def __call__(self, item: Any) -> Array:
-        keys = item if self.make is None else self.make(item)
-        return keys if self.span is None else between(keys, *self.span, self.ascending, self.backend)
+        """The keys in an array."""
+        return _one_array(self.parts(item), self.backend)
+
+    def parts(self, item: Any) -> list[Any]:
+        """The keys as `merge` takes them: those that it can choose by itself are not copied before."""
+        made, shared = item if self.make is None else self.make(item), get_backend(self.backend).shared
+        keys = made if isinstance(made, list) else [made]
+        if self.span is None:
+            return keys
+        if shared is None or self.ascending:
+            return [between(some, *self.span, self.ascending, self.backend) for some in keys]
+        return [shared.within(some, *self.span) for some in keys]
+
+
+def _one_array(keys: list[Any], backend: str) -> Array:
+    shared = get_backend(backend).shared
+    arrays = keys if shared is None else [shared.array(some) for some in keys]
+    return arrays[0] if len(arrays) == 1 else get_backend(backend).array.concatenate(arrays)
 
 
 def _taken_over(handles: list[Any]) -> list[Any]:
@@ -162,13 +181,14 @@ def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> 
 
 
 def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: str) -> Array:
-    return get_backend(backend).sort(item.copy() if make is None else make(item), bound)
+    made = item if make is None else make(item)
+    return merge(made if isinstance(made, list) else [made], bound, backend)
 
 
 def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     """Pick the keys of a range out of inputs, add those that came, and reduce them."""
     while own:
-        came.append(pick(own.pop()))
+        came += pick.parts(own.pop())
     return reduce(came, *given)
 
 
@@ -208,7 +228,7 @@ def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int, backe
     keys.clear()
     total = sum(map(len, given))
     leading, shift = shared.leading_bits(total, bound)
-    counts = np.array(executor.map(stage, shared.count, list(given), leading, shift)).reshape(-1, 1 << leading)
+    counts = np.array(executor.map(stage, shared.count, list(given), 1 << leading, shift)).reshape(-1, 1 << leading)
     ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = np.cumsum(counts, axis=0)
     places += ends[:-1] - counts

@@ -16,8 +16,9 @@ two write to the same place when they count and deal out different arrays, and s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +28,21 @@ from numba import types
 from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.csr import Array
 
-__all__ = ["BATCH", "FEW", "Buckets", "Ends", "Keys", "count", "deal", "leading_bits", "merge", "sort", "warm"]
+__all__ = [
+    "BATCH",
+    "FEW",
+    "Buckets",
+    "Chosen",
+    "Ends",
+    "Keys",
+    "Within",
+    "count",
+    "deal",
+    "leading_bits",
+    "merge",
+    "sort",
+    "warm",
+]
 
 BUCKET, MOST_BITS = 13, 12
 """Binary logarithms: keys of a bucket, were they spread evenly, times two; and the most buckets."""
@@ -39,6 +54,11 @@ FEWER = 48
 """Keys of a bucket that are sorted by insertion: the other digits' counters alone would take longer."""
 BATCH = 1 << 16
 """Keys of neighbouring buckets that are handed on together, while they are in cache; of one large bucket more."""
+
+CHUNK = 1 << 15
+"""Keys that are made at a time: 256 KiB."""
+ALL = 2**63 - 1
+"""Above every key."""
 
 U = np.uint64
 
@@ -52,31 +72,36 @@ def _ascending(keys: Array) -> bool:
     return ascends
 
 
-def _count_keys(keys: Array, shift: int, counts: Array) -> None:
+def _count_keys(keys: Array, shift: int, base: int, counts: Array) -> None:
     for i in range(U(len(keys))):
-        counts[U(keys[i]) >> U(shift)] += 1
+        counts[(U(keys[i]) >> U(shift)) - U(base)] += 1
 
 
-def _deal_keys(keys: Array, shift: int, places: Array, target: Array) -> None:
+def _deal_keys(keys: Array, shift: int, base: int, places: Array, target: Array) -> None:
     for i in range(U(len(keys))):
-        bucket = U(keys[i]) >> U(shift)
+        bucket = (U(keys[i]) >> U(shift)) - U(base)
         target[U(places[bucket])] = keys[i]
         places[bucket] += 1
 
 
-def _count_ends(src: Array, dst: Array, low: int, bits: int, shift: int, counts: Array) -> None:
-    for i in range(U(len(src))):
-        a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
-        counts[U(min(a, b) << bits | max(a, b)) >> U(shift)] += 1
+def _within(keys: Array, begin: int, first: int, end: int, made: Array) -> Any:
+    """Those of the next keys that are from `first` to below `end`, in `made`; returns how many."""
+    size = 0
+    for i in range(U(begin), U(min(begin + CHUNK, len(keys)))):
+        made[U(size)] = keys[i]
+        size += (keys[i] >= first) & (keys[i] < end)
+    return size
 
 
-def _deal_ends(src: Array, dst: Array, low: int, bits: int, shift: int, places: Array, target: Array) -> None:
-    for i in range(U(len(src))):
+def _made_of(src: Array, dst: Array, low: int, bits: int, begin: int, first: int, end: int, made: Array) -> Any:
+    """The same of the canonical keys of edges."""
+    size = np.int64(0)
+    for i in range(U(begin), U(min(begin + CHUNK, len(src)))):
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
         key = min(a, b) << bits | max(a, b)
-        bucket = U(key) >> U(shift)
-        target[U(places[bucket])] = key
-        places[bucket] += 1
+        made[U(size)] = key
+        size += np.int64((key >= first) & (key < end))
+    return size
 
 
 def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int) -> None:
@@ -121,21 +146,50 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
         begin = end
 
 
-_number, _made = types.int64, types.Array(types.int64, 1, "C")
-_ends = {ids: types.Array(ids, 1, "C", readonly=True) for ids in (types.int32, types.int64)}
-_given = _ends[types.int64]
+_number, _array = types.int64, types.Array(types.int64, 1, "C")
+_ids = {of: types.Array(of, 1, "C", readonly=True) for of in (types.int32, types.int64)}
+_given = _ids[types.int64]
 
 ascending = Kernel(_ascending, (_given,))
-count_keys = Kernel(_count_keys, (_given, _number, _made))
-deal_keys = Kernel(_deal_keys, (_given, _number, _made, _made))
-count_ends = {ids: Kernel(_count_ends, (of, of, *[_number] * 3, _made)) for ids, of in _ends.items()}
-deal_ends = {ids: Kernel(_deal_ends, (of, of, *[_number] * 3, _made, _made)) for ids, of in _ends.items()}
-sort_buckets = Kernel(_sort_buckets, (_made, _given, _made, _number, _number))
+count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
+deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
+within = Kernel(_within, (_given, *[_number] * 3, _array))
+made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 5, _array)) for of, ids in _ids.items()}
+sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number))
+
+
+class Chosen(ABC):
+    """Keys that are made, or chosen, where they are read: a chunk at a time, in cache."""
+
+    first: int
+    end: int
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The most keys that there can be."""
+
+    @abstractmethod
+    def read(self, begin: int, made: Array) -> int:
+        """Write the keys of the next CHUNK places to an array; returns how many they are."""
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield the keys; an array is overwritten by the next one."""
+        made = np.empty(CHUNK + 1, np.int64)
+        for begin in range(0, len(self), CHUNK):
+            yield made[: self.read(begin, made)]
+
+    def keys(self) -> Array:
+        """The keys in an array of their own."""
+        keys, size = np.empty(len(self), np.int64), 0
+        for chunk in self.chunks():
+            keys[size : size + len(chunk)] = chunk
+            size += len(chunk)
+        return keys[:size]
 
 
 @dataclass(frozen=True)
-class Ends:
-    """Edges whose canonical keys are made while they are dealt out.
+class Ends(Chosen):
+    """Edges, for their canonical keys.
 
     Attributes
     ----------
@@ -145,12 +199,16 @@ class Ends:
         The smallest id: keys have distances from it.
     shift : int
         Bits an id takes in a key.
+    first, end : int
+        Of the keys those from `first` on and below `end`.
     """
 
     src: Array
     dst: Array
     low: int
     shift: int
+    first: int = 0
+    end: int = ALL
 
     def __len__(self) -> int:
         """Number of edges."""
@@ -158,27 +216,34 @@ class Ends:
 
     def __getitem__(self, rows: slice) -> Ends:
         """Some of the edges."""
-        return Ends(self.src[rows], self.dst[rows], self.low, self.shift)
+        return replace(self, src=self.src[rows], dst=self.dst[rows])
 
-    def count(self, shift: int, counts: Array) -> None:
-        """Count the leading digits of the keys: what is left of them when shifted."""
-        count_ends[self._type](*self._ends, self.low, self.shift, shift, counts)
-
-    def deal(self, shift: int, places: Array, target: Array) -> None:
-        """Write each key to the place of its leading digit, and move that place on."""
-        deal_ends[self._type](*self._ends, self.low, self.shift, shift, places, target)
-
-    @property
-    def _ends(self) -> list[Array]:
-        return [np.ascontiguousarray(end) for end in (self.src, self.dst)]
-
-    @property
-    def _type(self) -> Any:
-        return types.int32 if self.src.dtype == np.int32 else types.int64
+    def read(self, begin: int, made: Array) -> int:
+        """Make keys of edges."""
+        src, dst = (np.ascontiguousarray(end[begin : begin + CHUNK]) for end in (self.src, self.dst))
+        kind = types.int32 if src.dtype == np.int32 else types.int64
+        return int(made_of[kind](src, dst, self.low, self.shift, 0, self.first, self.end, made))
 
 
-Keys = Array | Ends
-"""Keys as an array of int64, or as what they are made of."""
+@dataclass(frozen=True)
+class Within(Chosen):
+    """Those of some keys that are from `first` to below `end`."""
+
+    given: Array
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        """Number of all."""
+        return len(self.given)
+
+    def read(self, begin: int, made: Array) -> int:
+        """Choose keys."""
+        return int(within(self.given, begin, self.first, self.end, made))
+
+
+Keys = Array | Chosen
+"""Keys as an array of int64, or as what they are made or chosen of."""
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
@@ -191,16 +256,22 @@ def leading_bits(keys: int, bound: int) -> tuple[int, int]:
     return leading, bits - leading
 
 
-def count(keys: Keys, leading: int, shift: int) -> Array:
-    """How many keys have each leading digit."""
-    counts = np.zeros(1 << leading, np.int64)
-    keys.count(shift, counts) if isinstance(keys, Ends) else count_keys(keys, shift, counts)
+def count(keys: Keys, buckets: int, shift: int, base: int = 0) -> Array:
+    """How many keys have each leading digit, from `base` on."""
+    counts = np.zeros(buckets, np.int64)
+    for chunk in _chunks(keys):
+        count_keys(chunk, shift, base, counts)
     return counts
 
 
-def deal(keys: Keys, shift: int, places: Array, target: Array) -> None:
+def deal(keys: Keys, shift: int, places: Array, target: Array, base: int = 0) -> None:
     """Write each key to the place of its leading digit; `places` is overwritten."""
-    keys.deal(shift, places, target) if isinstance(keys, Ends) else deal_keys(keys, shift, places, target)
+    for chunk in _chunks(keys):
+        deal_keys(chunk, shift, base, places, target)
+
+
+def _chunks(keys: Keys) -> Iterable[Array]:
+    return keys.chunks() if isinstance(keys, Chosen) else [keys]
 
 
 @dataclass(frozen=True)
@@ -285,27 +356,38 @@ def merge(arrays: list[Keys], bound: int) -> Array:
         0 <= key < bound.
     """
     given, arrays[:] = list(arrays), []
-    if sum(map(len, given)) < FEW and not any(isinstance(keys, Ends) for keys in given):
-        return np.sort(np.concatenate([np.empty(0, np.int64), *given]))
+    if sum(map(len, given)) < FEW:
+        return np.sort(np.concatenate([np.empty(0, np.int64), *(_array_of(keys) for keys in given)]))
     return _sorted(given, bound)
+
+
+def _array_of(keys: Keys) -> Array:
+    return keys.keys() if isinstance(keys, Chosen) else keys
 
 
 def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None) -> Array:
     """As `merge`; the spare array is overwritten once all keys are dealt out, so it may be one of them."""
-    total = sum(map(len, arrays))
-    leading, shift = leading_bits(total, bound)
-    counts = [count(keys, leading, shift) for keys in arrays]
-    ends = np.concatenate([[0], np.cumsum(np.sum(counts, axis=0, dtype=np.int64, initial=0))])
-    target, places = np.empty(total, np.int64), ends[:-1].copy()
+    spans = [(keys.first, min(keys.end, bound)) if isinstance(keys, Chosen) else _span(keys) for keys in arrays]
+    first, end = min(first for first, _ in spans), max(end for _, end in spans)
+    _, shift = leading_bits(sum(map(len, arrays)), max(1, end - first))
+    base = first >> shift
+    counts = sum(count(keys, (end >> shift) - base + 1, shift, base) for keys in arrays)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    target, places = np.empty(int(ends[-1]), np.int64), ends[:-1].copy()
     for keys in arrays:
-        deal(keys, shift, places, target)
+        deal(keys, shift, places, target, base)
     buckets = Buckets(target, ends, shift)
     for _ in buckets.sorted(0, len(ends) - 1, spare):
         pass
     return target
 
 
+def _span(keys: Array) -> tuple[int, int]:
+    """The smallest key and the largest; of none what changes no other span."""
+    return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
+
+
 def warm() -> None:
     """Compile, or load from the cache, all of it."""
-    for kernel in (ascending, count_keys, deal_keys, sort_buckets, *count_ends.values(), *deal_ends.values()):
+    for kernel in (ascending, count_keys, deal_keys, within, *made_of.values(), sort_buckets):
         kernel.load()

@@ -1,6 +1,8 @@
-"""What threads of one process do to arrays that they share: each writes to places of its own."""
+"""What one process does with keys in memory: its threads write to arrays that they share, and few are copied."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from dasktc.backends.cpu import edges, radix
 from dasktc.backends.csr import Array
@@ -26,6 +28,16 @@ class SharedArrays:
         """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
+
+    def within(self, keys: radix.Keys, first: int, end: int) -> radix.Chosen:
+        """Those with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+        if isinstance(keys, radix.Ends):
+            return replace(keys, first=first, end=end)
+        return radix.Within(keys, first, end)
+
+    def array(self, keys: radix.Keys) -> Array:
+        """The keys in an array, in the same order."""
+        return keys.keys() if isinstance(keys, radix.Chosen) else keys
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Write the keys of the ends' ranks, the higher one first, over the keys."""

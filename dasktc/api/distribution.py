@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dasktc.counting.one_call import threads_of_a_call
 from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -46,7 +47,8 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
         return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
     backend = options.chosen_backend
     rates = rates_of(executor, backend)
-    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
+    threads = threads_of_a_call(executor, options)
+    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids, threads)
     return ClusterRun(how, limits)
 
 

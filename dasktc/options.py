@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
@@ -183,6 +183,11 @@ class RunOptions:
         check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
         if self.distribute is not None:
             check_choice("distribute", self.distribute, DISTRIBUTE)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> RunOptions:
+        """The options that are among the arguments of a function, by their names: `RunOptions.of(locals())`."""
+        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__})
 
     @property
     def distribution(self) -> str:

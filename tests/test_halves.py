@@ -90,9 +90,9 @@ def faulty(most, refused):
         count(task, "merge")
         return cpu().listing(task, limit)
 
-    def vertex_support(task, sides, sizes):
+    def vertex_support(task, kernel, sides, sizes):
         count(task, "merge")
-        return cpu().vertex_support(task, sides, sizes)
+        return cpu().vertex_support(task, kernel, sides, sizes)
 
     short = replace(cpu(), count=count, support=support, listing=listing, vertex_support=vertex_support)
     with ExitStack() as patched:

@@ -17,6 +17,7 @@ from processes import patience, until
 
 import dasktc
 from dasktc.api.count import build
+from dasktc.executors.base import CPU
 from dasktc.executors.dask import executor as submission
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
@@ -181,7 +182,7 @@ def test_generated_parts_are_cut_anew():
 def test_keys_between_borders(ascending):
     keys = np.random.default_rng(1).integers(0, 100, 20_000)
     keys = np.sort(keys) if ascending else keys
-    found = between(keys, 20, 30, ascending, "cpu")
+    found = between(keys, 20, 30, ascending, CPU)
     assert found.tolist() == [key for key in keys.tolist() if 20 <= key < 30]
 
 

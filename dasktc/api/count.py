@@ -195,19 +195,7 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     counting = CountOptions(verify, seed, checkpoint, progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
@@ -226,8 +214,7 @@ def triangle_count(
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
                 result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
                 return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
-            limits = (options.memory, work_dir, options.chosen_backend, host_memory)
-            with within_memory(anywhere, *limits) as executor:
+            with within_memory(anywhere, options.memory, work_dir, host_memory) as executor:
                 small, given = None, opened
                 if outputs == Outputs():
                     small, given = count_small(executor, opened, options, counting)
@@ -294,19 +281,7 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
     with ExitStack() as stack:
@@ -316,7 +291,7 @@ def prepare(
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
-            executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
+            executor = limited(anywhere, options.memory, work_dir, host_memory)
             return _prepared(executor, opened, options, progress or silent, cluster)
 
         graph, more = _within_what_is_free(built, anywhere, options)
@@ -389,7 +364,7 @@ def _within_what_is_free(
         if not again or options.memory is not None:
             raise
     gc.collect()
-    memory = executor.memory(None, options.chosen_backend)
+    memory = executor.memory()
     said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
     log.info("out of core %s", said)
     with suppress(DeviceMemoryError, InputError):
@@ -399,7 +374,8 @@ def _within_what_is_free(
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Choose the backend, and run all stages before counting."""
-    return _prepared(executor, source, choose_backend(executor, options), progress)
+    options = choose_backend(executor, options)
+    return _prepared(executor.for_backend(options.chosen_backend), source, options, progress)
 
 
 def _prepared(

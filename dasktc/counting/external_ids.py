@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.backends.csr import on_host
-from dasktc.executors.base import Executor
+from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.edge_keys import pack, unpack
-from dasktc.pipeline.sharded.orient import localised
+from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def frames_of_vertices(
     list of handles of DataFrame
         Columns "vertex" and `name`.
     """
-    shards = [moved(executor, name, vector, order, "cpu", ids.starts) for vector in vectors]
+    on_host = executor.for_backend("cpu")
+    shards = [moved(on_host, name, vector, order, ids.starts) for vector in vectors]
     parts = zip(ids.parts, *(vector.parts for vector in shards), strict=True)
     return [executor.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
 
@@ -121,7 +122,7 @@ def frames_of_edges(executor: Executor, parts: list[Any], ids: Sharded) -> list[
 def _with_own(part: Array) -> list[Array]:
     keys, support = part
     order = keys.argsort()
-    ids, local = localised(keys[order], SHIFT, "cpu")
+    ids, local = localised(keys[order], SHIFT, CPU)
     return [ids, np.stack([local, support[order]])]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
-from dasktc.backends import ON_DEVICE
+from dasktc.backends import lazy_backend
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
@@ -99,7 +99,7 @@ def count_in_one_call(
         Planned for one task at a time.
     """
     began = time.perf_counter()
-    threads = threads_of_a_call(executor, options)
+    threads = threads_of_a_call(executor)
     here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
     with _heard(executor, counting.progress) as (name, hear):
         call = _Call(replace(source, parts=()), options, here, name, threads)
@@ -114,11 +114,14 @@ def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     place, host = places
-    limits = (call.options.memory, place, call.options.chosen_backend, host)
-    with within_memory(LocalExecutor(threads=call.threads), *limits) as executor:
+    with within_memory(_here(call), call.options.memory, place, host) as executor:
         prepared, blocks = call.prepared(executor, parts, values)
         graph = CountingContext(executor, prepared, blocks, prepared.options)
         return count(graph, CountOptions(verify, seed, progress=call.progress))
+
+
+def _here(call: _Call) -> LocalExecutor:
+    return LocalExecutor(threads=call.threads, backend=lazy_backend(call.options.chosen_backend))
 
 
 def prepare_in_one_call(
@@ -143,7 +146,7 @@ def prepare_in_one_call(
     blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits, name, threads_of_a_call(executor, options))
+        call = _Call(replace(source, parts=()), options, limits, name, threads_of_a_call(executor))
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
@@ -161,7 +164,7 @@ def prepare_in_one_call(
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
-    prepared, blocks = call.prepared(LocalExecutor(threads=call.threads), parts, values)
+    prepared, blocks = call.prepared(_here(call), parts, values)
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = Sharded(graph.order.starts, [None])
@@ -176,10 +179,10 @@ def _usual(executor: DaskExecutor) -> str | None:
     return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
 
 
-def threads_of_a_call(executor: DaskExecutor, options: Options) -> int:
+def threads_of_a_call(executor: DaskExecutor) -> int:
     """Those that every worker has for tasks; one where a device counts."""
     threads = Counter(executor.worker_threads)
-    return 1 if options.chosen_backend in ON_DEVICE else min(threads.values(), default=1)
+    return 1 if executor.backend.on_device else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -114,14 +114,18 @@ def threads_here(run: RunOptions, backend: str) -> int:
 
 
 def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
-    """The executor of this process with all its threads, where the CPU was chosen though there may be a GPU."""
-    if backend in ON_DEVICE and (run.threads or 1) > 1:
+    """The executor for the chosen backend.
+
+    That of this process has all its threads then, if the CPU was chosen though there may be a GPU.
+    """
+    executor = executor.for_backend(backend)
+    if executor.backend.on_device and (run.threads or 1) > 1:
         log.warning(
             "dasktc: warning: --threads %d makes nothing faster on a GPU, which does one call after another: it is 1 "
             "there; leave it out, or take --backend cpu",
             run.threads,
         )
-    if backend != "cpu" or not isinstance(executor, LocalExecutor) or executor.workers > 1:
+    if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
         return executor
     return LocalExecutor(executor.store, run.threads or allowed_threads())
 

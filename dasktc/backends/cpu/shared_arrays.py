@@ -7,10 +7,10 @@ from dataclasses import replace
 from dasktc.backends.cpu import edges, radix
 from dasktc.backends.csr import Array
 
-__all__ = ["SharedArrays"]
+__all__ = ["CpuSharedArrays"]
 
 
-class SharedArrays:
+class CpuSharedArrays:
     """The parts of a sort, of orientation and of a block's building that threads make at the same time.
 
     Attributes

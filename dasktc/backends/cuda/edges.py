@@ -71,7 +71,7 @@ class RankedIds:
 def _received(low: int, size: int, table: Array | None) -> RankedIds:
     from dasktc.backends import get_backend
 
-    edges = get_backend("cuda").raw_edges
+    edges: Any = get_backend("cuda").raw_edges
     assert edges is not None
     return RankedIds(low, size, table, edges)
 

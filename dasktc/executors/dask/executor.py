@@ -21,9 +21,11 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
+from dasktc.backends import Backend
 from dasktc.backends.out_of_memory import run
 from dasktc.errors import ClusterError
 from dasktc.executors.base import (
+    CPU,
     ArgumentLists,
     ClusterStore,
     Executor,
@@ -62,14 +64,21 @@ class DaskExecutor(Executor):
         Times that a task is submitted again whose worker died more often than Dask forgives.
     store : ClusterStore, optional
         Where workers keep results. Default: in their memory, as Dask does.
+    backend : Backend, optional
+        What their calls compute with. Default: the CPU's.
     """
 
     distributed = True
 
     def __init__(
-        self, client: Any, patience: float = WORKER_SECONDS, retries: int = RETRIES, store: ClusterStore | None = None
+        self,
+        client: Any,
+        patience: float = WORKER_SECONDS,
+        retries: int = RETRIES,
+        store: ClusterStore | None = None,
+        backend: Backend = CPU,
     ) -> None:
-        self.client = client
+        self.client, self.backend = client, backend
         self.store: ClusterStore = MemoryStore() if store is None else store
         self._token = uuid4().hex[:8]
         self._numbers = itertools.count()
@@ -83,7 +92,7 @@ class DaskExecutor(Executor):
 
     def keeping(self, store: ClusterStore) -> DaskExecutor:
         """An executor for the same client whose workers keep results in a store."""
-        return DaskExecutor(self.client, self.faults.patience, self.faults.retries, store)
+        return DaskExecutor(self.client, self.faults.patience, self.faults.retries, store, self.backend)
 
     @property
     def workers(self) -> int:
@@ -127,7 +136,7 @@ class DaskExecutor(Executor):
         self._task_memory = needed
         self.store.set_task_memory(needed)
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+    def memory(self, budget: int | None = None) -> int:
         """What the store leaves a task, or else the smallest share of a thread in its worker's budget.
 
         Without a budget, in what Dask lets a worker fill, or in what its GPU has available now.
@@ -139,7 +148,7 @@ class DaskExecutor(Executor):
         while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]):
             self.faults.threads()  # the client's own poll, which asks for no worker, may take the answer's place
         on_device: dict[str, int] = (
-            self.faults.ask(self.client.run, available, backend) if backend != "cpu" and not budget else {}
+            self.faults.ask(self.client.run, available, self.backend) if self.backend.on_device and not budget else {}
         )
         self._share = min(
             (budget or on_device.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]

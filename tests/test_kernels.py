@@ -496,9 +496,9 @@ def test_merge_any_arrays(bound, sizes, leading, data):
 def test_order_of_vertices(weights, spread):
     """By counting the weights, or where they are large by sorting."""
     weights = np.array(weights, np.int64) * 10**spread
-    order = order_by(weights, "cpu")
+    order = order_by(weights, get_backend("cpu"))
     assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
-    assert order[inverse(order, "cpu")].tolist() == list(range(len(weights)))
+    assert order[inverse(order, get_backend("cpu"))].tolist() == list(range(len(weights)))
 
 
 # compiling

@@ -71,8 +71,8 @@ def test_a_worker_of_several_threads_counts_on_all_of_them():
         mock.patch.object(local, "FEW_EDGES", 0),
         Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client,
     ):
-        there = dasktc.triangle_count(edges, client)
-        with dasktc.prepare(edges, client) as graph:
+        there = dasktc.triangle_count(edges, client, distribute="auto")
+        with dasktc.prepare(edges, client, distribute="auto") as graph:
             assert int(graph.triangle_count()) == int(here)
     assert there.workers == 2
     assert there.plan.distribution == "in one call on one worker: there is one worker"

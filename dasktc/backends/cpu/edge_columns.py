@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.radix import low_digits, low_sort, sort_low
+from dasktc.backends.cpu.low_sort import low_digits, low_sort, sort_low
 from dasktc.backends.csr import Array, aligned
 
 __all__ = ["ascending", "keys_of_block", "warm"]

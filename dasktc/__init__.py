@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dasktc.api.count import prepare, triangle_count
     from dasktc.api.estimate import estimate_triangles
     from dasktc.api.graph import Graph
+    from dasktc.api.published_graph import get_graph
     from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
@@ -24,6 +25,7 @@ __all__ = [
     "TriangleEstimate",
     "cluster",
     "estimate_triangles",
+    "get_graph",
     "prepare",
     "triangle_count",
 ]
@@ -39,6 +41,7 @@ _HOMES = {
     "TriangleCount": "counting.result",
     "TriangleEstimate": "counting.estimate",
     "cluster": "api.cluster",
+    "get_graph": "api.published_graph",
     "estimate_triangles": "api.estimate",
     "prepare": "api.count",
     "triangle_count": "api.count",
@@ -56,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -79,7 +79,7 @@ def test_triples_share_the_strata(wedges, width, cuts):
     class Name(int):
         index = table = 0
 
-    parts = list(estimates._strata({Name(number): size for number, size in counted.items()}, width, 7))
+    parts = list(estimates._strata({Name(number): size for number, size in counted.items()}, width, 7, 5))
     for first, end in pairwise(borders):
         for stratum in range(first // width, -(-end // width)):
             assert sum(of.first <= stratum < of.end and of.before == first for _, of in parts) == 1

@@ -62,6 +62,7 @@ def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType)
     """
     wedges = 0
     for row in range(0, index.rows, CHUNK):
-        of, by = (xp.diff(block.offsets[row : row + CHUNK + 1]) for block in (index, table))
-        wedges += int((of * (of - 1) // 2 if one else of * by[: len(of)]).sum())
+        of = xp.diff(index.offsets[row : row + CHUNK + 1])
+        by = of - 1 if one else xp.diff(table.offsets[row : row + CHUNK + 1])[: len(of)]
+        wedges += int((of * by).sum()) >> one
     return wedges

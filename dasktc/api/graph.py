@@ -662,10 +662,6 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
 
-        Notes
-        -----
-        Counted on CPUs: a GPU's block is copied to its host.
-
         Examples
         --------
         >>> import dasktc

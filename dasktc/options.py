@@ -413,9 +413,9 @@ def _columns(name: str, value: Any) -> None:
         )
 
 
-def _callable(name: str, value: Any) -> None:
-    if not callable(value):
-        raise InputError(f"{name} {shown(value)} cannot be called: pass a function of stage, done and total")
+def _progress(name: str, value: Any) -> None:
+    if not callable(value) and not isinstance(value, bool):
+        raise InputError(f"{name} {shown(value)} cannot be called: pass True, or a function of stage, done and total")
 
 
 _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
@@ -426,7 +426,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "limit": lambda name, value: whole_number(name, value, 0, few="so many triangles are listed at most"),
     "per_edge": _path,
     "per_vertex": _path,
-    "progress": _callable,
+    "progress": _progress,
     "report": _path,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -86,7 +87,7 @@ def triangle_count(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
 
@@ -96,8 +97,9 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
-        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
+        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges, a SciPy sparse matrix, a NetworkX or
+        python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -166,7 +168,8 @@ def triangle_count(
     host_memory : int or str, optional
         Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
         of what is free, or of a worker's memory limit.
-    progress : callable (stage, done, total), optional
+    progress : callable (stage, done, total) or bool, optional
+        True: a bar in the terminal, a widget in Jupyter.
 
     Returns
     -------
@@ -196,7 +199,8 @@ def triangle_count(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     run = RunOptions.of(locals())
-    counting = CountOptions(verify, seed, checkpoint, progress)
+    counting = CountOptions(verify, seed, checkpoint)
+    check_keywords(progress=progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -205,7 +209,8 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with connect(run, options.backend, lean=memory is not None) as anywhere:
+    with showing(progress) as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+        counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
@@ -220,7 +225,7 @@ def triangle_count(
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = _prepared(executor, given, options, progress or silent, cluster)
+                graph = _prepared(executor, given, options, watcher or silent, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)
@@ -258,7 +263,7 @@ def prepare(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
 
@@ -284,7 +289,8 @@ def prepare(
     run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with ExitStack() as stack:
+    with ExitStack() as closing, ExitStack() as stack:
+        watcher = closing.enter_context(showing(progress))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
@@ -292,7 +298,7 @@ def prepare(
 
         def built(options: Options) -> Graph:
             executor = limited(anywhere, options.memory, work_dir, host_memory)
-            return _prepared(executor, opened, options, progress or silent, cluster)
+            return _prepared(executor, opened, options, watcher or silent, cluster)
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))

@@ -46,6 +46,9 @@ class Sharded:
             self._parts = self._parts()
         return self._parts
 
+    def __reduce__(self) -> tuple[Any, ...]:  # what would make the parts later belongs to this process
+        return Sharded, (self.starts, self.parts)
+
     @property
     def size(self) -> int:
         """V."""

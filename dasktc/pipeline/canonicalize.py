@@ -42,6 +42,8 @@ SPLIT_BYTES = 100
 PIECES, PIECE_EDGES = 8, 1 << 26
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
 sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
+MADE_TWICE = 1 << 21
+"""Rows from which keys are made where they are read, twice, which takes as long as to write them, and no memory."""
 SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
 """Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
 
@@ -286,7 +288,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> C
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
     if not isinstance(vertices, SplitIds) and sorts_here(executor, rows):
-        return Canonical(_canonical_here(executor, frames.frames, vertices, shift), rows)
+        return Canonical(_canonical_here(executor, frames.frames, rows, vertices, shift), rows)
     count = partition_count(rows, executor, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     if isinstance(vertices, IdRange):
         chosen = None if executor.backend.on_device else _ends_of
@@ -319,9 +321,9 @@ def sorts_here(executor: Executor, keys: int) -> bool:
     return keys >= ONE_PARTITION and executor.shares_memory
 
 
-def _canonical_here(executor: Executor, frames: list[Any], vertices: Any, shift: int) -> list[Any]:
+def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: Any, shift: int) -> list[Any]:
     """Canonical keys in slices of one array, ascending; the frames are emptied."""
-    if isinstance(vertices, IdRange):
+    if isinstance(vertices, IdRange) and rows >= MADE_TWICE:
         keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, executor.backend)]
         frames.clear()
     else:

@@ -367,6 +367,12 @@ def _array_of(keys: Keys) -> Array:
 
 def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None) -> Array:
     """As `merge`; the spare array is overwritten once all keys are dealt out, so it may be one of them."""
+    if sum(map(len, arrays)) <= BATCH:  # in cache as they are
+        together = np.concatenate([_array_of(keys) for keys in arrays])
+        bits = max(1, (bound - 1).bit_length())
+        digits = -(-bits // DIGIT)
+        sort_buckets(together, np.array([len(together)]), np.empty_like(together), digits, -(-bits // digits))
+        return together
     spans = [(keys.first, min(keys.end, bound)) if isinstance(keys, Chosen) else _span(keys) for keys in arrays]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
     _, shift = leading_bits(sum(map(len, arrays)), max(1, end - first))

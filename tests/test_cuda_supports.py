@@ -127,6 +127,7 @@ def check_graph(source, **options):
     if mine.options.chosen_kernel in ("hub", "bitmap", "short"):
         assert counted == mine.options.chosen_kernel
     triangles, edges = mine.triangles(), mine.edge_support()
+    assert triangles.attrs["kernel"] == edges.attrs["kernel"] == counted
     assert triangles.equals(known.triangles())
     assert edges.equals(known.edge_support())
     assert int(triangles.sum()) == int(edges["support"].sum()) == 3 * int(mine.triangle_count())

@@ -11,7 +11,7 @@ import pytest
 import dasktc
 from dasktc import generate
 from dasktc.backends.cpu import hub_tables, merge_support, supports, visit
-from dasktc.backends.cpu.sizes import support_bytes
+from dasktc.backends.cpu.sizes import BATCH, support_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
 from dasktc.counting import edge_support
@@ -72,6 +72,19 @@ def test_supports_are_those_of_visit(name, reorder, parts):
         blocks = [graph.blocks[place] for place in triple.places]
         for split, splits in ((0, 1), (1, 3)):
             check(BlockTask(*blocks, split, splits))
+
+
+def test_counters_hold_a_whole_batch_of_rows():
+    """Rows that each have all of 40 hubs, so many that all of a batch add to each edge of these."""
+    hubs, rows = 40, 2 * BATCH + 100
+    of_hubs, of_rows = complete(hubs), np.arange(1, rows + 1) * hubs
+    offsets = np.concatenate([of_hubs.offsets, of_hubs.offsets[-1] + of_rows])
+    columns = np.concatenate([of_hubs.columns, np.tile(np.arange(hubs, dtype="int32"), rows)])
+    block = OrientedCSR(offsets, columns, 1, 0, 0, True, (0, 0))
+    (support, *_), triangles, _ = supports.edges(BlockTask(block, block, block))
+    assert triangles == hubs * (hubs - 1) * (hubs - 2) // 6 + rows * hubs * (hubs - 1) // 2
+    assert set(support[: of_hubs.edges].tolist()) == {hubs - 2 + rows}
+    assert set(support[of_hubs.edges :].tolist()) == {hubs - 1}
 
 
 @pytest.mark.slow

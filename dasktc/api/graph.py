@@ -14,11 +14,14 @@ from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures
 from dasktc.counting import trussness as trusses
+from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.triangle_list import triangle_list
+from dasktc.counting.update import Change, update
 from dasktc.errors import InputError
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
@@ -559,6 +562,120 @@ class Graph(CountingContext):
         1
         """
         return triangle_list(self, limit, frame)
+
+    @said_in_one_line
+    def estimate_triangles(
+        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | None = None
+    ) -> TriangleEstimate:
+        """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
+
+        Parameters
+        ----------
+        error : float
+            Half of the interval, relative to the estimate, between 0 and 1.
+        confidence : float
+            Share of the seeds, between 0 and 1, for which the interval holds the number.
+        seed : int
+            Of the sample.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        TriangleEstimate
+
+        Raises
+        ------
+        InputError
+            `error` or `confidence` is not between 0 and 1.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
+        1
+        """
+        return estimate(self, error, confidence, seed, progress)
+
+    @said_in_one_line
+    def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
+        """Add and remove edges: the differences of the triangles, and a new graph. This one stays as it is.
+
+        Edges are removed first: one that is in both is in the new graph. Loops, repeated rows, edges to remove that are
+        not there and edges to add that are, change nothing. Only the neighbourhoods of changed edges are searched.
+
+        Parameters
+        ----------
+        add, remove : source, optional
+            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a path, as for `prepare`; their ids are of the
+            graph's type.
+
+        Returns
+        -------
+        Change
+            `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
+            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Closing
+            either graph ends workers that `prepare` started for them.
+
+        Raises
+        ------
+        InputError
+            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or memory
+            does not suffice for a block and its copy.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> change = graph.update(add=([3], [1]), remove=([0], [1]))
+        >>> change.triangles, change.vertices.to_dict()
+        (0, {0: -1, 3: 1})
+        >>> int(change.graph.triangle_count())
+        1
+        """
+        return update(self, add, remove)
+
+    @said_in_one_line
+    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | None = None) -> int:
+        """Count the cliques of `k` vertices: sets of vertices, each joined to all others.
+
+        Parameters
+        ----------
+        k : {3, 4, 5}
+        bound : int
+            Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
+            3 · 10^8 of them in a second. The work for k = 4 is known from the triangles, that for k = 5 from the
+            cliques of 4, which are counted first.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        int
+            Exact.
+
+        Raises
+        ------
+        InputError
+            The scheme is not `whole`, whose memory is named; the bits of the longest row do not fit a worker; or the
+            work is above the bound.
+        CountError
+            A check failed: there is no result.
+
+        Notes
+        -----
+        Counted on CPUs: a GPU's block is copied to its host.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> from itertools import combinations
+        >>> ends = zip(*combinations(range(6), 2))
+        >>> graph = dasktc.prepare(tuple(map(list, ends)), partition="whole")
+        >>> [graph.clique_count(k) for k in (3, 4, 5)]
+        [20, 15, 6]
+        """
+        return clique_count(self, k, bound, progress).cliques
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

@@ -13,11 +13,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, probes, radix, text, visit
+from dasktc.backends.cpu import edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
+from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
+from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
 from dasktc.errors import InputError
@@ -90,8 +92,10 @@ def warm() -> None:
     """Compile, or load from the cache, everything that this backend compiles."""
     for kernel in KERNELS.values():
         kernel.load()
-    radix.radix_sort.load()
+    radix.warm()
     edges.warm()
+    edge_columns.warm()
+    vertices.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:
@@ -152,6 +156,10 @@ BACKEND = Backend(
     listing=visit.listing,
     add_ends=visit.add_ends,
     peel=PEEL,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
+    vertices=CpuVertices(),
+    merge=radix.merge,
+    shared=CpuSharedArrays(),
 )

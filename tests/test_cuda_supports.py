@@ -200,3 +200,14 @@ def test_supports_on_the_device(variant, parts, splits):
 def test_graphs_on_the_device(scheme, kernel):
     for source in (generate.kronecker(14), generate.random_graph(20_000, 400_000), generate.grid3d(20)):
         check_graph(source, kernel=kernel, **scheme)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernel", ["hub", "bitmap"])
+def test_complete_graphs_on_the_device(kernel):
+    """Rows of more entries than have counters, and more lists against them than an item has."""
+    vertices = 5_000
+    source = np.tril_indices(vertices, -1)
+    graph = dasktc.prepare(source, backend="cuda", kernel=kernel, partition="whole")
+    assert set(graph.edge_support()["support"].unique()) == {vertices - 2}
+    assert set(graph.triangles().unique()) == {(vertices - 1) * (vertices - 2) // 2}

@@ -23,21 +23,21 @@
 //
 //   version                              K20   K22   K24   predicted at K22
 //   count                                3.0  10.5    61
-//   edges: all lists                     9.0    41   226   55: lists 8, tables 20, places 18, short rows 8
+//   edges: all lists                     8.4    39   226   55: lists 8, tables 20, places 18, short rows 8
 //     what is found not added             -     23     -   of it tables 13, lists 5, short rows 3
 //     list's entries left out             -     30   157
 //     table's entries left out            -     38     -   shared counters are all but free
 //     table's entries by L2 too           -     65   347   2.07 G atomics: 26 ms, 80 G/s
 //   vertices: all lists                   -     30   157   30
-//   vertices: near hubs by squares       4.5    20   105   18: twice the count's near hubs, 6
-//     8,192 near hubs                     -     21   113
+//   vertices: near hubs by squares       4.5    19   105   18: twice the count's near hubs, 6
+//     8,192 near hubs                     -     21   113   12,288: 20
 //   PLAIN: edges, vertices               11, 9  70, 55     -: B is streamed, not the shorter list
 //   visit: edges, vertices at scale 22: 8,450, 794 with frames
 //
 // Learnt: what costs by edge are the lists' entries in L2 (11 of 41 ms, 69 of 226), whose misses go to DRAM at K24, and
 // the instructions of 2.07 G hits: a word's place, a count of bits, two atomics. Tried without gain: 2 or 8 warps a
-// table; 2,048 or 8,192 counters; by vertex 512 or 2,048 of the lowest ids' sums in shared memory; eight warp sums as a
-// butterfly.
+// table; 2,048 or 8,192 counters; SMALL 8 or 32; 4,096 lists an item; 2 lists ahead; by vertex 512 or 2,048 of the
+// lowest ids' sums in shared memory; eight warp sums as a butterfly.
 
 // Preludes: hub.cuh support.cuh
 

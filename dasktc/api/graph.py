@@ -251,7 +251,7 @@ class Graph(CountingContext):
         -------
         Series of int64
             Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
-            after clean-up.
+            after clean-up. The `attrs` of a pandas answer name the kernel that counted; the log does for every answer.
 
         Raises
         ------

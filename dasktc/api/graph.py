@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures
+from dasktc.counting import measures, weighted_clustering
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.square_clustering import square_clustering
+from dasktc.counting.triad_census import triad_census
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.errors import InputError
 from dasktc.options import CountOptions
@@ -102,7 +104,7 @@ class Graph(CountingContext):
         closed: Any = _Closed()
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed))
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=None))
         try:
             if hasattr(executor, "close"):
                 executor.close()
@@ -218,8 +220,16 @@ class Graph(CountingContext):
         return measures.edge_support(self)
 
     @said_in_one_line
-    def clustering(self) -> pd.Series[float]:
+    def clustering(self, weight: str | None = None) -> pd.Series[float]:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+
+        Of a graph that was prepared with directions it is Fagiolo's: the share of its possible directed triangles.
+
+        Parameters
+        ----------
+        weight : str, optional
+            Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights by the largest
+            weight. The name that the graph was prepared with.
 
         Returns
         -------
@@ -230,15 +240,86 @@ class Graph(CountingContext):
         Raises
         ------
         InputError, CountError
-            As `triangles`.
+            As `triangles`. Or there are no weights of that name, or the largest is 0.
 
         Examples
         --------
         >>> import dasktc
         >>> dasktc.prepare(([0, 1, 2, 2, 2], [1, 2, 0, 3, 4])).clustering().round(3).to_dict()
         {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [8, 1, 1]})
+        >>> dasktc.prepare(frame, weight="w").clustering(weight="w").to_dict()
+        {0: 0.25, 1: 0.25, 2: 0.25}
+        >>> dasktc.prepare(frame, directed=True).clustering().to_dict()
+        {0: 0.5, 1: 0.5, 2: 0.5}
         """
+        if weight is not None or self.is_directed:
+            return weighted_clustering.clustering(self, weight)
         return measures.clustering(self)
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether it was prepared with directions."""
+        return self.prepared.attributes is not None and self.prepared.attributes.directed
+
+    @said_in_one_line
+    def square_clustering(self) -> pd.Series[float]:
+        """Compute every vertex's square clustering coefficient: which share of its possible cycles of four there is.
+
+        As in NetworkX; directions are ignored.
+
+        Returns
+        -------
+        pandas.Series of float64
+            Named "square_clustering", by the caller's ids in ascending order, of the vertices with an edge after
+            clean-up.
+
+        Raises
+        ------
+        InputError
+            The graph is on workers, or was prepared within `memory`: one process must hold it.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 3, 0], [1, 2, 3, 0, 4])).square_clustering().round(3).to_dict()
+        {0: 0.333, 1: 0.5, 2: 1.0, 3: 0.5, 4: 0.0}
+        """
+        return square_clustering(self)
+
+    @said_in_one_line
+    def triad_census(self, isolated: int = 0) -> dict[str, int]:
+        """Count the triples of vertices of a directed graph by type: which of their three pairs are joined, and how.
+
+        Parameters
+        ----------
+        isolated : int
+            Vertices without an edge, which a source does not list; they are in triples too.
+
+        Returns
+        -------
+        dict of str to int
+            By the 16 types "003" to "300" of Holland and Leinhardt, in NetworkX's order: numbers of mutual, single and
+            missing edges.
+
+        Raises
+        ------
+        InputError
+            The graph was prepared without directions.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> census = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), directed=True).triad_census()
+        >>> {name: count for name, count in census.items() if count}
+        {'012': 1, '021D': 1, '021C': 1, '030C': 1}
+        """
+        return triad_census(self, isolated)
 
     @said_in_one_line
     def transitivity(self) -> float:
@@ -263,10 +344,15 @@ class Graph(CountingContext):
         return measures.transitivity(self)
 
     @said_in_one_line
-    def average_clustering(self) -> float:
+    def average_clustering(self, weight: str | None = None) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
         NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
+
+        Parameters
+        ----------
+        weight : str, optional
+            As of `clustering`.
 
         Returns
         -------
@@ -284,6 +370,8 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).average_clustering()
         1.0
         """
+        if weight is not None or self.is_directed:
+            return float(self.clustering(weight).mean()) if self.vertices else 0.0
         return measures.average_clustering(self)
 
     @said_in_one_line

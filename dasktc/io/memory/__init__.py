@@ -3,6 +3,8 @@
 What an object means:
 
 * a table: its two id columns, other columns ignored; an array: its two columns; a pair of columns;
+* weights are a column of a table, by name, an attribute of a graph's edges (of a NetworkX edge without it 1), or the
+  values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
   file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
 * a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
@@ -36,6 +38,10 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "pyarrow": from_arrow,
     "scipy": from_scipy,
 }
+
+
+WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_scipy)
+"""Those that read weights."""
 
 
 def from_object(obj: Any, options: ReadOptions) -> Source:
@@ -62,6 +68,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
 
 def _opened(obj: Any, options: ReadOptions) -> Source:
     opener = _opener(obj)
+    if options.weight is not None and opener not in WEIGHTED:
+        raise InputError(
+            f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass a "
+            "DataFrame with a column of weights"
+        )
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
     if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):

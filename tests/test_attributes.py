@@ -299,14 +299,14 @@ def test_keys_of_many_bits_are_sorted_too():
 
 def test_edges_are_put_off_where_the_other_list_is_shorter(monkeypatch):
     """Both ways of visiting an edge are taken, and agree with NetworkX."""
-    frame = nx.to_pandas_edgelist(nx.gnp_random_graph(150, 0.5, seed=1, directed=True))
+    frame = nx.to_pandas_edgelist(nx.gnp_random_graph(70, 0.6, seed=1, directed=True))
     graph, calls, group = dasktc.prepare(frame, directed=True), [], edge_values.group
     monkeypatch.setattr(edge_values, "group", lambda *args: calls.append(len(args[2])) or group(*args))
     simple = nx.from_pandas_edgelist(frame, create_using=nx.DiGraph)
     assert_clustering(graph.clustering(), nx.clustering(simple))
     assert graph.triad_census() == nx.triadic_census(simple)
     assert len(calls) == 2 * graph.plan.splits
-    assert min(calls) > 100
+    assert min(calls) > 10
 
 
 def test_types_of_triads_are_networkx():

@@ -1,8 +1,10 @@
 """The NetworkX backend against NetworkX, called as its users call it."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 
 import networkx as nx
@@ -15,21 +17,30 @@ from dasktc.api import networkx_backend
 from dasktc.api.networkx_info import FUNCTIONS, get_info
 
 ALL = sorted(FUNCTIONS)
-BY_NODE = ["clustering", "generalized_degree", "triangles"]
+OF_DIRECTED = ["average_clustering", "clustering", "triadic_census"]
+OF_UNDIRECTED = sorted(set(ALL) - {"triadic_census"})
+OWN_DECLINED: dict[str, dict[str, int]] = {"test_cluster": {}, "test_core": {}, "test_triads": {}}
+"""Calls of NetworkX's own tests that the backend declines, of functions that it has."""
+BY_NODE = ["clustering", "generalized_degree", "square_clustering", "triangles"]
 CASES = [pytest.param(edges, id=name) for name, edges, _ in oracle.GRAPHS]
 
 
 def both(name, *args, **kwargs):
     """Call NetworkX and the backend; exceptions are results too."""
     function = getattr(nx, name)
-    return [outcome(function, *args, **kwargs), outcome(function, *args, backend="dasktc", **kwargs)]
+    results = [outcome(function, *args, **kwargs), outcome(function, *args, backend="dasktc", **kwargs)]
+    return [of[:2] for of in results] if name == "square_clustering" else results  # of 0 and 0.0 it has both
 
 
 def outcome(function, *args, **kwargs):
     try:
         found = function(*args, **kwargs)
-    except (nx.NetworkXError, ZeroDivisionError, AttributeError) as error:
+    except (nx.NetworkXError, ZeroDivisionError, AttributeError, ValueError) as error:
         return type(error), str(error)
+    if isinstance(found, Iterator):
+        listed = list(found)
+        assert all(type(triangle) is tuple for triangle in listed)
+        return {frozenset(triangle) for triangle in listed}, len(listed)
     by_node = type(found) is dict
     return found, list(found) if by_node else None, set(map(type, found.values() if by_node else [found]))
 
@@ -68,19 +79,68 @@ def test_info_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize("edges", CASES)
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", OF_UNDIRECTED)
 def test_named_graphs(name, edges):
     expected, found = both(name, nx.Graph(edges))
     assert found == expected
 
 
-@given(st.one_of(oracle.multigraphs(), oracle.text_multigraphs()), st.sampled_from(ALL))
+@given(st.one_of(oracle.multigraphs(), oracle.text_multigraphs()), st.sampled_from(OF_UNDIRECTED))
 def test_any_graph(edges, name):
     expected, found = both(name, nx.Graph(edges))
     assert found == expected
 
 
-@pytest.mark.parametrize("name", ALL)
+@given(st.one_of(oracle.multigraphs(), oracle.text_multigraphs()), st.sampled_from(OF_DIRECTED))
+def test_any_directed_graph(edges, name):
+    expected, found = both(name, nx.DiGraph(edges))
+    assert found == expected
+
+
+WEIGHTS = st.one_of(st.integers(-2, 9), st.floats(0.001, 100).map(lambda weight: round(weight, 6)), st.none())
+
+
+@given(oracle.multigraphs(), st.data(), st.sampled_from([nx.Graph, nx.DiGraph]))
+def test_any_weighted_graph(edges, data, kind):
+    graph = kind(edges)
+    for u, v in graph.edges:
+        if (weight := data.draw(WEIGHTS)) is not None:  # else NetworkX takes 1
+            graph[u][v]["w"] = weight
+    largest = max((weight for *_, weight in graph.edges(data="w", default=1)), default=1)
+    if largest == 0 and any(u != v for u, v in graph.edges):
+        with pytest.raises(NotImplementedError, match="dasktc"):
+            nx.clustering(graph, weight="w", backend="dasktc")
+        return
+    expected, found = nx.clustering(graph, weight="w"), nx.clustering(graph, weight="w", backend="dasktc")
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12 * max([1, *map(abs, expected.values())]))
+
+
+@given(oracle.multigraphs(), st.data())
+def test_triads_of_some_nodes(edges, data):
+    graph = nx.DiGraph(edges)
+    nodes = data.draw(st.lists(st.sampled_from(list(graph)), unique=True)) if len(graph) else []
+    expected, found = both("triadic_census", graph, nodes)
+    assert found == expected
+
+
+@given(oracle.multigraphs(), st.data())
+def test_triangles_of_some_nodes(edges, data):
+    graph = nx.Graph(edges)
+    nodes = data.draw(st.lists(st.sampled_from(list(graph)))) if len(graph) else []
+    expected, found = both("all_triangles", graph, nodes)
+    assert found == expected
+
+
+def test_triads_of_doubtful_nodes_are_refused():
+    graph = nx.DiGraph([(0, 1), (1, 2)])
+    for nodes in ([0, 0], [0, 7]):
+        (of_networkx, reason), (of_dasktc, _) = both("triadic_census", graph, nodes)
+        assert of_networkx is of_dasktc is ValueError
+        assert "duplicate nodes" in reason
+
+
+@pytest.mark.parametrize("name", OF_UNDIRECTED)
 def test_all_nodes(name, graph):
     expected, found = both(name, graph)
     assert found == expected
@@ -111,22 +171,26 @@ def test_average_with_and_without_zeros(count_zeros, graph):
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_nodes(name):
-    expected, found = both(name, nx.Graph())
+    for kind in [nx.Graph] * (name in OF_UNDIRECTED) + [nx.DiGraph] * (name in OF_DIRECTED):
+        expected, found = both(name, kind())
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", ["all_triangles", "square_clustering", "triadic_census", "triangles"])
+def test_multigraph(name):
+    edges = oracle.messy(oracle.complete(5)[2:])
+    expected, found = both(name, (nx.MultiDiGraph if name == "triadic_census" else nx.MultiGraph)(edges))
     assert found == expected
-
-
-def test_multigraph():
-    multi = nx.MultiGraph(oracle.messy(oracle.complete(5)))
-    assert nx.triangles(multi, backend="dasktc") == nx.triangles(multi) == dict.fromkeys(range(5), 6)
+    assert found[:2] == outcome(getattr(nx, name), (nx.DiGraph if name == "triadic_census" else nx.Graph)(edges))[:2]
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "arguments", "reason"),
     [
-        ("clustering", nx.Graph, {"weight": "weight"}, "weighted"),
-        ("average_clustering", nx.Graph, {"weight": "weight"}, "weighted"),
-        ("clustering", nx.DiGraph, {}, "directions"),
-        ("average_clustering", nx.DiGraph, {}, "directions"),
+        ("clustering", nx.Graph, {"weight": 7}, "not int"),
+        ("average_clustering", nx.MultiGraph, {"weight": "weight"}, "multigraph"),
+        ("clustering", nx.MultiDiGraph, {}, "multigraph"),
+        ("square_clustering", nx.DiGraph, {}, "directions"),
         ("transitivity", nx.DiGraph, {}, "directions"),
         ("transitivity", nx.MultiGraph, {}, "multigraph"),
         ("clustering", nx.MultiGraph, {}, "multigraph"),
@@ -145,13 +209,54 @@ def test_what_is_not_done_is_refused(name, kind, arguments, reason):
         getattr(backend, name)(converted, **arguments)
 
 
+@pytest.mark.parametrize("weight", ["heavy", None, 1j, float("nan"), float("inf")])
+def test_other_weights_than_numbers_are_refused(weight):
+    graph = nx.complete_graph(3)
+    graph[0][1]["w"] = weight
+    with pytest.raises(NotImplementedError, match="dasktc"):
+        nx.clustering(graph, weight="w", backend="dasktc")
+    with pytest.raises(NotImplementedError, match="numbers as weights"):
+        networkx_backend.convert_from_nx(graph, edge_attrs={"w": 1})
+
+
+def test_users_are_told_why(caplog):
+    networkx_backend._say.cache_clear()
+    graph = nx.DiGraph([(0, 1), (1, 2), (2, 0)])
+    for _ in range(2):
+        with pytest.raises(NotImplementedError, match="dasktc"):
+            nx.transitivity(graph, backend="dasktc")
+    expected = (
+        "networkx.transitivity does not run in dasktc: dasktc ignores directions, NetworkX's transitivity does not"
+    )
+    assert [record.message.partition(": pass")[0] for record in caplog.records if record.name == "dasktc"] == [expected]
+
+
 def test_should_run():
     small, large = nx.complete_graph(5), nx.complete_graph(200)
+    nx.triangles(small, backend="dasktc")  # this process has compiled code now
     assert "fewer than 10,000 edges" in networkx_backend.should_run("triangles", (small,), {})
     assert networkx_backend.should_run("triangles", (large,), {}) is True
     assert "neighbours" in networkx_backend.should_run("triangles", (large, 0), {})
     assert "neighbours" in networkx_backend.should_run("triangles", (), {"G": large, "nodes": [0, 1]})
-    assert networkx_backend.can_run("square_clustering", (large,), {}) == "dasktc has no square_clustering"
+    assert "neighbours" in networkx_backend.should_run("all_triangles", (large, [0]), {})
+    assert "neighbours" in networkx_backend.should_run("triadic_census", (large.to_directed(),), {"nodelist": [0]})
+    assert networkx_backend.can_run("betweenness_centrality", (large,), {}) == "dasktc has no betweenness_centrality"
+
+
+def test_should_run_in_a_process_that_has_compiled_nothing():
+    code = """
+import networkx as nx
+from dasktc.api import networkx_backend
+graph = nx.gnm_random_graph(2000, 100_000, seed=1)
+print(networkx_backend.should_run("triangles", (graph,), {}))
+nx.triangles(nx.complete_graph(3), backend="dasktc")
+print(networkx_backend.should_run("triangles", (graph,), {}))
+"""
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == [
+        "the graph has fewer than 1,000,000 edges, and nothing is compiled in this process yet",
+        "True",
+    ]
 
 
 def test_a_changed_graph_is_read_again():
@@ -164,27 +269,56 @@ def test_a_changed_graph_is_read_again():
 
 def test_a_graph_is_prepared_once(monkeypatch):
     graph, calls, prepare = nx.complete_graph(4), [], networkx_backend.prepare
-    monkeypatch.setattr(networkx_backend, "prepare", lambda *args: calls.append(args) or prepare(*args))
+    monkeypatch.setattr(networkx_backend, "prepare", lambda *args, **of: calls.append(of) or prepare(*args, **of))
     assert nx.triangles(graph, 0, backend="dasktc") == 3
     assert nx.transitivity(graph, backend="dasktc") == 1
+    assert nx.square_clustering(graph, 0, backend="dasktc") == 1
     assert len(calls) == 1
+    for _ in range(2):
+        assert nx.clustering(graph, 0, "weight", backend="dasktc") == 1
+    assert len(calls) == 2
 
 
 def test_on_the_active_client(client, graph):
     with client.as_current():
-        for name in ("triangles", "generalized_degree"):
+        for name in OF_UNDIRECTED:
             expected, found = both(name, graph)
+            assert found == expected
+        for name in OF_DIRECTED:
+            expected, found = both(name, graph.to_directed())
             assert found == expected
     expected, found = both("transitivity", graph)  # its blocks are on the cluster, the client is not active
     assert found == expected
 
 
+DECLINED = """
+import collections, json, logging, os, re
+declined = collections.Counter()
+class Heard(logging.Handler):
+    def emit(self, record):
+        text = record.getMessage()
+        if "Falling back" in text or "falling back" in text:
+            declined[re.search("call(?: to|ing) '(.*?)'", text)[1]] += 1
+log = logging.getLogger("networkx.utils.backends")
+log.setLevel(logging.DEBUG)
+log.addHandler(Heard())
+def pytest_sessionfinish():
+    json.dump(declined, open(os.environ["DECLINED"], "w"))
+"""
+
+
 @pytest.mark.slow
-def test_networkx_own_tests():
-    """What the backend refuses, NetworkX does itself."""
-    environment = dict(os.environ, NETWORKX_TEST_BACKEND="dasktc", NETWORKX_FALLBACK_TO_NX="True")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs"]
-    found = subprocess.run(
-        [*command, "networkx.algorithms.tests.test_cluster"], capture_output=True, text=True, env=environment, cwd="/"
+@pytest.mark.parametrize("module", ["test_cluster", "test_core", "test_triads"])
+def test_networkx_own_tests(module, tmp_path):
+    """What the backend has not, NetworkX does itself; what it has it declines for a stated reason alone."""
+    (tmp_path / "declined_calls.py").write_text(DECLINED)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = dict(os.environ, NETWORKX_TEST_BACKEND="dasktc", NETWORKX_FALLBACK_TO_NX="True", PYTHONPATH=path)
+    environment["DECLINED"] = str(tmp_path / "declined.json")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "declined_calls", "--pyargs"]
+    ended = subprocess.run(
+        [*command, f"networkx.algorithms.tests.{module}"], capture_output=True, text=True, env=environment, cwd="/"
     )
-    assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-1000:]
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-1000:]
+    declined = json.loads((tmp_path / "declined.json").read_text())
+    assert {name: calls for name, calls in declined.items() if name in FUNCTIONS} == OWN_DECLINED[module]

@@ -63,7 +63,7 @@ class EdgeAttributes:
     largest : float
         The largest weight, loops' included, as in NetworkX.
     roots : dict of block's place to array of float64
-        Sums of cube roots of weights by the largest; empty where there are no weights, or the largest is 0.
+        Sums of cube roots of weights by the largest (of themselves where that is 0); empty where there are no weights.
     directions : dict of block's place to array of uint8
         Empty where the graph is not directed.
     neighbours : Neighbours or None
@@ -228,9 +228,9 @@ def _by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tupl
         bits = (ALONG << (codes & 1)).astype(np.uint8)
         directions = bits[first]
         directions[number] |= bits[again]
-    if weights is not None and largest != 0:
+    if weights is not None:
         with np.errstate(over="ignore"):
-            of_codes = np.cbrt(weights / largest)
+            of_codes = np.cbrt(weights / (largest or 1))
         roots = of_codes[first]
         roots[number] += of_codes[again]
     return keys[first], directions, roots

@@ -62,10 +62,9 @@ SECONDS_AN_EDGE = {
     "triadic_census": 2e-4,
     "triangles": 3e-6,
 }
-"""What NetworkX takes, about: preferential attachment of 10 edges a node, 10,000 to 100,000 edges, one core. Graphs with
-hubs take it longer."""
+"""What NetworkX takes, about: preferential attachment of 10 edges a node, 10,000 to 100,000 edges, one core."""
 TO_LOAD, TO_PREPARE = 2.0, 0.03
-"""Seconds until a new process has imported and loaded what is compiled, and what the smallest graph takes after that."""
+"""Seconds until a new process has imported and loaded what is compiled, and what a small graph takes after that."""
 log = logging.getLogger("dasktc")
 
 

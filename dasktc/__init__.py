@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dasktc.api.cluster import cluster
     from dasktc.api.count import prepare, triangle_count
     from dasktc.api.graph import Graph
+    from dasktc.api.published_graph import get_graph
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
 
@@ -20,6 +21,7 @@ __all__ = [
     "InputError",
     "TriangleCount",
     "cluster",
+    "get_graph",
     "prepare",
     "triangle_count",
 ]
@@ -34,6 +36,7 @@ _HOMES = {
     "InputError": "errors",
     "TriangleCount": "counting.result",
     "cluster": "api.cluster",
+    "get_graph": "api.published_graph",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }
@@ -50,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -431,8 +431,8 @@ def test_memory_is_what_the_device_has_left(emulated, monkeypatch):
     with one_call():
         pass  # what is not used goes back when it ends
     free = int(0.9 * cupy_strict.MEMORY)
-    assert LocalExecutor().memory(None, "cuda") == emulated.memory() == free
-    assert LocalExecutor().memory(12345, "cuda") == 12345
+    assert LocalExecutor().for_backend("cuda").memory() == emulated.memory() == free
+    assert LocalExecutor().for_backend("cuda").memory(12345) == 12345
     with one_call():
         held = cupy_strict.zeros(1000, dtype="uint8")
         assert emulated.memory() == free

@@ -267,12 +267,13 @@ def test_pieces_go_one_by_one(small, tmp_path):
 
 
 def test_who_keeps_the_budget(emulated, tmp_path):
-    assert isinstance(budgets.limited(LocalExecutor(), "1GB", None, backend="cuda").store, DeviceStore)
-    assert isinstance(budgets.limited(LocalExecutor(), None, tmp_path, backend="cuda").store, MemoryStore)
+    device = LocalExecutor().for_backend("cuda")
+    assert isinstance(budgets.limited(device, "1GB", None).store, DeviceStore)
+    assert isinstance(budgets.limited(device, None, tmp_path).store, MemoryStore)
     with pytest.raises(InputError, match=r"--host-memory 'x' is not a size"):
-        budgets.limited(LocalExecutor(), "1GB", None, backend="cuda", host="x")
-    found = budgets.limited(LocalExecutor(), 1, None, backend="cuda", host="32MB")
-    assert found.memory(1, "cuda") == 1
+        budgets.limited(device, "1GB", None, host="x")
+    found = budgets.limited(device, 1, None, host="32MB")
+    assert found.memory(1) == 1
     assert found.store._budget == LEAST - (1 << 22)
 
 
@@ -517,7 +518,7 @@ def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path
 def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, options, host):
     """All of it at once takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
     chosen = Options(backend="cuda", memory=memory, **options)
-    with budgets.within_memory(LocalExecutor(), memory, tmp_path, backend="cuda", host=host) as tasks:
+    with budgets.within_memory(LocalExecutor().for_backend("cuda"), memory, tmp_path, host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()
         assert int(result) == {20: 424_270_360, 22: 2_111_176_581}[scale]
         assert 0 < tasks.store.peak <= bytes_of(memory)

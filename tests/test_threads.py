@@ -110,7 +110,7 @@ def test_out_of_core_too(tmp_path_factory, edges, partition, kept):
 
 
 def test_frames_of_a_file_that_is_read_as_a_whole_are_shared_out(large):
-    frames = canonicalize.read(LocalExecutor(threads=4), source_of(EDGES), "cpu").frames
+    frames = canonicalize.read(LocalExecutor(threads=4), source_of(EDGES)).frames
     assert [len(frame) for frame in frames] == [225, 225, 225, len(frames[-1])]
     assert sum(map(len, frames)) == sum(u != v for u, v in EDGES)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -88,7 +89,7 @@ def triangle_count(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
 
@@ -98,8 +99,9 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
-        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
+        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges, a SciPy sparse matrix, a NetworkX or
+        python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -168,7 +170,8 @@ def triangle_count(
     host_memory : int or str, optional
         Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
         of what is free, or of a worker's memory limit.
-    progress : callable (stage, done, total), optional
+    progress : callable (stage, done, total) or bool, optional
+        True: a bar in the terminal, a widget in Jupyter.
 
     Returns
     -------
@@ -197,20 +200,9 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
-    counting = CountOptions(verify, seed, checkpoint, progress)
+    run = RunOptions.of(locals())
+    counting = CountOptions(verify, seed, checkpoint)
+    check_keywords(progress=progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -219,7 +211,8 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with connect(run, options.backend, lean=memory is not None) as anywhere:
+    with showing(progress) as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+        counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
@@ -228,14 +221,13 @@ def triangle_count(
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
                 result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
                 return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
-            limits = (options.memory, work_dir, options.chosen_backend, host_memory)
-            with within_memory(anywhere, *limits) as executor:
+            with within_memory(anywhere, options.memory, work_dir, host_memory) as executor:
                 small, given = None, opened
                 if outputs == Outputs():
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = _prepared(executor, given, options, progress or silent, cluster)
+                graph = _prepared(executor, given, options, watcher or silent, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)
@@ -273,7 +265,7 @@ def prepare(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     weight: str | None = None,
     directed: bool = False,
     duplicates: str | None = None,
@@ -318,22 +310,11 @@ def prepare(
     check_keywords(progress=progress)
     if attributes:
         options = _in_one_process(attributes, options)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, replace(reading, weight=weight, directed=directed))
-    with ExitStack() as stack:
+    with ExitStack() as closing, ExitStack() as stack:
+        watcher = closing.enter_context(showing(progress))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         if attributes and anywhere.distributed:
             raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
@@ -342,11 +323,11 @@ def prepare(
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
-            executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
+            executor = limited(anywhere, options.memory, work_dir, host_memory)
             if not attributes:
-                return _prepared(executor, opened, options, progress or silent, cluster)
+                return _prepared(executor, opened, options, watcher or silent, cluster)
             rows, frames = read_rows(executor, opened)
-            graph = _prepared(executor, rows, options, progress or silent, cluster)
+            graph = _prepared(executor, rows, options, watcher or silent, cluster)
             kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
             return replace(graph, prepared=replace(graph.prepared, attributes=kept))
 
@@ -434,7 +415,7 @@ def _within_what_is_free(
         if not again or options.memory is not None:
             raise
     gc.collect()
-    memory = executor.memory(None, options.chosen_backend)
+    memory = executor.memory()
     said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
     log.info("out of core %s", said)
     with suppress(DeviceMemoryError, InputError):
@@ -444,7 +425,8 @@ def _within_what_is_free(
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Choose the backend, and run all stages before counting."""
-    return _prepared(executor, source, choose_backend(executor, options), progress)
+    options = choose_backend(executor, options)
+    return _prepared(executor.for_backend(options.chosen_backend), source, options, progress)
 
 
 def _prepared(

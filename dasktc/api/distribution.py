@@ -44,9 +44,9 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
     limits = limits_of(executor, options)
     if run.distribution != "auto":
         return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
-    backend = options.chosen_backend
-    rates = rates_of(executor, backend)
-    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
+    how = choose_distribution(
+        source.size, limits.workers, limits.memory, rates_of(executor), executor.backend.name, source.ids
+    )
     return ClusterRun(how, limits)
 
 
@@ -55,9 +55,10 @@ def in_one_call(cluster: ClusterRun, outputs: Outputs, checkpoint: object) -> bo
     return cluster.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
 
-def rates_of(executor: DaskExecutor, backend: str) -> Rates:
-    """The rates of a backend, with the network of this cluster's protocol."""
-    direct = backend == "cuda" and executor.client.scheduler.address.startswith("ucx")
+def rates_of(executor: DaskExecutor) -> Rates:
+    """The rates of the executor's backend, with the network of this cluster's protocol."""
+    backend = executor.backend.name
+    direct = executor.backend.on_device and executor.client.scheduler.address.startswith("ucx")
     return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]
 
 

@@ -1,7 +1,7 @@
 """What the stages and the plan need of a backend: an array module, a frame module, a sort, and "evaluate a triple".
 
-Tasks carry a backend's name, never its modules: each worker calls `get_backend` for itself, so a client needs no GPU
-library. This module imports neither Numba nor CuPy.
+Tasks carry a backend's name, never its modules (`lazy_backend`): each worker imports it for itself, so a client needs
+no GPU library. This module imports neither Numba nor CuPy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 
 if TYPE_CHECKING:
-    from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
-    from dasktc.backends.cuda.edges import DeviceEdges
-    from dasktc.backends.cuda.vertices import DeviceVertices
     from dasktc.backends.edge_functions import Recipe
 
 __all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "Edges", "GraphBounds", "TaskSize", "TextIds"]
@@ -147,6 +144,48 @@ class Edges(Protocol):
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
 
 
+class RawEdges(Protocol):
+    """What a device does with raw edges, loops among them."""
+
+    def facts(self, src: Any, dst: Any) -> Any:
+        """Count loops, and find the smallest and the largest id of the other edges: `loops`, `low` and `high`."""
+
+    def marks(self, width: int) -> Any:
+        """A table of so many ids, none of which is marked."""
+
+    def mark(self, table: Any, src: Any, dst: Any, low: int) -> None:
+        """As `Edges.mark`."""
+
+    def ranked(self, table: Any, low: int, width: int) -> Any:
+        """The map (`pipeline.id_maps.VertexMap`) of the ids that are marked."""
+
+
+class Vertices(Protocol):
+    """What a device does with vectors of vertices, arrays of int32; results are new arrays."""
+
+    def order(self, weights: Any) -> Any:
+        """Vertices by descending weight, ties by ascending number."""
+
+    def inverse(self, order: Any) -> Any:
+        """The place of each vertex in an order."""
+
+    def wedges(self, inward: Any, outward: Any) -> int:
+        """Σ in·out of degrees that add up to fewer than 2^41 each."""
+
+    def lengths(self, values: Any, bins: int) -> Any:
+        """How many elements have each value, shape (bins,); all are below `bins`."""
+
+
+class BitMatrix(Protocol):
+    """How a device counts small graphs, by bits."""
+
+    def keys(self, src: Any, dst: Any) -> Any:
+        """Keys of raw edges (`cuda.bit_matrix.SmallKeys`); None where the graph is too large."""
+
+    def count(self, of: Any) -> Any:
+        """Count the triangles of a graph by its keys: a `cuda.bit_matrix.BitCount`."""
+
+
 @dataclass(frozen=True)
 class Backend:
     """What the stages need of a device.
@@ -179,13 +218,13 @@ class Backend:
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task, kernel) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel: that which
-        gives them itself (`vertex_support`), or by visiting the triangles one by one.
-    vertex_support : callable (task, sides, sizes) -> (sums, triangles, wedges), or None
-        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by the kernel that
-        `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
+        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel if that
+        gives them itself (`backends.support_kernels`), else by visiting the triangles one by one.
+    vertex_support : callable (task, kernel, sides, sizes) -> (sums, triangles, wedges)
+        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that gives
+        them itself.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -196,11 +235,11 @@ class Backend:
         trim threshold, which stops malloc from learning.
     edges : Edges
         What it does with edges.
-    raw_edges : DeviceEdges or None
+    raw_edges : RawEdges or None
         A device's own way with raw edges, from which loops are not removed; None: frames and array arithmetic.
-    vertices : DeviceVertices or None
+    vertices : Vertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
-    bit_matrix : DeviceBitMatrix or None
+    bit_matrix : BitMatrix or None
         A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
@@ -228,14 +267,15 @@ class Backend:
     scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
+    vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
     memory: Callable[[], int]
     edges: Edges
     chunk: int = 1 << 13
-    raw_edges: DeviceEdges | None = None
-    vertices: DeviceVertices | None = None
-    bit_matrix: DeviceBitMatrix | None = None
+    raw_edges: RawEdges | None = None
+    vertices: Vertices | None = None
+    bit_matrix: BitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     merge: Callable[[list[Any], int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
@@ -243,4 +283,8 @@ class Backend:
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
-    vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its arrays lie in device memory."""
+        return self.name in ON_DEVICE

@@ -110,7 +110,7 @@ def measured(name: str, source: Make, runs: int, backend: str) -> Measured:
         Two kernels disagree.
     """
     auto = build(LocalExecutor(), source(), Options(backend=backend))
-    facts = look(LocalExecutor(), auto.prepared.graph, backend)
+    facts = look(auto.executor, auto.prepared.graph)
     taken = Choice(auto.options.kernel, auto.options.reorder, auto.plan.partition)
     result = Measured(taken, auto.edges, facts)
     counted = _Counter(name, auto.options.kernel, int(auto.triangle_count()))

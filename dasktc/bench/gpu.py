@@ -214,7 +214,7 @@ def _table(cases: list[Case], kernel: str, runs: int, say: Say) -> Section:
 
 
 def _fits(case: Case) -> bool:
-    return PEAK_BYTES * case.rows < LocalExecutor().memory(None, "cuda")
+    return PEAK_BYTES * case.rows < LocalExecutor().for_backend("cuda").memory()
 
 
 def _raw(source: Source) -> Raw:
@@ -231,7 +231,7 @@ def _raw(source: Source) -> Raw:
 def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
     from dasktc.backends.cuda import memory as cuda_memory
 
-    raw, memory = _raw(case.source()), LocalExecutor().memory(None, "cuda")
+    raw, memory = _raw(case.source()), LocalExecutor().for_backend("cuda").memory()
     options = Options(backend="cuda", kernel=kernel, memory=memory)
     with cuda_memory.peak() as peak:
         graph = _prepared(raw, options)[0]

@@ -144,7 +144,7 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
 
     cuda.synchronize()
     with (
-        within_memory(LocalExecutor(), options.memory, place, backend="cuda", host=host) as executor,
+        within_memory(LocalExecutor().for_backend("cuda"), options.memory, place, host) as executor,
         cuda_memory.peak() as peak,
     ):
         began = time.perf_counter()

@@ -22,6 +22,7 @@ __all__ = [
     "running",
     "secured",
     "spilling",
+    "watching",
     "workers_of",
 ]
 
@@ -166,6 +167,15 @@ distributing = options_of(
         type=click.Choice(DISTRIBUTE),
         help="On a cluster: tasks on all workers always, or never (one call on one worker). auto: what is predicted to "
         "be faster.",
+    )
+)
+watching = options_of(
+    click.option(
+        "--progress",
+        type=click.Choice(["auto", "json", "none"]),
+        default="auto",
+        help="auto: a bar, where standard error is a terminal. json: an event a line of standard error, an object with "
+        "stage, done and total.",
     )
 )
 spilling = options_of(

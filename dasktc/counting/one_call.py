@@ -19,6 +19,7 @@ from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
+from dasktc.backends import lazy_backend
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
@@ -109,11 +110,14 @@ def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     place, host = places
-    limits = (call.options.memory, place, call.options.chosen_backend, host)
-    with within_memory(LocalExecutor(), *limits) as executor:
+    with within_memory(_here(call), call.options.memory, place, host) as executor:
         prepared, blocks = call.prepared(executor, parts, values)
         graph = CountingContext(executor, prepared, blocks, prepared.options)
         return count(graph, CountOptions(verify, seed, progress=call.progress))
+
+
+def _here(call: _Call) -> LocalExecutor:
+    return LocalExecutor(backend=lazy_backend(call.options.chosen_backend))
 
 
 def prepare_in_one_call(
@@ -152,7 +156,7 @@ def prepare_in_one_call(
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
-    prepared, blocks = call.prepared(LocalExecutor(), parts, values)
+    prepared, blocks = call.prepared(_here(call), parts, values)
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = Sharded(graph.order.starts, [None])

@@ -73,7 +73,7 @@ def count_small(
     if ends is None:
         return None, source
     keys = bit_matrix.keys(*ends)
-    if keys is None or keys.nbytes > (memory := executor.memory(None, options.chosen_backend)):
+    if keys is None or keys.nbytes > (memory := executor.memory()):
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)

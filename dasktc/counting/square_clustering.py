@@ -10,28 +10,27 @@ what is possible), which is NetworkX's definition.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
-from dasktc.counting.vertex_counts import series_by_id, triangles_by_id
+from dasktc.counting.frames import frame_kind
+from dasktc.counting.vertex_counts import triangles_by_id
+from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import CountError, InputError
 from dasktc.pipeline.edge_keys import pack, shift_of
 from dasktc.pipeline.sharded.vectors import Sharded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["square_clustering"]
 
 Array = Any
 
 
-def square_clustering(graph: CountingContext) -> pd.Series[float]:
+def square_clustering(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute the square clustering coefficients; see `Graph.square_clustering`."""
-    executor, oriented = graph.executor, graph.prepared.graph
+    executor, oriented, kind = graph.executor, graph.prepared.graph, frame_kind(graph, frame)
     if executor.distributed or executor.memory_per_call is not None:
         raise InputError(
             "square clustering needs the whole graph in one process's memory, and this one was prepared on workers or "
@@ -47,8 +46,8 @@ def square_clustering(graph: CountingContext) -> pd.Series[float]:
     counts, _ = triangles_by_id(graph)
     (triangles,) = executor.gather([counts.whole])
     values = _coefficients(_keys(graph), degrees, on_host(triangles))
-    shards = Sharded(oriented.order.starts, [executor.submit("squares", _same, values)])
-    return series_by_id(graph, "square_clustering", shards, [], _same)
+    shards = Sharded(oriented.order.starts, [executor.submit("squares", executor.backend.array.asarray, values)])
+    return vertex_answer(graph, [shards], {"square_clustering": reals}, kind, vertices)
 
 
 def _keys(graph: CountingContext) -> Array:
@@ -81,7 +80,3 @@ def _coefficients(keys: Array, degrees: Array, triangles: Array) -> Array:
     around = sums[offsets[1:]] - sums[offsets[:-1]]
     possible = (around - degrees) * (degrees - 1) - 2 * triangles - found
     return np.where(possible > 0, found / np.maximum(possible, 1), 0.0)
-
-
-def _same(values: Array) -> Array:
-    return values

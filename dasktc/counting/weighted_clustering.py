@@ -14,29 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
+from dasktc.counting.frames import frame_kind
 from dasktc.counting.tasks import Job, jobs, task_of
-from dasktc.counting.vertex_counts import series_by_id
+from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import CountError, InputError, shown
 from dasktc.pipeline.attributes import EdgeAttributes
 from dasktc.pipeline.sharded.vectors import Sharded
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["attributes_of", "clustering", "over_triples"]
 
 Array = Any
 
 
-def clustering(graph: CountingContext, weight: str | None) -> pd.Series[float]:
+def clustering(graph: CountingContext, weight: str | None, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute weighted, directed, or weighted and directed clustering coefficients; see `Graph.clustering`."""
-    kept = attributes_of(graph, weight)
+    kept, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     sums = np.zeros(graph.vertices)
     for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, kept, weight)):
         for ids_of, of_role in zip((index.row_ids, stream.row_ids, table.column_ids), by_role, strict=True):
@@ -46,8 +44,8 @@ def clustering(graph: CountingContext, weight: str | None) -> pd.Series[float]:
     with np.errstate(invalid="ignore", divide="ignore"):
         coefficients = np.where(sums == 0, 0.0, sums / _pairs(graph, kept))
     order, executor = graph.prepared.graph.order, graph.executor
-    values = Sharded(order.starts, [executor.submit("clustering", _same, coefficients)])
-    return series_by_id(graph, "clustering", values, [], _same)
+    values = Sharded(order.starts, [executor.submit("clustering", executor.backend.array.asarray, coefficients)])
+    return vertex_answer(graph, [values], {"clustering": reals}, kind, vertices)
 
 
 def attributes_of(graph: CountingContext, weight: str | None = None) -> EdgeAttributes:
@@ -153,7 +151,3 @@ def _sums(task: Any, values: tuple[Array, Array, Array]) -> tuple[list[Array], i
     from dasktc.backends.cpu import edge_values  # Numba: when something is computed
 
     return edge_values.sums(task, values)
-
-
-def _same(values: Array) -> Array:
-    return values

@@ -29,16 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
+from dasktc.backends import Backend, lazy_backend
 from dasktc.executors.measured import Measured
 
 __all__ = [
-    "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
+    "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
     "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
 ]  # fmt: skip
 
+CPU = lazy_backend("cpu")
 Function = Callable[..., Any]
 ArgumentLists = Iterable[tuple[Any, ...]]
 """Arguments of calls, one after another."""
@@ -84,10 +87,13 @@ class Executor(Protocol):
     distributed : bool
         Functions run in other processes than the caller's, and handles are futures.
     store : Store
+    backend : Backend
+        What the functions of stages compute with.
     """
 
     distributed: bool
     store: Any
+    backend: Backend = CPU
     task_bytes: int = 0
     """Bytes that travel between two workers while a scheduler handles one task."""
 
@@ -103,7 +109,15 @@ class Executor(Protocol):
         """The executor for a graph of so many edges: of the same store, and perhaps of fewer threads."""
         return self
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+    def for_backend(self, name: str) -> Self:
+        """The same executor, whose stages compute with the named backend."""
+        if name == self.backend.name:
+            return self
+        other = copy(self)
+        other.backend = lazy_backend(name)
+        return other
+
+    def memory(self, budget: int | None = None) -> int:
         """Bytes that one counting task may take, of a worker's budget; without one, of what a worker has."""
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
@@ -372,11 +386,9 @@ def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
     return list(function(*args))
 
 
-def available(backend: str) -> int:
+def available(backend: Backend) -> int:
     """Bytes that this process could allocate now where a backend's blocks are."""
-    from dasktc.backends import get_backend
-
-    return get_backend(backend).memory()
+    return backend.memory()
 
 
 def tree(

@@ -114,8 +114,12 @@ def threads_here(run: RunOptions, backend: str) -> int:
 
 
 def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Executor:
-    """The executor of this process with all its threads, where the CPU was chosen though there may be a GPU."""
-    if backend != "cpu" or not isinstance(executor, LocalExecutor) or executor.workers > 1:
+    """The executor for the chosen backend.
+
+    That of this process has all its threads then, if the CPU was chosen though there may be a GPU.
+    """
+    executor = executor.for_backend(backend)
+    if executor.backend.on_device or not isinstance(executor, LocalExecutor) or executor.workers > 1:
         return executor
     return LocalExecutor(executor.store, run.threads or allowed_threads())
 

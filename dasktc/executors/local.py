@@ -8,7 +8,9 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
+from dasktc.backends import Backend
 from dasktc.executors.base import (
+    CPU,
     ArgumentLists,
     DelayedValue,
     Executor,
@@ -38,6 +40,8 @@ class LocalExecutor(Executor):
         Where results stand. Default: in memory, without a bound.
     threads : int
         Calls that are made at a time; one for a store that makes no more.
+    backend : Backend, optional
+        What they compute with. Default: the CPU's.
 
     Attributes
     ----------
@@ -49,23 +53,23 @@ class LocalExecutor(Executor):
     workers = 1
     transpose_submits = False
 
-    def __init__(self, store: LocalStore | None = None, threads: int = 1) -> None:
+    def __init__(self, store: LocalStore | None = None, threads: int = 1, backend: Backend = CPU) -> None:
         self.store: LocalStore = MemoryStore() if store is None else store
-        self.workers = threads
+        self.workers, self.backend = threads, backend
 
     def for_edges(self, edges: int) -> LocalExecutor:
         """One thread for a small graph: starting others would take longer than they save."""
-        return self if self.workers == 1 or edges >= FEW_EDGES else LocalExecutor(self.store)
+        return self if self.workers == 1 or edges >= FEW_EDGES else LocalExecutor(self.store, backend=self.backend)
 
     @property
     def worker_threads(self) -> list[str]:
         """All are here."""
         return [""] * self.workers
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
+    def memory(self, budget: int | None = None) -> int:
         """What the store leaves of the budget; without one, what this machine, or its GPU, has available now."""
         bound = self.store.memory(budget)
-        return bound if bound is not None else budget or available(backend)
+        return bound if bound is not None else budget or available(self.backend)
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function here."""

@@ -102,6 +102,9 @@ class Source:
         The parts hold rows of this process, which travel with them.
     weight : str or None
         What frames of parts have in a third column "weight", of finite float64; None: there is none.
+    frames : {"cudf", "dask", "dask-cudf"} or None
+        What answers are given as where nobody says, for the caller works with it: of a source in GPU memory cuDF, of a
+        Dask collection the like. None: of any other.
     """
 
     name: str
@@ -111,3 +114,4 @@ class Source:
     size: SourceSize | None = None
     in_memory: bool = False
     weight: str | None = None
+    frames: str | None = None

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError, InputError, shown
-from dasktc.executors.base import Executor
+from dasktc.executors.base import CPU, Executor
 from dasktc.io.source import Source
 from dasktc.options import AttributeOptions, Ids
 from dasktc.pipeline.build_blocks import Blocks
@@ -109,7 +108,7 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
 
 
 def _read(part: Any, upstream: Any) -> Frame:
-    return part.read(get_backend("cpu"), upstream)
+    return part.read(CPU, upstream)
 
 
 def attach(
@@ -137,7 +136,7 @@ def attach(
     vertices, order = executor.gather([prepared.vertices, prepared.graph.order.whole])
     shift, weighted = shift_of(len(order)), options.weight is not None
     loops = _loops(frames, options) if weighted else -np.inf
-    place = inverse(order, "cpu")
+    place = inverse(order, CPU)
     rows = executor.gather(executor.map("attributes", _coded, frames, vertices, place, shift, options))
     codes, weights = _joined(rows, weighted)
     rows.clear()
@@ -206,13 +205,13 @@ def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
     """Sort codes below a bound; with `positions` say where each stood, equal ones in the order in which they stood."""
     bits = max(1, (len(codes) - 1).bit_length())
     if not positions:
-        return get_backend("cpu").sort(codes, bound), None
+        return CPU.sort(codes, bound), None
     if (bound - 1).bit_length() + bits > 63:
         order = codes.argsort(kind="stable")
         return codes[order], order
     words = codes << bits
     words |= np.arange(len(codes))
-    words = get_backend("cpu").sort(words, bound << bits)
+    words = CPU.sort(words, bound << bits)
     return words >> bits, words & ((1 << bits) - 1)
 
 

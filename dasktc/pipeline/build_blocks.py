@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor
@@ -69,7 +69,7 @@ class Partition(Protocol):
     def numbering(self, side: int) -> Any:
         """First id and stride of the vertices of a side (`Scheme.sides`), or a handle of their ids."""
 
-    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+    def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
         """Build the blocks, each on the worker that `where` names; the graph's partitions are emptied."""
 
 
@@ -82,9 +82,9 @@ class GridPartition(NamedTuple):
     proxies: tuple[Proxies, ...] = ()
 
     @classmethod
-    def measured(cls, executor: Executor, graph: Oriented, layout: Layout, backend: str) -> GridPartition:
+    def measured(cls, executor: Executor, graph: Oriented, layout: Layout) -> GridPartition:
         """Measure the blocks of a layout, without building them."""
-        return cls(layout, measure(executor, graph, layout, backend), graph.wedges)
+        return cls(layout, measure(executor, graph, layout), graph.wedges)
 
     @property
     def shift(self) -> int:
@@ -95,9 +95,9 @@ class GridPartition(NamedTuple):
         """First id and stride of the vertices of a column of the grid, or of the row of that number."""
         return self.layout.numbering(side)
 
-    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+    def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
         """Shuffle the oriented edges into the blocks."""
-        return build_blocks(executor, graph, self.layout, backend, self.sizes.edges, where)
+        return build_blocks(executor, graph, self.layout, self.sizes.edges, where)
 
 
 def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
@@ -113,7 +113,7 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
     shape : Shape
     """
     axis = Axis(shape.vertices, parts)
-    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape), options.chosen_backend)
+    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape))
 
 
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
@@ -121,20 +121,18 @@ def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options,
 
     Rows are cut by out-degree, columns by out-degree and by in-degree; parameters as for `by_remainder`.
     """
-    backend = options.chosen_backend
     rows, columns = (
-        Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
-        for degree in (graph.out_degree, graph.in_degree)
+        Axis(shape.vertices, parts, _ranges(executor, degree, parts)) for degree in (graph.out_degree, graph.in_degree)
     )
-    return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape), backend)
+    return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape))
 
 
-def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:
+def _ranges(executor: Executor, degree: Sharded, parts: int) -> tuple[int, ...]:
     """First ids of ranges with about equally many edges, and the number of vertices."""
-    return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts, backend)[0], degree.size)
+    return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts)[0], degree.size)
 
 
-def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
+def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int) -> list[list[int]]:
     """Cut each part's share of a vector into `count` ranges of equal sums: the positions where the ranges begin.
 
     Sums run over all shards; each shard counts those of its positions that lie before a cut.
@@ -145,7 +143,7 @@ def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: in
     before = (np.cumsum(sums, axis=0) - sums).tolist()
     wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
     places = executor.gather(
-        executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
+        executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, executor.backend)
         for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
     )
     return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
@@ -156,10 +154,10 @@ def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
 
 
 def _places_before(
-    vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
+    vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: Backend
 ) -> list[list[int]]:
     """For each cut, how many entries of each part's share have a running sum below the one wanted."""
-    xp, places = get_backend(backend).array, []
+    xp, places = backend.array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
         cuts = xp.asarray(np.array(wanted[part], dtype="int64") - before[part])
@@ -167,18 +165,18 @@ def _places_before(
     return places
 
 
-def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
+def measure(executor: Executor, graph: Oriented, layout: Layout) -> Sizes:
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     if layout.shape == (1, 1):
         return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
-    counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
+    counted = executor.map("plan", _histogram, list(graph.partitions), layout, executor.backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
-def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
+def _histogram(keys: Array, layout: Layout, backend: Backend) -> list[int]:
     """Edges of one partition in each block, row after row."""
-    xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
+    xp, chunk, (rows, columns) = backend.array, backend.chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
@@ -194,7 +192,6 @@ def build_blocks(
     executor: Executor,
     graph: Oriented,
     layout: Layout,
-    backend: str,
     edges: Any = None,
     where: Where = NOWHERE,
 ) -> dict[Block, Any]:
@@ -208,7 +205,6 @@ def build_blocks(
     graph : Oriented
         Its partitions are emptied.
     layout : Layout
-    backend : str
     edges : array of int64, shape of the grid, optional
         Edges that each block must have. Default: not checked.
     where : mapping of (i, j) to str, optional
@@ -222,32 +218,34 @@ def build_blocks(
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
-    slabs = -(-partition_count(largest, executor, backend) // len(places))
-    rows = _row_ranges(executor, graph, layout, slabs, backend)
+    slabs = -(-partition_count(largest, executor) // len(places))
+    rows = _row_ranges(executor, graph, layout, slabs)
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
     if layout.shape != (1, 1):
         made = list[Any]()
         for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-            made += executor.map("blocks", _block_keys, partitions, layout, family, backend)
+            made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
         keys = Inputs(made)
-    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], backend) for k in range(len(starts))]
+    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], executor.backend) for k in range(len(starts))]
     at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
     share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
     held = [None if edges is None else int(edges[place]) for place in places]
     if slabs == 1 and len(places) > 1:
         calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
-        return dict(zip(places, redistribute(*share, _block, calls, backend, at), strict=True))
-    built = redistribute(*share, _slab, spans, backend, at)
+        return dict(zip(places, redistribute(*share, _block, calls, at), strict=True))
+    built = redistribute(*share, _slab, spans, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     if len(places) == 1:
         return {
-            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
+            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, executor.backend, *held)
             for place in places
         }
-    given = [(stack, place, layout, backend, of) for place, stack, of in zip(places, stacks, held, strict=True)]
+    given = [
+        (stack, place, layout, executor.backend, of) for place, stack, of in zip(places, stacks, held, strict=True)
+    ]
     stacks.clear()
     at = [where.get(place) for place in places]
     if executor.memory_per_call is None:
@@ -259,18 +257,18 @@ def build_blocks(
     }
 
 
-def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
+def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
     """For each row of the grid the first rows of `slabs` ranges with about equally many edges."""
     axis = layout.rows
     if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
-        return _cuts(executor, "blocks", graph.out_degree, axis, slabs, backend)
+        return _cuts(executor, "blocks", graph.out_degree, axis, slabs)
     cuts = [graph.facts.cuts[CUTS * slab // slabs] // axis.parts for slab in range(slabs)]
     return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
 
 
-def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
+def _block_keys(keys: Array, layout: Layout, family: int, backend: Backend) -> Array:
     """Recode keys by block of a family of columns."""
-    xp, axis = get_backend(backend).array, layout.families[family]
+    xp, axis = backend.array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
@@ -285,10 +283,10 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
 
-def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: str) -> tuple[Array, Array]:
+def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: Backend) -> tuple[Array, Array]:
     """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`."""
     keys = merge(slices, bound, backend)
-    return get_backend(backend).edges.rows(keys, start, -(-(end - start) // columns), columns)
+    return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
 
 
 def _block(
@@ -297,7 +295,7 @@ def _block(
     end: int,
     bound: int,
     columns: int,
-    backend: str,
+    backend: Backend,
     place: Block,
     layout: Layout,
     edges: int | None,
@@ -306,14 +304,14 @@ def _block(
     return _checked([_slab(slices, start, end, bound, columns, backend)], place, layout, backend, edges)
 
 
-def _checked(slabs: list[Any], place: Block, layout: Layout, backend: str, edges: int | None) -> OrientedCSR:
+def _checked(slabs: list[Any], place: Block, layout: Layout, backend: Backend, edges: int | None) -> OrientedCSR:
     """Put a block together, and check that it has as many edges as were measured."""
     block = _stack(slabs, place, layout, backend)
     check_edges(block, edges)
     return block
 
 
-def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
+def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
     return OrientedCSR(offsets, columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
@@ -328,12 +326,12 @@ def check_edges(block: OrientedCSR, edges: int | None) -> None:
         )
 
 
-def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
+def stacked(slabs: list[Any], backend: Backend) -> tuple[Array, Array]:
     """Concatenate slabs of rows to the offsets and columns of one block.
 
     The list, which is the task's own, is emptied slab by slab, so that what was copied can be freed.
     """
-    xp = get_backend(backend).array
+    xp = backend.array
     if len(slabs) == 1:
         offsets, columns = slabs[0]
         return offsets, columns

@@ -15,7 +15,7 @@ from functools import partial
 from math import isqrt
 from typing import Any, NamedTuple
 
-from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
@@ -98,7 +98,7 @@ class Oriented(NamedTuple):
     facts: Facts | None = None
 
 
-def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> tuple[Oriented, Any]:
+def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple[Oriented, Any]:
     """Rank the vertices by degree and direct every edge at its end of higher degree.
 
     Vertices without an edge come last, and are none of the graph.
@@ -112,7 +112,6 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
         Number of vertices, those without an edge included.
     shift : int
         Bits an id takes in a key.
-    backend : str
 
     Returns
     -------
@@ -121,22 +120,24 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
     ends, sources = (
-        Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
+        Fold(partial(_zeros, size, executor.backend), partial(add, shift=shift, backend=executor.backend), total)
         for add in (add_degrees, add_sources)
     )
     degrees = _folded(executor, ends, list(edges.partitions))
-    rank = executor.submit("orient", _ranks, list(degrees), backend)
-    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
+    rank = executor.submit("orient", _ranks, list(degrees), executor.backend)
+    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, executor.backend)
     outward = _folded(executor, sources, list(partitions))
-    cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
+    cuts = CUTS if executor.workers > 1 or executor.backend.on_device else 0
     vectors: Any
     if executor.exchanges:
-        (vectors,), (facts,) = executor.measured("orient-plan", _measured, [(degrees, rank, outward, cuts, backend)])
+        (vectors,), (facts,) = executor.measured(
+            "orient-plan", _measured, [(degrees, rank, outward, cuts, executor.backend)]
+        )
     else:
         vectors = [*degrees, rank, *outward]
-        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, backend)])
+        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, executor.backend)])
     order, out_degree, in_degree = (
-        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
+        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, executor.backend))
         for function in (_dense, _out_degree, _in_degree)
     )
     return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
@@ -150,46 +151,46 @@ def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
-    return [executor.submit("orient", function, vectors, *given)]
+    return [executor.submit("degrees", function, vectors, *given)]
 
 
 def _sum(vectors: list[Array]) -> Array:
     return total(vectors) if len(vectors) > 1 else vectors[0]
 
 
-def _ranks(degrees: list[Array], backend: str) -> Array:
+def _ranks(degrees: list[Array], backend: Backend) -> Array:
     return inverse(order_by(_sum(degrees), backend), backend)
 
 
-def _dense(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     """The dense id of each rank: its vertex's position among those with an edge."""
     degree, rank, _ = vectors
     order = inverse(rank, backend)[:vertices]
     if vertices < len(degree):
-        order = (get_backend(backend).array.cumsum(degree > 0, dtype="int64") - 1).take(order)
-    return order.astype(get_backend(backend).numbers, copy=False)
+        order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
+    return order.astype(backend.numbers, copy=False)
 
 
-def _out_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _out_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     return vectors[2][:vertices]
 
 
-def _in_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _in_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     degree, rank, outward = vectors
     inward = degree.take(inverse(rank, backend)[:vertices])
     inward -= outward[:vertices]
     return inward
 
 
-def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: str) -> Measured:
+def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: Backend) -> Measured:
     vectors = [_sum(degrees), rank, _sum(outward)]
     return Measured(vectors, _facts(vectors, cuts, backend))
 
 
-def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
+def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     """What the plan needs to know, of the degrees and ranks of all ids, and of the out-degrees by rank."""
-    chosen, (degree, _, outward) = get_backend(backend), vectors
-    xp, own = chosen.array, chosen.vertices
+    degree, _, outward = vectors
+    xp, own = backend.array, backend.vertices
     edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
     rows = outward[:vertices]
     wedges = _wedges(_in_degree(vectors, vertices, backend), rows, backend)
@@ -201,7 +202,7 @@ def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
         wanted = xp.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
         places = xp.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
-    return Facts(vertices, edges, wedges, lengths, places, chosen.processors())
+    return Facts(vertices, edges, wedges, lengths, places, backend.processors())
 
 
 def total(vectors: list[Array]) -> Array:
@@ -216,19 +217,19 @@ def total(vectors: list[Array]) -> Array:
     return result
 
 
-def order_by(weight: Array, backend: str) -> Array:
+def order_by(weight: Array, backend: Backend) -> Array:
     """Sort the vertices by descending weight, ties by ascending id, as one integer sort.
 
     Parameters
     ----------
     weight : array of integers, shape (V,), not negative
-    backend : str
+    backend : Backend
 
     Returns
     -------
     array of `Backend.numbers`, shape (V,)
     """
-    xp, own = get_backend(backend).array, get_backend(backend).vertices
+    xp, own = backend.array, backend.vertices
     if own is not None and weight.dtype == "int32":
         return own.order(weight)
     if not len(weight):
@@ -240,31 +241,31 @@ def order_by(weight: Array, backend: str) -> Array:
     keys *= -1
     keys += top
     keys <<= bits
-    keys |= xp.arange(len(weight), dtype=get_backend(backend).numbers)
-    keys = get_backend(backend).sort(keys, (top + 1) << bits)
+    keys |= xp.arange(len(weight), dtype=backend.numbers)
+    keys = backend.sort(keys, (top + 1) << bits)
     keys &= (1 << bits) - 1
-    return keys.astype(get_backend(backend).numbers, copy=False)
+    return keys.astype(backend.numbers, copy=False)
 
 
-def _zeros(size: int, backend: str) -> Array:
-    return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
+def _zeros(size: int, backend: Backend) -> Array:
+    return backend.array.zeros(size, dtype=backend.numbers)
 
 
-def add_degrees(degree: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the degrees of canonical edges."""
-    get_backend(backend).edges.add_degrees(degree, keys, shift)
+    backend.edges.add_degrees(degree, keys, shift)
     return degree
 
 
-def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the out-degrees of oriented edges."""
-    get_backend(backend).edges.add_sources(out_degree, keys, shift)
+    backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
 
 
-def inverse(order: Array, backend: str) -> Array:
+def inverse(order: Array, backend: Backend) -> Array:
     """The inverse of a permutation, int32: the rank of each vertex in an order."""
-    xp, own = get_backend(backend).array, get_backend(backend).vertices
+    xp, own = backend.array, backend.vertices
     if own is not None and order.dtype == "int32":
         return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
@@ -272,13 +273,13 @@ def inverse(order: Array, backend: str) -> Array:
     return rank
 
 
-def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
+def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
-    return get_backend(backend).edges.oriented(keys, aligned(rank), shift)
+    return backend.edges.oriented(keys, aligned(rank), shift)
 
 
-def _wedges(inward: Array, outward: Array, backend: str) -> int:
-    own = get_backend(backend).vertices
+def _wedges(inward: Array, outward: Array, backend: Backend) -> int:
+    own = backend.vertices
     return wedges_of(inward, outward) if own is None else own.wedges(inward, outward)
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.executors.base import Executor
 from dasktc.pipeline.edge_keys import between, cut
 
@@ -66,7 +66,6 @@ def redistribute(
     bound: int,
     reduce: Callable[..., Any],
     given: Sequence[tuple[Any, ...]],
-    backend: str,
     where: Sequence[str | None] = (),
 ) -> list[Any]:
     """Redistribute keys by range, and reduce the keys of each range to one result.
@@ -86,7 +85,6 @@ def redistribute(
         It may empty the list.
     given : sequence of tuples
         For each range, the further arguments; no handles.
-    backend : str
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
 
@@ -99,15 +97,15 @@ def redistribute(
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
-        ranges = exchange(executor, stage, made, starts, bound, backend)
+        ranges = exchange(executor, stage, made, starts, bound)
         return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
-    if count > FEW[backend]:
+    if count > FEW[executor.backend.name]:
         given_up, held = held, []
         for k in range(sources):
-            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, backend, prefer=at[k]))
+            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, executor.backend, prefer=at[k]))
             given_up[k] = None
         make = None
     leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
@@ -115,7 +113,12 @@ def redistribute(
     whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
     borders, results = [0, *starts, bound], []
     for r in range(count):
-        pick = _Pick(make, None if count == 1 else (borders[r], borders[r + 1]), count > FEW[backend], backend)
+        pick = _Pick(
+            make,
+            None if count == 1 else (borders[r], borders[r + 1]),
+            count > FEW[executor.backend.name],
+            executor.backend,
+        )
         apart = [] if whole else leaving[r]
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
         own = [held[k] for k in range(sources) if k not in apart]
@@ -130,7 +133,7 @@ class _Pick:
     make: Callable[[Any], Array] | None
     span: tuple[int, int] | None
     ascending: bool
-    backend: str
+    backend: Backend
 
     def __call__(self, item: Any) -> Array:
         keys = item if self.make is None else self.make(item)
@@ -157,8 +160,8 @@ def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> 
     return keys(item, *shared)
 
 
-def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: str) -> Array:
-    return get_backend(backend).sort(item.copy() if make is None else make(item), bound)
+def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: Backend) -> Array:
+    return backend.sort(item.copy() if make is None else make(item), bound)
 
 
 def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
@@ -168,9 +171,7 @@ def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[...,
     return reduce(came, *given)
 
 
-def exchange(
-    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
+def exchange(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
     """Redistribute keys by range: collect the slices of every partition that belong to each range.
 
     Parameters
@@ -183,7 +184,6 @@ def exchange(
         The first key of the second and of each later range, ascending.
     bound : int
         Every key is below it.
-    backend : str
 
     Returns
     -------
@@ -194,36 +194,32 @@ def exchange(
         whole, keys[:] = list(keys), []
         return [whole]
     if executor.transpose_submits and len(keys) * (len(starts) + 1) > DIRECT:
-        return _in_two_steps(executor, stage, keys, starts, bound, backend)
-    return _in_one_step(executor, stage, keys, starts, bound, backend)
+        return _in_two_steps(executor, stage, keys, starts, bound)
+    return _in_one_step(executor, stage, keys, starts, bound)
 
 
-def _in_one_step(
-    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
-    slices = executor.map(stage, cut, keys, starts, bound, backend)
+def _in_one_step(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
+    slices = executor.map(stage, cut, keys, starts, bound, executor.backend)
     return executor.transpose(stage, slices, len(starts) + 1)
 
 
-def _in_two_steps(
-    executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
+def _in_two_steps(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
     ranges, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
-    for number, slices_of_range in enumerate(_in_one_step(executor, stage, keys, wide, bound, backend)):
+    for number, slices_of_range in enumerate(_in_one_step(executor, stage, keys, wide, bound)):
         # As many slices together as make about one partition.
         groups = [
             slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
         ]
         slices_of_range.clear()
         within = starts[number * width : (number + 1) * width - 1]
-        slices = executor.map(stage, _cut_together, groups, within, bound, backend)
+        slices = executor.map(stage, _cut_together, groups, within, bound, executor.backend)
         ranges += executor.transpose(stage, slices, len(within) + 1)
     return ranges
 
 
-def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: str) -> list[Array]:
-    keys = get_backend(backend).array.concatenate(arrays)
+def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Backend) -> list[Array]:
+    keys = backend.array.concatenate(arrays)
     arrays.clear()
     return cut(keys, starts, bound, backend)
 

@@ -6,12 +6,13 @@ A kernel is serial and runs without the GIL: several run at once on threads of a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.radix import sort
@@ -25,6 +26,8 @@ __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scrat
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The kernels, the default first."""
+GIVING: dict[str, Any] = {"hub": supports, "merge": merge_support}
+"""Modules of the kernels that give triangles by edge and by vertex."""
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
@@ -118,7 +121,14 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return supports.edges(task) if kernel == "hub" else visit.support(task)
+    return GIVING[kernel].edges(task) if kernel in GIVING else visit.support(task)
+
+
+def _vertex_support(
+    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
+) -> tuple[dict[int, Array], int, int]:
+    sums: tuple[dict[int, Array], int, int] = GIVING[kernel].vertices(task, sides, sizes)
+    return sums
 
 
 BACKEND = Backend(
@@ -134,7 +144,7 @@ BACKEND = Backend(
     scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
     support=_support,
-    vertex_support=supports.vertices,
+    vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
     memory=_memory,

@@ -2,8 +2,8 @@
 
 Of the two lists of an index edge (u, v), A = the entries of table.row(u) that stand before v and B = stream.row(v), the
 shorter one is streamed against the other's bits, and where both have an entry its value is looked up in a dense vector.
-For B those of row u serve all of its edges; edges whose A is shorter are put off and grouped by v, whose bits and values
-are then set once. What two lists have in common is noted first, without a branch on the data.
+For B those of row u serve all of its edges; edges whose A is shorter are put off and grouped by v, whose bits and
+values are then set once. What two lists have in common is noted first, without a branch on the data.
 
 Sums: with a value s of each edge a triangle adds s(u, v)·s(u, w)·s(v, w) to its three vertices. Codes: with 2 bits of
 each edge a triangle counts 1 at s(u, v) << 4 | s(u, w) << 2 | s(v, w).
@@ -13,7 +13,7 @@ each edge a triangle counts 1 at s(u, v) << 4 | s(u, w) << 2 | s(v, w).
 # counted in 0.08), and a random one of 1 M vertices and 10 M edges (counted in 0.24)
 #                                                   predicted   measured  learnt
 # the streamed list times the dense vector, no bits   0.3 0.5  0.80 1.05  5 ns a probe, where the vector is in no cache
-# bits first, values of what is common alone          0.4 0.3  0.98 0.50  8 ns a triangle, whose sums wait for each other
+# bits first, values of what is common alone          0.4 0.3  0.98 0.50  8 ns a triangle, which wait for each other
 
 from __future__ import annotations
 

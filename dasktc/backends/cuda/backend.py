@@ -5,6 +5,7 @@ Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, Cu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from types import ModuleType
@@ -13,7 +14,7 @@ from typing import Any
 from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
-from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import launch, supports
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
@@ -226,7 +227,15 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return device_visit.support(device(), _typed(task))
+    if KERNELS[kernel].support is None:
+        return device_visit.support(device(), _typed(task))
+    return supports.edges(device(), _typed(task), kernel)
+
+
+def _vertex_support(
+    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
+) -> tuple[dict[int, Array], int, int]:
+    return supports.vertices(device(), _typed(task), kernel, sides, sizes)
 
 
 def _listing(task: BlockTask, limit: int) -> Any:
@@ -288,6 +297,7 @@ def backend() -> Backend:
         scratch_bytes=scratch_bytes,
         expected_probes=expected_probes,
         support=_support,
+        vertex_support=_vertex_support,
         listing=_listing,
         add_ends=partial(device_visit.add_ends, cp),
         memory=cuda_memory.available,

@@ -148,7 +148,7 @@ def test_every_kind_of_source(tmp_path):
     expected = nx.clustering(graph, weight="w")
     first = 0
     for source, weight in sources(tmp_path, graph):
-        found = dasktc.prepare(source, weight=weight, directed=True).clustering(weight=weight)
+        found = dasktc.prepare(source, weight=weight, directed=True).clustering(weight=weight, frame="pandas")
         first = 1 if str(source).endswith(".mtx") else 0
         assert found.to_dict() == pytest.approx(
             {v + first: c for v, c in expected.items() if v + first in found.index}, rel=1e-12
@@ -271,6 +271,18 @@ def test_with_a_client_it_is_refused(client):
         dasktc.prepare(FRAME, client, weight="w")
     with client.as_current():
         assert dasktc.prepare(FRAME, directed=True, threads=1).clustering().tolist() == [0.5, 0.5, 0.5]
+
+
+def test_updates_are_refused():
+    with pytest.raises(InputError, match="weights or directions"):
+        dasktc.prepare(FRAME, weight="w").update(add=([0], [3]))
+
+
+def test_some_vertices_and_other_frames():
+    graph = dasktc.prepare(FRAME.assign(w=[8.0, 1, 1]), weight="w")
+    assert graph.clustering(weight="w", vertices=[2, 0]).to_dict() == {2: 0.25, 0: 0.25}
+    assert graph.clustering(weight="w", frame="dask").compute().tolist() == [0.25] * 3
+    assert graph.square_clustering(vertices=[1]).to_dict() == {1: 0}
 
 
 def test_a_closed_graph_keeps_nothing():

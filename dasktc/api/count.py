@@ -1,4 +1,4 @@
-"""`triangle_count` counts the triangles of a source; `prepare` makes a graph that can be asked several things."""
+"""`triangle_count` counts the triangles of a source; `prepare` returns a `Graph` that answers several questions."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
-    """The plan with why the backend was chosen, and what was found out of the memory; empty: nothing."""
+    """Append to a plan why the backend was chosen, and why the count went out of core; empty texts add nothing."""
     choice = "; ".join(filter(None, (plan.choice, of_backend)))
     return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
 
@@ -385,7 +385,7 @@ def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
 def _within_what_is_free(
     function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
 ) -> tuple[T, str]:
-    """Call a function of options; where a device has no room, once more within what is free there.
+    """Call a function of options; where device memory does not suffice, once more with `memory` set to what is free.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def build(executor: Executor, source: Source, options: Options, progress: Progre
 def _prepared(
     executor: Executor, source: Source, options: Options, progress: Progress, cluster: ClusterRun | None = None
 ) -> Graph:
-    """Run them; on a cluster in one call on one worker where it was so chosen and can be."""
+    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call."""
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -468,7 +468,7 @@ def read_options(
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
-    """Open whatever a caller may hand over; a `Source` is returned as it is."""
+    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is."""
     options = ReadOptions() if options is None else options
     opened: Source
     if isinstance(source, Source):
@@ -492,7 +492,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _with_names(text: str) -> str:
-    """A docstring whose places of names, as <kernel>, say what the registries have."""
+    """Fill the placeholders of a docstring, as <kernel>, with the lists of the registries."""
     lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
     for option, lines in lists.items():
         said = "; ".join(f"{name}: {line}" for name, line in lines)

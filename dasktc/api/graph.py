@@ -13,13 +13,17 @@ from typing import Any, NoReturn, Self
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting import measures, weighted_clustering
+from dasktc.counting import trussness as trusses
+from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.square_clustering import square_clustering
 from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.triad_census import triad_census
 from dasktc.counting.triangle_list import triangle_list
+from dasktc.counting.update import Change, update
 from dasktc.errors import InputError
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
@@ -500,8 +504,114 @@ class Graph(CountingContext):
         1.0
         """
         if weight is not None or self.is_directed:
-            return float(self.clustering(weight).mean()) if self.vertices else 0.0
+            return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
         return measures.average_clustering(self)
+
+    @said_in_one_line
+    def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Compute the core number of every vertex: the largest k of a k-core that it is in.
+
+        The k-core is the largest subgraph each of whose vertices has k neighbours in it (Seidman, Social Networks 5,
+        1983). That is NetworkX's `core_number`, and cuGraph's of an undirected graph: there each edge counts once at
+        each end (cuGraph's `degree_type="bidirectional"`, where it is heeded, counts it in both directions, and gives
+        twice as much). It is found on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        Series of int64
+            Named "core_number", by the caller's ids in ascending order, of the vertices with an edge after clean-up.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours, or the vertices did not fit
+            this process; the figures are named.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).core_number().to_dict()
+        {0: 2, 1: 2, 2: 2, 3: 1}
+        """
+        return trusses.core_number(self, frame, vertices)
+
+    @said_in_one_line
+    def trussness(self, *, frame: str | None = None, edges: Any = None) -> Any:
+        """Compute the trussness of every edge: the largest k of a k-truss that it is in.
+
+        The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
+        2008), as NetworkX and cuGraph define it in their `k_truss`; other authors name the same subgraph by k - 2 or by
+        k - 1. Every edge is in the 2-truss. Edges are peeled on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, edges
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours; the figures are named.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).trussness()
+           src  dst  trussness
+        0    0    1          3
+        1    0    2          3
+        2    1    2          3
+        3    2    3          2
+        """
+        return trusses.trussness(self, frame, edges)
+
+    @said_in_one_line
+    def k_truss(self, k: int, *, frame: str | None = None) -> Any:
+        """Find the k-truss: the largest subgraph each of whose edges is in k - 2 triangles of the subgraph.
+
+        That is the definition of NetworkX's `k_truss` and of cuGraph's (see `trussness`). It takes less time than
+        `trussness`: triangles are counted in the (k - 1)-core alone.
+
+        Parameters
+        ----------
+        k : int
+            2 and less: all edges.
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64: its
+            triangles within the k-truss.
+
+        Raises
+        ------
+        InputError, CountError
+            As `trussness`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).k_truss(3)
+           src  dst  support
+        0    0    1        1
+        1    0    2        1
+        2    1    2        1
+        """
+        return trusses.k_truss(self, k, frame)
 
     @said_in_one_line
     def triangle_list(self, limit: int | None = None, *, frame: str | None = None) -> Any:
@@ -541,6 +651,120 @@ class Graph(CountingContext):
         1
         """
         return triangle_list(self, limit, frame)
+
+    @said_in_one_line
+    def estimate_triangles(
+        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | None = None
+    ) -> TriangleEstimate:
+        """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
+
+        Parameters
+        ----------
+        error : float
+            Half of the interval, relative to the estimate, between 0 and 1.
+        confidence : float
+            Share of the seeds, between 0 and 1, for which the interval holds the number.
+        seed : int
+            Of the sample.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        TriangleEstimate
+
+        Raises
+        ------
+        InputError
+            `error` or `confidence` is not between 0 and 1.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
+        1
+        """
+        return estimate(self, error, confidence, seed, progress)
+
+    @said_in_one_line
+    def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
+        """Add and remove edges: the differences of the triangles, and a new graph. This one stays as it is.
+
+        Edges are removed first: one that is in both is in the new graph. Loops, repeated rows, edges to remove that are
+        not there and edges to add that are, change nothing. Only the neighbourhoods of changed edges are searched.
+
+        Parameters
+        ----------
+        add, remove : source, optional
+            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a path, as for `prepare`; their ids are of the
+            graph's type.
+
+        Returns
+        -------
+        Change
+            `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
+            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Closing
+            either graph ends workers that `prepare` started for them.
+
+        Raises
+        ------
+        InputError
+            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or memory
+            does not suffice for a block and its copy.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> change = graph.update(add=([3], [1]), remove=([0], [1]))
+        >>> change.triangles, change.vertices.to_dict()
+        (0, {0: -1, 3: 1})
+        >>> int(change.graph.triangle_count())
+        1
+        """
+        return update(self, add, remove)
+
+    @said_in_one_line
+    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | None = None) -> int:
+        """Count the cliques of `k` vertices: sets of vertices, each joined to all others.
+
+        Parameters
+        ----------
+        k : {3, 4, 5}
+        bound : int
+            Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
+            3 · 10^8 of them in a second. The work for k = 4 is known from the triangles, that for k = 5 from the
+            cliques of 4, which are counted first.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        int
+            Exact.
+
+        Raises
+        ------
+        InputError
+            The scheme is not `whole`, whose memory is named; the bits of the longest row do not fit a worker; or the
+            work is above the bound.
+        CountError
+            A check failed: there is no result.
+
+        Notes
+        -----
+        Counted on CPUs: a GPU's block is copied to its host.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> from itertools import combinations
+        >>> ends = zip(*combinations(range(6), 2))
+        >>> graph = dasktc.prepare(tuple(map(list, ends)), partition="whole")
+        >>> [graph.clique_count(k) for k in (3, 4, 5)]
+        [20, 15, 6]
+        """
+        return clique_count(self, k, bound, progress).cliques
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

@@ -43,7 +43,7 @@ MAX_EDGES = 2**53
 
 @dataclass(frozen=True)
 class CostModelOptions:
-    """What a prediction is for, beside the graph.
+    """Number of GPUs, wedges and rates that a prediction assumes.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _rates(means: CostModelOptions) -> Any:
 
 
 def _checked(means: CostModelOptions | None) -> CostModelOptions:
-    """The given ones, or those of nobody."""
+    """Check the given options; None: the defaults."""
     if means is None:
         return CostModelOptions()
     if not isinstance(means, CostModelOptions):

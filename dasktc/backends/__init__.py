@@ -35,6 +35,7 @@ __all__ = [
     "kernels",
     "lazy_backend",
     "lean_kernel",
+    "peel_bytes",
     "scratch_bytes",
     "support_bytes",
     "support_kernels",
@@ -184,6 +185,18 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
     from dasktc.backends.cpu import visit
 
     return visit.support_bytes(edges, columns)
+
+
+def peel_bytes(name: str, vertices: int, edges: int) -> int:
+    """Bytes that `Backend.peel` allocates for a graph beside its block and its supports, at most; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    vertices, edges : int
+    """
+    an_edge, a_vertex = (64, 48) if name in ON_DEVICE else (52, 48)
+    return an_edge * edges + a_vertex * vertices + (1 << 16)
 
 
 def tasks_a_worker(name: str) -> int:

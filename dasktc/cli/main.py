@@ -87,7 +87,7 @@ def _complain(text: str) -> None:
 
 
 def _say(answer: str) -> int:
-    """Write what a command had to say; the exit code.
+    """Write a command's output, and return the exit code.
 
     A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
     shows of any command that is cut off so.
@@ -109,7 +109,7 @@ def _say(answer: str) -> int:
 
 
 def _let_go(stream: Any) -> None:
-    """Have what a stream holds go nowhere: the interpreter would try again to write it at its end."""
+    """Discard what a stream has buffered: the interpreter would try again to write it when it ends."""
     with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
@@ -233,6 +233,89 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
         else:
             prediction = predict_size(vertices, edges, means=means, **options)
     click.echo(json.dumps(prediction.to_dict()) if as_json else str(prediction))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def truss(
+    source: tuple[str, ...], k: int | None, output: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
+
+    The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles.
+    """
+    from dasktc.api.truss import write_truss
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = write_truss(list(source), output, k, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.edges if k is not None else result.largest) if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
+@click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
+    from dasktc.api.estimate import estimate_triangles
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = estimate_triangles(list(source), progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(f"{result.value} {result.low} {result.high}" if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("-k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
+@click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def cliques(
+    source: tuple[str, ...], k: int, bound: int | None, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Count the cliques of k vertices of SOURCE, by partition `whole`."""
+    from dasktc.api.count import prepare
+    from dasktc.counting.cliques import BOUND, clique_count
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    if options["partition"] == "auto":
+        options["partition"] = "whole"
+    with _progress(quiet) as progress, prepare(list(source), progress=progress, **options) as graph:
+        result = clique_count(graph, k, BOUND if bound is None else bound, progress)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.cliques) if quiet else str(result))
 
 
 @cli.command()

@@ -12,9 +12,10 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
@@ -147,6 +148,8 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    peel=PEEL,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
 )

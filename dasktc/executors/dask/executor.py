@@ -116,7 +116,7 @@ class DaskExecutor(Executor):
 
     @property
     def worker_threads(self) -> list[str]:
-        """The address of each thread's worker, as of a moment ago: to ask takes as long as two tasks."""
+        """The address of each thread's worker, cached for a moment: asking takes as long as two tasks."""
         asked, known = self._threads
         if not known or time.monotonic() - asked > LOOK_SECONDS:
             threads = dict(self.faults.ask(self.client.ncores))
@@ -125,20 +125,20 @@ class DaskExecutor(Executor):
         return known
 
     def homes(self, count: int) -> list[str | None]:
-        """One thread after another, those of a worker next to each other; nobody is named where there is one."""
+        """Assign partitions to threads in turn, those of a worker next to each other; None if there is one worker."""
         threads = self.worker_threads
         if not self.exchanges or len(set(threads)) < 2:
             return [None] * count
         return [threads[number * len(threads) // count] for number in range(count)]
 
     def holders(self, handles: list[Any]) -> list[str | None]:
-        """The first worker that has each future."""
+        """The first worker that holds each future."""
         held = self.faults.ask(self.client.who_has, handles)
         return [next(iter(held.get(handle.key, ())), None) for handle in handles]
 
     @property
     def exchanges(self) -> bool:
-        """Results are values in the workers' memory, of no budget but Dask's."""
+        """Whether results are values in the workers' memory, with no budget but Dask's."""
         return type(self.store) is MemoryStore
 
     @property
@@ -152,7 +152,7 @@ class DaskExecutor(Executor):
         self.store.set_task_memory(needed)
 
     def memory(self, budget: int | None = None) -> int:
-        """What the store leaves a task, or else the smallest share of a thread in its worker's budget.
+        """Bytes that the store leaves a task, or else the smallest share of a thread in its worker's memory.
 
         Without a budget, in what Dask lets a worker fill, or in what its GPU has available now.
         """
@@ -214,7 +214,7 @@ class DaskExecutor(Executor):
     def measured(
         self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
     ) -> tuple[list[Any], list[Any]]:
-        """Submit the calls, and ask the workers for the facts: no task of its own brings them, and no value travels."""
+        """Submit the calls, and ask the workers for the facts, which takes no tasks and moves no values."""
         if not self.exchanges:
             return super().measured(stage, function, calls)
         given = list(calls)
@@ -338,7 +338,7 @@ class DaskExecutor(Executor):
         return futures
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
-        """Take each result to the client as it ends, so that no later loss of a worker can undo it.
+        """Gather each result as its call ends, so that the later loss of a worker cannot undo it.
 
         A few calls a thread are in flight, dealt out as module `flow_control` says, and the blocks that come for them
         stay on their worker while there is room. Where a call runs is a preference, not a demand: those of a worker
@@ -409,18 +409,18 @@ class DaskExecutor(Executor):
         return {key: copies for key, block in blocks.items() if (copies := self._replicas.get(block))}
 
     def _replica_capacity(self, blocks: int) -> float:
-        """Bytes that a thread has for blocks, beside the scratch of a task that takes so many for its own."""
+        """Bytes that a thread has for copies of blocks, beside a counting task."""
         if self.store.replica_bytes is not None:
             return self.store.replica_bytes
         return self._share - (self._task_memory - blocks) if self._share and self._task_memory else inf
 
     def close(self) -> None:
-        """Have the store remove what it keeps, also on the workers."""
+        """Remove what the store keeps, also on the workers."""
         self.store.close(self.ask_workers)
 
 
 class _SumOfFiles:
-    """Adds up the arrays of a key that stand in files: one call at a time sums all that came during the last one.
+    """Adds up arrays that stand in files: one call at a time, which sums all that came during the one before.
 
     Files of what a call took are removed by the client, when it knows where the result stands: until then the call
     may have to be made again.
@@ -455,7 +455,7 @@ class _SumOfFiles:
 
 
 def _call(function: Function, *args: Any) -> Any:
-    """Call a function on a worker, of values alone."""
+    """Call a function on a worker, its `Measured` arguments unwrapped."""
     return run(function, *(value_of(arg) for arg in args))
 
 
@@ -464,12 +464,12 @@ def _facts(result: Measured) -> Any:
 
 
 def _facts_of(keys: list[Any], dask_worker: Any) -> dict[Any, Any]:
-    """The facts of those results that a worker has."""
+    """Facts of those of some results that this worker holds."""
     return {key: dask_worker.data[key].facts for key in keys if key in dask_worker.data}
 
 
 def _preferred(worker: str | None) -> dict[str, Any]:
-    """Options of a submission that prefers a worker and allows others."""
+    """Keywords of `Client.submit` that prefer a worker and allow others."""
     return {} if worker is None else {"workers": [worker], "allow_other_workers": True}
 
 

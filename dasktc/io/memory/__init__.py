@@ -53,8 +53,8 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     ----------
     obj : object
         A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
-        (2, m), pair (tuple or list) of one-dimensional arrays or sequences, list of edges (pairs of ids; two of
-        them are a list of two tuples or lists), SciPy sparse matrix, NetworkX or python-igraph graph; for
+        (2, m), pair (tuple or list) of one-dimensional arrays or sequences, list of edges (pairs of ids; but two items
+        are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for
         the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal

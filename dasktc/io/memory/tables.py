@@ -124,9 +124,9 @@ def an_edge_a_row(array: Any, name: str) -> Any:
 def from_pair(obj: Any, options: ReadOptions) -> Source:
     """Cut two one-dimensional arrays or sequences, or a list of edges, into runs of rows.
 
-    Two items are two columns; but a list of two tuples or lists of two entries each is two edges.
+    Two items are two columns, of two entries each too: pass two edges as an array.
     """
-    if len(obj) != 2 or (isinstance(obj, list) and all(map(_is_edge, obj))):
+    if len(obj) != 2:
         return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
     obj = [_shared(item) if "torch" in roots(item) else item for item in obj]
     for item in obj:

@@ -3,8 +3,7 @@
 // Lists, tables and short rows are those of the count (hub.cuh). For an index edge (u, v) the number found is added to u,
 // v and the edge once. For the third vertex w, and the edges (u, w) and (v, w):
 //
-// * Short table rows, a thread an edge: what the hub's bitmap or the walk finds is added at once; by vertex the ids below
-//   PRIVATE are added up in shared memory, for most triangles lead to a few hubs.
+// * Short table rows, a thread an edge: what the hub's bitmap or the walk finds is added at once.
 // * Lists against a table: each entry of the table's row has a counter of 16 bits in shared memory, at its place in the
 //   row (the places of a bitmap's words are kept beside it), and they are added up when the item is done. Entries of a
 //   list are added to where they stand: neighbours to neighbours.
@@ -60,23 +59,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint
     Sum* second_sums, Sum* third_sums) {
   Sums sums;
   Out out = {first_sums, second_sums, third_sums};
-#if VERTICES
-  __shared__ uint32 near[2 * PRIVATE];
-  for (uint32 k = threadIdx.x; k < 2 * PRIVATE; k += blockDim.x) { near[k] = 0; }
-  __syncthreads();
-  out.near_columns = near;
-  out.near_third = near + PRIVATE;
-#endif
   int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that meet near hubs are not cut
   all_edges(t, items, items_end, item_edges, lists, all_lists, plain, sums,
       [&](int64 u, int64 p, int64 first, int64 last) { short_edge(t, bitmaps, u, p, first, last, sums, out); });
-#if VERTICES
-  __syncthreads();
-  for (uint32 k = threadIdx.x; k < PRIVATE; k += blockDim.x) {
-    if (near[k]) { atomicAdd(out.columns + k, Sum(near[k])); }
-    if (near[PRIVATE + k]) { atomicAdd(out.third + k, Sum(near[PRIVATE + k])); }
-  }
-#endif
   sums.add_up(totals);
 }
 
@@ -325,18 +310,6 @@ extern "C" __global__ void hub_square(Task t, uint32* square) {
   }
 }
 
-// Sums over the warp of eight numbers of at most 32 that each lane has: lane l gets that of number l % 8.
-__device__ __forceinline__ uint32 sums_of_eight(const uint32 (&mine)[8]) {
-  uint32 lane = threadIdx.x % 32, pairs[4];
-#pragma unroll
-  for (uint32 i = 0; i < 4; i++) { pairs[i] = mine[i] | mine[i + 4] << 16; }
-  uint32 low = (lane & 1 ? pairs[1] : pairs[0]) + __shfl_xor_sync(ALL, lane & 1 ? pairs[0] : pairs[1], 1);
-  uint32 high = (lane & 1 ? pairs[3] : pairs[2]) + __shfl_xor_sync(ALL, lane & 1 ? pairs[2] : pairs[3], 1);
-  uint32 both = (lane & 2 ? high : low) + __shfl_xor_sync(ALL, lane & 2 ? low : high, 2);
-  for (int bits = 4; bits < 32; bits <<= 1) { both += __shfl_xor_sync(ALL, both, bits); }
-  return lane & 4 ? both >> 16 : both & 0xffff;
-}
-
 // The row's words against the squares of the hubs that the lanes hold, `hubs` of them one each; what each hub finds.
 template <class Row> __device__ __forceinline__ uint32 meet_square(
     const Row& row, const uint32* square, uint32 words, uint32 hubs, uint32 hub) {
@@ -352,9 +325,10 @@ template <class Row> __device__ __forceinline__ uint32 meet_square(
         seen[i] = bits && j + i < hubs ? __ldg(square + from * words + word) : 0;
       }
 #pragma unroll
-      for (uint32 i = 0; i < 8; i++) { seen[i] = __popc(seen[i] & bits); }
-      uint32 found = sums_of_eight(seen);
-      all += lane / 8 == j / 8 ? found : 0;
+      for (uint32 i = 0; i < 8; i++) {
+        uint32 found = of_warp(__popc(seen[i] & bits));
+        all += j + i == lane ? found : 0;
+      }
     }
   }
   return all;

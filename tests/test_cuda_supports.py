@@ -26,15 +26,15 @@ from dasktc.planning.schemes import SCHEMES
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
-SMALL = {"BLOCK": 64, "PRIVATE": 64, "COUNTERS": 64}
+SMALL = {"BLOCK": 64, "COUNTERS": 64}
 VARIANTS = {
     "hub": ("hub", SMALL | {"SHORT": 0}),
-    "hub tiny": ("hub", TINY | {"PRIVATE": 4, "COUNTERS": 5, "MET_WARPS": 1}),
+    "hub tiny": ("hub", TINY | {"COUNTERS": 5, "MET_WARPS": 1}),
     "hub with short rows": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 1 << 20}),
     "hub with narrow records": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 0}),
     "hub with wider records": ("hub", SMALL | {"SHORT": 1 << 20, "CAPACITY": 1 << 20, "WORDS8": 1 << 20}),
     "bitmap": ("bitmap", SMALL),
-    "bitmap tiny": ("bitmap", TINY | {"PRIVATE": 4, "COUNTERS": 5}),
+    "bitmap tiny": ("bitmap", TINY | {"COUNTERS": 5}),
     "short": ("short", {"BLOCK": 64}),
     "short tiny": ("short", {"BLOCK": 64, "FEW": 2}),
 }

@@ -219,7 +219,7 @@ ON_A_CLUSTER = [
 
 @pytest.mark.parametrize("plan", some(ON_A_CLUSTER, lambda plan: plan == {"parts": 2}), ids=str)
 def test_on_a_cluster(client, plan, monkeypatch):
-    monkeypatch.setattr(frames, "PARTITION_BYTES", 100 * 56)
+    monkeypatch.setattr(frames, "PARTITION_BYTES", 100 * 45)
     edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
     graph = prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan)
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])

@@ -252,8 +252,9 @@ def test_every_page_of_the_dashboard_takes_the_keys():
 
         graph = dasktc.prepare(kronecker(8), client, partition="hash2d", parts=2, splits=2, progress=stage)
         graph.triangle_count(progress=stage)
-        graph.edge_support()
-        stage("end", 1, 1)
+        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.trussness):
+            ask()
+            stage("asked", 1, 1)
         assert errors == []
         assert {"read", "canonical", "orient", "blocks", "count", "support"} <= set(cluster.scheduler.task_prefixes)
     assert labels <= {((i, k, j), split) for i in range(2) for k in range(2) for j in range(2) for split in range(2)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dasktc.counting.one_call import threads_of_a_call
 from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -44,9 +45,9 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
     limits = limits_of(executor, options)
     if run.distribution != "auto":
         return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
-    how = choose_distribution(
-        source.size, limits.workers, limits.memory, rates_of(executor), executor.backend.name, source.ids
-    )
+    threads, size = threads_of_a_call(executor), source.size
+    rates, backend = rates_of(executor), executor.backend.name
+    how = choose_distribution(size, limits.workers, limits.memory, rates, backend, source.ids, threads)
     return ClusterRun(how, limits)
 
 

@@ -156,15 +156,14 @@ def support_kernels(name: str, kernel: str) -> list[str]:
         That one first, if it gives them; then the default, and those that take little memory. Perhaps none.
     """
     own = KERNELS[name]
-    giving = [each for each, entry in own.items() if entry.support_bytes(TaskSize(1, 1, 1, 1)) is not None]
-    wanted = [kernel, next(iter(own)), *(each for each in giving if own[each].lean)]
-    return [each for each in dict.fromkeys(wanted) if each in giving]
+    wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
+    return [each for each in dict.fromkeys(wanted) if each in own and own[each].gives_supports]
 
 
 def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that one of `support_kernels` works with for a task, beside its blocks and the supports."""
     entry: Kernel = KERNELS[name][kernel]
-    return entry.support_bytes(of, graph) or 0
+    return entry.support_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:

@@ -210,10 +210,10 @@ class RawEdges(Protocol):
 
 
 class Vertices(Protocol):
-    """What a device does with vectors of vertices, arrays of int32; results are new arrays."""
+    """What a backend does with vectors of vertices, arrays of `Backend.numbers`; results are new arrays."""
 
     def order(self, weights: Any) -> Any:
-        """Vertices by descending weight, ties by ascending number."""
+        """Vertices by descending weight, ties by ascending number; None where a sort of keys is sooner."""
 
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order."""
@@ -223,6 +223,42 @@ class Vertices(Protocol):
 
     def lengths(self, values: Any, bins: int) -> Any:
         """How many elements have each value, shape (bins,); all are below `bins`."""
+
+
+class SharedArrays(Protocol):
+    """What one process does with keys in memory: its threads write to arrays that they share, and few are copied.
+
+    Attributes
+    ----------
+    Buckets : callable (keys, ends, shift) -> `cpu.radix.Buckets`
+    """
+
+    @property
+    def Buckets(self) -> Any: ...
+
+    def leading_bits(self, keys: int, bound: int) -> tuple[int, int]:
+        """The bits of the leading digit, and those below it, of so many keys below a bound."""
+
+    def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
+        """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
+
+    def within(self, keys: Any, first: int, end: int) -> Any:
+        """Those with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+
+    def array(self, keys: Any) -> Any:
+        """The keys in an array, in the same order."""
+
+    def count(self, keys: Any, buckets: int, shift: int, base: int = 0) -> Any:
+        """How many keys have each leading digit, from `base` on."""
+
+    def deal(self, keys: Any, shift: int, places: Any, target: Any, base: int = 0) -> None:
+        """Write each key to the place of its leading digit; `places` is overwritten."""
+
+    def orient(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Write the keys of the ends' ranks, the higher one first, over the keys."""
+
+    def write_rows(self, keys: Any, start: int, columns: int, first: int, offsets: Any, numbers: Any) -> None:
+        """Write offsets and columns of rows of ascending keys to parts of a block's arrays."""
 
 
 class BitMatrix(Protocol):
@@ -290,6 +326,8 @@ class Backend:
         A device's own way with raw edges, from which loops are not removed; None: frames and array arithmetic.
     vertices : Vertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
+    shared : SharedArrays or None
+        What threads of this process do to arrays that they share; None on a device.
     bit_matrix : BitMatrix or None
         A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
@@ -330,6 +368,7 @@ class Backend:
     chunk: int = 1 << 13
     raw_edges: RawEdges | None = None
     vertices: Vertices | None = None
+    shared: SharedArrays | None = None
     bit_matrix: BitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     merge: Callable[[list[Any], int], Any] | None = None

@@ -87,9 +87,9 @@ def values_in_shards(
         Of lists of the columns' arrays.
     """
     on_host = executor.for_backend("cpu")
-    shards = [moved(on_host, "vertices", vector, order, ids.starts) for vector in vectors]
+    shards = [moved(on_host, "vertex-frames", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
-    return Sharded(ids.starts, [executor.submit("vertices", _computed, columns, *of_shard) for of_shard in parts])
+    return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
 
 
 def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list[Array]:

@@ -52,8 +52,6 @@ FRAMES = ("pandas", "cudf", "dask")
 """What an answer may be given as."""
 PARTITION_BYTES = 128 << 20
 """Bytes of a partition of a Dask DataFrame."""
-TEXT_BYTES = 16
-"""Bytes that an id of text takes there, where nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,12 @@ def numbers_of_rows(sizes: list[int]) -> tuple[int, ...] | None:
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     """Rows of a partition of PARTITION_BYTES that has so many columns of ids and of numbers."""
-    of_id = 8 if graph.prepared.source.ids == "int" else 8 + TEXT_BYTES
+    of_id = 8
+    if graph.prepared.source.ids == "text":
+        vertices = graph.prepared.vertices
+        parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+        widths = graph.executor.gather([graph.executor.submit("lookup", _text_bytes, part) for part in parts])
+        of_id += sum(widths) // max(1, graph.vertices)
     return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
 
 
@@ -238,6 +241,12 @@ def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[An
             for number, handle in enumerate(frames)
         ]
     return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+
+
+def _text_bytes(ids: Any) -> int:
+    """Bytes of a map or a shard of ids of text."""
+    column = getattr(ids, "ids", ids)
+    return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
 
 
 # what is asked for

@@ -1,15 +1,17 @@
 """A whole count, or the preparation of a graph, as one call on one worker of a cluster.
 
 A small graph is counted sooner by one worker that calls the stages itself than by several that are sent a task for each
-(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor; a worker that
-dies loses it, and it starts again on another. While it runs the worker tells of its stages in events of the topic
-"dasktc", which the client turns into progress.
+(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor, on as many
+threads as the worker has for tasks: it stands for all of these. A worker that dies loses it, and it starts again on
+another. While it runs the worker tells of its stages in events of the topic "dasktc", which the client turns into
+progress.
 """
 
 from __future__ import annotations
 
 import operator
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +36,7 @@ from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.plan import Limits
 
-__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call"]
+__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
 
 TOPIC = "dasktc"
 """Of the events in which workers tell of stages."""
@@ -44,12 +46,13 @@ PREPARE = "read-canonical-orient-reorder-blocks"
 
 @dataclass(frozen=True)
 class _Call:
-    """What a worker needs to run the stages: options, limits, and the name of the call in its events."""
+    """What a worker needs to run the stages: options, limits, the name of the call in its events, and its threads."""
 
     source: Source
     options: Options
     limits: Limits | None
     run: str | None
+    threads: int = 1
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Send an event, from the task that this runs in."""
@@ -96,9 +99,10 @@ def count_in_one_call(
         Planned for one task at a time.
     """
     began = time.perf_counter()
-    here = replace(limits, workers=1) if options.memory is None else None  # else what its budget leaves
+    threads = threads_of_a_call(executor)
+    here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
     with _heard(executor, counting.progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, here, name)
+        call = _Call(replace(source, parts=()), options, here, name, threads)
         places = (run.work_dir, run.host_memory)
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
@@ -117,7 +121,7 @@ def _count(
 
 
 def _here(call: _Call) -> LocalExecutor:
-    return LocalExecutor(backend=lazy_backend(call.options.chosen_backend))
+    return LocalExecutor(threads=call.threads, backend=lazy_backend(call.options.chosen_backend))
 
 
 def prepare_in_one_call(
@@ -142,12 +146,16 @@ def prepare_in_one_call(
     blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits, name)
+        call = _Call(replace(source, parts=()), options, limits, name, threads_of_a_call(executor))
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
-        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made), hear)
-    vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))
-    blocks = {place: executor.submit(PREPARE, operator.getitem, made, number) for number, place in enumerate(places, 4)}
+        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
+
+    def entry(number: int) -> Any:
+        return executor.submit(PREPARE, operator.getitem, made, number, prefer=at)
+
+    vertices, *vectors = map(entry, range(4))
+    blocks = {place: entry(number) for number, place in enumerate(places, 4)}
     executor.set_task_memory(head.plan.bytes_per_task)
     order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
     graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
@@ -169,6 +177,12 @@ def _usual(executor: DaskExecutor) -> str | None:
     """The worker of all calls of a client: it has loaded everything, and its pool has grown, after the first."""
     workers = sorted(set(executor.worker_threads))
     return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
+
+
+def threads_of_a_call(executor: DaskExecutor) -> int:
+    """Those that every worker has for tasks; one where a device counts."""
+    threads = Counter(executor.worker_threads)
+    return 1 if executor.backend.on_device else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:

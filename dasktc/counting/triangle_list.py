@@ -123,7 +123,7 @@ def _first(
 ) -> Array:
     """At most so many triangles of a block triple, of its first rows."""
     edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
-    rows = max(1, min(index.rows, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
+    rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
     listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
     return _by_dense_id(listed, order, here, index, table)
 

@@ -117,16 +117,16 @@ def vertex_partitions(
         count = max(1, -(-(end - first) // rows)) if rows else 1
         for start, stop in pairwise(even(end - first, count)):
             given = (values, of_shard, start, stop, list(columns), kind.library, indexed)
-            frames.append(executor.submit("vertices", _vertex_frame, *given))
+            frames.append(executor.submit("vertex-frames", _vertex_frame, *given))
             if not kind.whole:
-                ends.append(executor.submit("vertices", _ends, of_shard, start, stop))
+                ends.append(executor.submit("vertex-frames", _ends, of_shard, start, stop))
     return frames, ends
 
 
 def total_of(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> float:
     """The sum over all vertices of the one column."""
     shards = _values(graph, vectors, columns)
-    return float(sum(graph.executor.gather(shards.map(graph.executor, "vertices", _sum))))
+    return float(sum(graph.executor.gather(shards.map(graph.executor, "vertex-frames", _sum))))
 
 
 def _sum(values: list[Array], _: int) -> float:
@@ -139,7 +139,7 @@ def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) ->
     if graph.plan.shards > 1:
         return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
     given = [vector.whole for vector in vectors]
-    return Sharded((0, graph.vertices), [executor.submit("vertices", _by_dense_id, columns, order.whole, *given)])
+    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *given)])
 
 
 def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
@@ -191,7 +191,7 @@ def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kin
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
         raise unknown("vertices", wrong, int((dense < 0).sum()), "ids")
     shards = _values(graph, vectors, columns)
-    parts = graph.executor.gather(shards.map(graph.executor, "vertices", _taken, dense))
+    parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
     there = {}
     for number, name in enumerate(columns):
         numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)

@@ -176,6 +176,11 @@ class Executor(Protocol):
         """Whether partitions stand in the memory of several processes, and travel between them as inputs of tasks."""
         return False
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether handles are values in this process, of no budget: calls may write to arrays that they share."""
+        return False
+
     def submit_all(
         self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
     ) -> list[Any]:

@@ -66,6 +66,11 @@ class LocalExecutor(Executor):
         """Address of this process, once a thread."""
         return [""] * self.workers
 
+    @property
+    def shares_memory(self) -> bool:
+        """Results stand in the host's memory, for which there is no budget."""
+        return type(self.store) is MemoryStore and not self.backend.on_device
+
     def memory(self, budget: int | None = None) -> int:
         """Bytes that the store leaves of the budget; without one, what this machine, or its GPU, has free now."""
         bound = self.store.memory(budget)

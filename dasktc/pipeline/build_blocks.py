@@ -18,11 +18,11 @@ from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import partition_count
+from dasktc.pipeline.canonicalize import partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
 from dasktc.pipeline.orient import CUTS, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, redistribute
+from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -215,6 +215,10 @@ def build_blocks(
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
+    if layout.shape == (1, 1) and sorts_here(executor, graph.edges):
+        block = _block_here(executor, graph, layout)
+        check_edges(block, None if edges is None else int(edges[0, 0]))
+        return {(0, 0): block}
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
@@ -255,6 +259,29 @@ def build_blocks(
         place: executor.submit("blocks", _checked, *given.pop(), prefer=to)
         for place, to in zip(places, at, strict=True)
     }
+
+
+def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> OrientedCSR:
+    """The one block, whose arrays the threads of this process fill, each with ranges of rows."""
+    ((rows,),) = layout.sizes[0].tolist()
+    offsets = np.zeros(rows + 1, np.int64)
+    dealt = deal_here(executor, "blocks", graph.partitions, 1 << 2 * layout.shift)
+    columns = np.empty(len(dealt.buckets.keys), np.int32)
+    given = dealt.buckets, offsets, columns, layout.shift, executor.backend
+    executor.map("blocks", _fill_rows, list(dealt.spans), *given)
+    return _stack([(offsets, columns)], (0, 0), layout, executor.backend)
+
+
+def _fill_rows(
+    span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, backend: Backend
+) -> None:
+    """Sort a range of buckets, each of which has whole rows, and write their offsets and columns."""
+    shared: Any = backend.shared
+    rows, last = buckets.shift - shift, len(offsets) - 1
+    for first, end, keys in buckets.sorted(*span):
+        begin, behind = min(first << rows, last), min(end << rows, last)
+        edge, of_rows = int(buckets.ends[first]), offsets[begin : behind + 1]
+        shared.write_rows(keys, begin << shift, 1 << shift, edge, of_rows, columns[edge : edge + len(keys)])
 
 
 def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:

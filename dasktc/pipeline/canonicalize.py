@@ -22,7 +22,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
-from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
+from dasktc.pipeline.shuffle import SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
@@ -42,6 +42,8 @@ SPLIT_BYTES = 100
 PIECES, PIECE_EDGES = 8, 1 << 26
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
 sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
+MADE_TWICE = 1 << 21
+"""Rows from which keys are made where they are read, twice, which takes as long as to write them, and no memory."""
 SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
 """Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
 
@@ -285,9 +287,12 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> C
         Number of vertices, or of ids in the range.
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
+    if not isinstance(vertices, SplitIds) and sorts_here(executor, rows):
+        return Canonical(_canonical_here(executor, frames.frames, rows, vertices, shift), rows)
     count = partition_count(rows, executor, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     if isinstance(vertices, IdRange):
-        given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend), frames.at)
+        chosen = None if executor.backend.on_device else _ends_of
+        given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend), frames.at, chosen)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
         starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
@@ -309,6 +314,32 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> C
 
 def _distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
     return distinct(arrays, bound, backend)
+
+
+def sorts_here(executor: Executor, keys: int) -> bool:
+    """Whether threads of this process sort so many keys together, in memory that they share."""
+    return keys >= ONE_PARTITION and executor.shares_memory
+
+
+def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: Any, shift: int) -> list[Any]:
+    """Canonical keys in slices of one array, ascending; the frames are emptied."""
+    if isinstance(vertices, IdRange) and rows >= MADE_TWICE:
+        keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, executor.backend)]
+        frames.clear()
+    else:
+        keys = executor.map("canonical", _keys, frames, vertices, shift, executor.backend)
+    dealt = deal_here(executor, "canonical", keys, 1 << 2 * shift)
+    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift, executor.backend)
+
+
+def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
+    """Sort a range of buckets, and keep each key once: moved to its begin, or where many go, apart."""
+    keys, kept = buckets.keys[slice(*buckets.ends[[*span]])], 0
+    for _, _, batch in buckets.sorted(*span):
+        once = backend.edges.distinct(batch, shift)
+        keys[kept : kept + len(once)] = once
+        kept += len(once)
+    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
@@ -334,6 +365,13 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
         if isinstance(frame, tuple):
             part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
+
+
+def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
+    """The edges of a frame, or of a list of frames, for their keys."""
+    shared: Any = backend.shared
+    listed = frames if isinstance(frames, list) else [frames]
+    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
 
 
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:

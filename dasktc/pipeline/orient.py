@@ -125,9 +125,10 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple
     )
     degrees = _folded(executor, ends, list(edges.partitions))
     rank = executor.submit("orient", _ranks, list(degrees), executor.backend)
-    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, executor.backend)
+    turn = _oriented_in_place if executor.shares_memory else oriented
+    partitions = executor.map("orient", turn, edges.partitions, rank, shift, executor.backend)
     outward = _folded(executor, sources, list(partitions))
-    cuts = CUTS if executor.workers > 1 or executor.backend.on_device else 0
+    cuts = CUTS if executor.exchanges or executor.backend.on_device else 0
     vectors: Any
     if executor.exchanges:
         (vectors,), (facts,) = executor.measured(
@@ -230,8 +231,8 @@ def order_by(weight: Array, backend: Backend) -> Array:
     array of `Backend.numbers`, shape (V,)
     """
     xp, own = backend.array, backend.vertices
-    if own is not None and weight.dtype == "int32":
-        return own.order(weight)
+    if own is not None and weight.dtype == backend.numbers and (order := own.order(weight)) is not None:
+        return order
     if not len(weight):
         return _zeros(0, backend)
     bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
@@ -266,7 +267,7 @@ def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) ->
 def inverse(order: Array, backend: Backend) -> Array:
     """The inverse of a permutation, int32: the rank of each vertex in an order."""
     xp, own = backend.array, backend.vertices
-    if own is not None and order.dtype == "int32":
+    if own is not None and order.dtype == backend.numbers:
         return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")
@@ -276,6 +277,12 @@ def inverse(order: Array, backend: Backend) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
     return backend.edges.oriented(keys, aligned(rank), shift)
+
+
+def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
+    """As `oriented`, over keys that nobody else has any more."""
+    shared: Any = backend.shared
+    return shared.orient(keys, aligned(rank), shift)
 
 
 def _wedges(inward: Array, outward: Array, backend: Backend) -> int:

@@ -215,7 +215,7 @@ def prepare_edges(
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("vertices", _those_with_a_degree, vectors, ids, executor.backend)]
+    return [executor.submit("ids", _those_with_a_degree, vectors, ids, executor.backend)]
 
 
 def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> Any:

@@ -22,9 +22,9 @@ import numpy as np
 
 from dasktc.backends import Backend
 from dasktc.executors.base import Executor
-from dasktc.pipeline.edge_keys import between, cut
+from dasktc.pipeline.edge_keys import between, cut, merge
 
-__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "splitters"]
+__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
@@ -34,6 +34,10 @@ SAMPLES = 64
 FEW = {"cpu": 4, "cuda": 64}
 """Ranges up to which each is picked out of a partition in a pass of its own, sooner than the partition is sorted."""
 KEY_BYTES = 8
+DEALT = 1 << 20
+"""Keys that a thread deals out at a time."""
+RANGES_A_THREAD = 4
+"""Ranges of buckets for each thread, which takes the next when it is free: they take unlike times."""
 
 
 class Inputs(NamedTuple):
@@ -49,12 +53,15 @@ class Inputs(NamedTuple):
         No handles.
     at : sequence of str or None
         The worker that has each; none: those of `Executor.homes`.
+    chosen : callable (input, *shared) -> list of `radix.Chosen`, or None
+        Stands for the same keys where they are made when they are read.
     """
 
     handles: list[Any]
     keys: Callable[..., Any] | None = None
     shared: tuple[Any, ...] = ()
     at: Sequence[str | None] = ()
+    chosen: Callable[..., Any] | None = None
 
 
 def redistribute(
@@ -93,7 +100,7 @@ def redistribute(
     list of handles
         Of the result of each range.
     """
-    handles, keys, shared, at = inputs
+    handles, keys, shared, at, chosen = inputs
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
@@ -101,7 +108,7 @@ def redistribute(
         return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
-    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
+    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
     if count > FEW[executor.backend.name]:
         given_up, held = held, []
         for k in range(sources):
@@ -136,8 +143,24 @@ class _Pick:
     backend: Backend
 
     def __call__(self, item: Any) -> Array:
-        keys = item if self.make is None else self.make(item)
-        return keys if self.span is None else between(keys, *self.span, self.ascending, self.backend)
+        """The keys in an array."""
+        return _one_array(self.parts(item), self.backend)
+
+    def parts(self, item: Any) -> list[Any]:
+        """The keys as `merge` takes them: those that it can choose by itself are not copied before."""
+        made, shared = item if self.make is None else self.make(item), self.backend.shared
+        keys = made if isinstance(made, list) else [made]
+        if self.span is None:
+            return keys
+        if shared is None or self.ascending:
+            return [between(some, *self.span, self.ascending, self.backend) for some in keys]
+        return [shared.within(some, *self.span) for some in keys]
+
+
+def _one_array(keys: list[Any], backend: Backend) -> Array:
+    shared = backend.shared
+    arrays = keys if shared is None else [shared.array(some) for some in keys]
+    return arrays[0] if len(arrays) == 1 else backend.array.concatenate(arrays)
 
 
 def _taken_over(handles: list[Any]) -> list[Any]:
@@ -161,14 +184,65 @@ def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> 
 
 
 def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: Backend) -> Array:
-    return backend.sort(item.copy() if make is None else make(item), bound)
+    made = item if make is None else make(item)
+    return merge(made if isinstance(made, list) else [made], bound, backend)
 
 
 def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     """Pick the keys of a range out of inputs, add those that came, and reduce them."""
     while own:
-        came.append(pick(own.pop()))
+        came += pick.parts(own.pop())
     return reduce(came, *given)
+
+
+class Ranges(NamedTuple):
+    """Keys in this process's memory, dealt out by their leading digit and not yet sorted.
+
+    Attributes
+    ----------
+    buckets : radix.Buckets
+    spans : list of (int, int)
+        Ranges of buckets, for a call each: the first one, and the one behind the last.
+    """
+
+    buckets: Any
+    spans: list[tuple[int, int]]
+
+
+def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ranges:
+    """Deal keys out to one array by their leading digit, on the threads of this process.
+
+    Who sorts a range of buckets goes on with its keys while they are in cache. Neither a range nor an array is copied.
+
+    Parameters
+    ----------
+    executor : Executor
+        It `shares_memory`.
+    stage : str
+    keys : list of arrays of int64, or of what `SharedArrays.ends` returns
+        Emptied; nobody writes to them.
+    bound : int
+        Every key is below it.
+    """
+    shared: Any = executor.backend.shared
+    given = [array[first : first + DEALT] for array in keys for first in range(0, len(array), DEALT)]
+    keys.clear()
+    total = sum(map(len, given))
+    leading, shift = shared.leading_bits(total, bound)
+    counts = np.array(executor.map(stage, shared.count, list(given), 1 << leading, shift)).reshape(-1, 1 << leading)
+    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = np.cumsum(counts, axis=0)
+    places += ends[:-1] - counts
+    dealt, target = list(zip(given, places, strict=True)), np.empty(total, np.int64)
+    given.clear()
+    executor.map(stage, _dealt, dealt, shift, target, executor.backend)
+    buckets = shared.Buckets(target, ends, shift)
+    return Ranges(buckets, buckets.ranges(RANGES_A_THREAD * executor.workers))
+
+
+def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: Backend) -> None:
+    shared: Any = backend.shared
+    shared.deal(given[0], shift, given[1], target)
 
 
 def exchange(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:

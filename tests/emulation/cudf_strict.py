@@ -96,6 +96,9 @@ class Series:
         held = self._held.rename(self.name)
         return held if self._index is None else held.set_axis(self._index)
 
+    def memory_usage(self, index=True, deep=False):
+        return self._held.memory_usage(index=False)
+
     def to_arrow(self):
         return pa.array(self._held.tolist(), pa.large_string())
 

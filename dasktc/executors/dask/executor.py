@@ -48,17 +48,8 @@ __all__ = ["DaskExecutor"]
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
 STAGES = (
-    "read",
-    "vertices",
-    "canonical",
-    "edges",
-    "orient",
-    "orient-plan",
-    "reorder",
-    "plan",
-    "blocks",
-    "warm-up",
-    "count",
+    *("read", "vertices", "canonical", "orient", "orient-plan", "degrees", "reorder", "plan", "blocks", "warm-up"),
+    *("count", "verify", "support", "sum", "triangles", "ids", "vertex-frames", "edges"),
 )
 """In the order of their tasks; later ones follow."""
 TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}

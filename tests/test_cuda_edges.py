@@ -236,13 +236,15 @@ def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
 
 @pytest.mark.parametrize("name", some(SHAPES, lambda name: name == "Kronecker"))
 def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
-    """At most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; and not in parts."""
+    """In a few splits; then in at most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]
     roomy = dasktc.prepare(recipe, backend="cuda")
     assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
-    memory = roomy.plan.bytes_per_task - 1
+    few = dasktc.prepare(recipe, backend="cuda", memory=roomy.plan.bytes_per_task - 1)
+    assert (few.plan.partition, few.plan.splits, few.plan.lean, few.options.kernel) == ("whole", 2, False, "hub")
+    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
     graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
     assert (graph.plan.partition, graph.plan.lean, graph.options.kernel) == ("whole", True, "bitmap")
     assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
@@ -253,7 +255,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert held <= graph.plan.bytes_per_task <= memory
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
     asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
-    assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 2, False)
+    assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 8, False)
     assert asked.plan.why.endswith("in fewer splits")
     held, count = counted_bytes(asked)
     assert held <= asked.plan.bytes_per_task <= memory

@@ -124,6 +124,10 @@ class Executor(Protocol):
         """Reserve this many bytes for a counting task; results that are kept get the rest."""
         self.store.set_task_memory(needed)
 
+    def make_room(self, needed: int) -> None:
+        """Have so many bytes free of results for the call that follows, where the store keeps a budget on a device."""
+        self.store.make_room(needed)
+
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Handles of the values of Dask Delayeds, computed together; of None for None."""
 
@@ -188,6 +192,13 @@ class Executor(Protocol):
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
 
+    def map_and_fold(
+        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """As `map`, and reduce the results, which stay, to one more: in a single pass where they go out of core."""
+        made = self.map(stage, function, inputs, *shared)
+        return made, self.fold(stage, fold, list(made))
+
     @property
     def transpose_submits(self) -> bool:
         """Each entry that `transpose` hands on is a task for a scheduler."""
@@ -238,6 +249,10 @@ class Store(Protocol):
 
     def set_task_memory(self, needed: int) -> None:
         """As `Executor.set_task_memory`."""
+        return
+
+    def make_room(self, needed: int) -> None:
+        """As `Executor.make_room`."""
         return
 
     def entries(self, handle: Any) -> list[Any]:

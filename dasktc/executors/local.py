@@ -149,6 +149,21 @@ class LocalExecutor(Executor):
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
 
+    def map_and_fold(
+        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """Add each result before the store may move it away, where the store does."""
+        if not self.store.repeats:
+            return super().map_and_fold(stage, function, inputs, fold, *shared)
+        values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
+        folded = self.store.evaluate(fold.start, [])
+        inputs.reverse()
+        while inputs:
+            value = self.store.evaluate(function, [inputs.pop(), *values])
+            folded = self.store.evaluate(partial(fold.add, folded, value), [])
+            made.append(self.store.keep(value))
+        return made, self.store.keep(folded)
+
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists whose entries stay where they are."""
         rows, handles[:] = [self.store.entries(handle) for handle in handles], []

@@ -16,7 +16,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
@@ -226,7 +226,9 @@ def build_blocks(
     rows = _row_ranges(executor, graph, layout, slabs, backend)
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
-    if layout.shape != (1, 1):
+    if layout.shape != (1, 1) and len(layout.families) == 1 and not executor.exchanges:
+        keys = Inputs(graph.partitions, _block_keys, (layout, 0, backend))
+    elif layout.shape != (1, 1):
         made = list[Any]()
         for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
@@ -238,10 +240,16 @@ def build_blocks(
     held = [None if edges is None else int(edges[place]) for place in places]
     if slabs == 1 and len(places) > 1:
         calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
-        return dict(zip(places, redistribute(*share, _block, calls, backend, at), strict=True))
-    built = redistribute(*share, _slab, spans, backend, at)
+        return dict(zip(places, redistribute(*share, _block, calls, backend, at)[0], strict=True))
+    built, _ = redistribute(*share, _slab, spans, backend, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
+    if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and edges is not None:
+        stacks.reverse()
+        return {
+            place: _filled(executor, stacks.pop(), _Filling(place, layout, int(edges[place]), backend))
+            for place in places
+        }
     if len(places) == 1:
         return {
             place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
@@ -313,6 +321,59 @@ def _checked(slabs: list[Any], place: Block, layout: Layout, backend: str, edges
     return block
 
 
+class _Filling:
+    """Copies slabs into a block that is allocated as a whole: two times its bytes need not fit a budget.
+
+    Parameters
+    ----------
+    place : (int, int)
+    layout : Layout
+    edges : int
+        Of the block.
+    backend : str
+    """
+
+    def __init__(self, place: Block, layout: Layout, edges: int, backend: str) -> None:
+        self._place, self._layout, self._backend = place, layout, backend
+        self._rows, self._edges = layout.rows.sizes[place[0]], edges
+        self._row = self._edge = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block."""
+        return 8 * (self._rows + 1) + 4 * self._edges
+
+    def start(self) -> OrientedCSR:
+        """The block, empty."""
+        xp = get_backend(self._backend).array
+        slab = xp.zeros(self._rows + 1, dtype="int64"), xp.empty(self._edges, dtype="int32")
+        return _stack([slab], self._place, self._layout, self._backend)
+
+    def add(self, block: OrientedCSR, slab: tuple[Array, Array]) -> OrientedCSR:
+        """Copy the next slab."""
+        offsets, columns = slab
+        row, edge = self._row + len(offsets) - 1, self._edge + len(columns)
+        if edge <= self._edges:
+            block.offsets[self._row + 1 : row + 1] = offsets[1:]
+            block.offsets[self._row + 1 : row + 1] += self._edge
+            block.columns[self._edge : edge] = columns
+        self._row, self._edge = row, edge
+        return block
+
+    def check(self) -> None:
+        """Refuse slabs that have not as many edges as the plan says (CountError)."""
+        _check_edges(self._place, self._edge, self._edges)
+
+
+def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
+    """Handle of a block that takes the place of its slabs, one after another."""
+    largest = 2 * filling.nbytes // len(slabs)
+    executor.make_room(filling.nbytes + largest)
+    block = executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
+    filling.check()
+    return block
+
+
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
@@ -321,9 +382,13 @@ def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> Orie
 
 def check_edges(block: OrientedCSR, edges: int | None) -> None:
     """Refuse a block that has not as many edges as the plan says (CountError)."""
-    if edges not in (None, block.edges):
+    _check_edges(block.place, block.edges, edges)
+
+
+def _check_edges(place: Block, edges: int, planned: int | None) -> None:
+    if planned not in (None, edges):
         raise CountError(
-            f"block P[{block.place[0]}][{block.place[1]}] holds {block.edges:,} edges, the plan {edges:,}: edges were "
+            f"block P[{place[0]}][{place[1]}] holds {edges:,} edges, the plan {planned:,}: edges were "
             "lost; run again, and report this with the output of `dasktc info`"
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured, stage_ended
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
@@ -37,6 +37,8 @@ EDGE_BYTES = {"cpu": 40, "cuda": 240}
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
+SAMPLED = 1 << 8
+"""Edges that are sampled of each array that a device reads within a budget."""
 SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 PIECES, PIECE_EDGES = 8, 1 << 26
@@ -55,10 +57,13 @@ class Canonical(NamedTuple):
         Distinct keys, ascending within and across partitions.
     rows : int
         What they were made of: an upper bound on their number.
+    folded : handle, or None
+        What `canonical` was asked to make of the partitions as they came.
     """
 
     partitions: list[Any]
     rows: int
+    folded: Any = None
 
 
 class Frames(NamedTuple):
@@ -112,8 +117,10 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
         frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
     else:
-        upstream_of = executor.upstream([part.upstream for part in parts])
         most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
+        if backend in ON_DEVICE:
+            parts = _joined(parts, most)
+        upstream_of = executor.upstream([part.upstream for part in parts])
         given = [(part, up, most, backend) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
@@ -247,7 +254,11 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator
         rows = len(frame[0] if isinstance(frame, tuple) else frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
-            yield from _without_loops(some, backend)
+            proper, counts = _without_loops(some, backend)
+            if isinstance(proper, tuple):
+                counts = counts._replace(sample=_sample(proper, max(1, counts.rows // SAMPLED)))
+            yield proper
+            yield counts
 
 
 def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
@@ -266,7 +277,9 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     return frame, _Counts(rows, rows - kept, Span.measured(frame) if integers else None)
 
 
-def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, backend: str) -> Canonical:
+def canonical(
+    executor: Executor, frames: Frames, vertices: Any, size: int, backend: str, fold: Fold | None = None
+) -> Canonical:
     """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
@@ -279,9 +292,12 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
     size : int
         Number of vertices, or of ids in the range.
     backend : str
+    fold : Fold, optional
+        Of the partitions; in one pass with the last one over them, where that is made in this process.
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
     count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
+    starts: list[int] | None = None
     if isinstance(vertices, IdRange):
         given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
@@ -292,13 +308,22 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, back
             given = Inputs(
                 executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
             )
+        elif backend in ON_DEVICE and frames.samples and not executor.exchanges:
+            given = Inputs(frames.frames, _keys, (vertices, shift, backend))
+            samples = [sample for sample, _ in frames.samples]
+            keys = executor.gather([executor.submit("canonical", _sample_keys, vertices, samples, shift, backend)])[0]
+            starts = quantiles(keys, [edges for _, edges in frames.samples], count)
         else:
             given = Inputs(executor.map("canonical", _keys, frames.frames, vertices, shift, backend), at=frames.at)
-        starts = splitters(executor, "canonical", given.handles, rows, count)
+        if starts is None:
+            starts = splitters(executor, "canonical", given.handles, rows, count)
     bound = 1 << 2 * shift
     calls = [(bound, backend)] * (len(starts) + 1)
-    partitions = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls, backend)
-    return Canonical(partitions, rows)
+    fold = None if executor.distributed else fold
+    partitions, folded = redistribute(
+        executor, "canonical", given, rows, starts, bound, _distinct, calls, backend, fold=fold
+    )
+    return Canonical(partitions, rows, folded)
 
 
 def _distinct(arrays: list[Array], bound: int, backend: str) -> Array:
@@ -337,6 +362,12 @@ def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
     if ids.low:
         high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
     return pack(high, low, shift)
+
+
+def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: str) -> list[Any]:
+    """The same by any map, on the device."""
+    xp = get_backend(backend).array
+    return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
 
 
 def _own_keys(given: list[Any], shift: int, backend: str) -> Array:

@@ -29,6 +29,7 @@ __all__ = [
     "Oriented",
     "add_degrees",
     "add_sources",
+    "degrees_of",
     "inverse",
     "order_by",
     "orient",
@@ -107,7 +108,7 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     ----------
     executor : Executor
     edges : Canonical
-        Its partitions are emptied.
+        Its partitions are emptied. What was folded of them, if anything, is their degrees (`degrees_of`).
     size : int
         Number of vertices, those without an edge included.
     shift : int
@@ -120,14 +121,19 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
-    ends, sources = (
-        Fold(partial(_zeros, size, backend), partial(add, shift=shift, backend=backend), total)
-        for add in (add_degrees, add_sources)
-    )
-    degrees = _folded(executor, ends, list(edges.partitions))
+    if edges.folded is None:
+        degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
+    else:
+        degrees = [edges.folded]
     rank = executor.submit("orient", _ranks, list(degrees), backend)
-    partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
-    outward = _folded(executor, sources, list(partitions))
+    sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
+    if executor.distributed:
+        partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
+        outward = _folded(executor, sources, list(partitions))
+    else:
+        given = (edges.partitions, sources, rank, shift, backend)
+        partitions, folded = executor.map_and_fold("orient", oriented, *given)
+        outward = [folded]
     cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
     vectors: Any
     if executor.exchanges:
@@ -140,6 +146,11 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
         for function in (_dense, _out_degree, _in_degree)
     )
     return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
+
+
+def degrees_of(size: int, shift: int, backend: str) -> Fold:
+    """What makes the degrees of all ids, below `size`, of partitions of canonical edges."""
+    return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
 
 def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:

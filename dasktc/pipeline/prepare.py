@@ -18,7 +18,7 @@ from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.canonicalize import canonical, read
 from dasktc.pipeline.edge_keys import shift_of
-from dasktc.pipeline.orient import Oriented, orient
+from dasktc.pipeline.orient import Oriented, degrees_of, orient
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -164,11 +164,12 @@ def prepare_edges(
     vertices, budget = vertex_map(executor, frames.frames, source.ids, backend, budget, frames.span)
     ids = _size(executor, vertices)
     budget.check(ids, options.partition)
-    edges = canonical(executor, frames, vertices, ids, backend)
+    shift, shards = shift_of(ids), budget.shards(ids)
+    degrees = degrees_of(ids, shift, backend) if shards == 1 else None
+    edges = canonical(executor, frames, vertices, ids, backend, degrees)
     executor = executor.for_edges(edges.rows)
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
-    shift, shards = shift_of(ids), budget.shards(ids)
     if shards == 1:
         graph, vectors = orient(executor, edges, ids, shift, backend)
         if isinstance(vertices, IdRange):

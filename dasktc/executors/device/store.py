@@ -26,7 +26,7 @@ from dasktc.errors import InputError
 from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
 from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
-from dasktc.executors.spill.file_store import resolve_once, small_for, usable
+from dasktc.executors.spill.file_store import SMALL, resolve_once, small_for, usable
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import format_size
@@ -74,7 +74,7 @@ class DeviceStore(LocalStore):
 
         get_backend("cuda")
         self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
-        self._small = small_for(self._budget) if small is None else small
+        self._small, self._small_on_host = (small_for(self._budget), SMALL) if small is None else (small, small)
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
         self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.DeviceCopier(host)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
@@ -99,6 +99,11 @@ class DeviceStore(LocalStore):
     def set_task_memory(self, needed: int) -> None:
         """Reserve this many bytes for a counting task: results are moved out for it when tasks begin."""
         self._task_memory = needed
+
+    def make_room(self, needed: int) -> None:
+        """Move results out, until so many bytes are left beside those that stay."""
+        with self._budgeted:
+            self._move_out_until(max(0, self._budget - needed))
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
@@ -263,7 +268,7 @@ class DeviceStore(LocalStore):
         values = value if many else [value]
         packed = [pack(entry) for entry in values]
         sizes, on_host = [entry.on_device for entry in packed], sum(len(entry.head) for entry in packed)
-        if sum(sizes) + on_host < self._small:
+        if sum(sizes) + on_host < (self._small if sum(sizes) else self._small_on_host):
             copies = [detached(entry) for entry in values]
             return copies if many else copies[0]
         stays = sum(sizes) > on_host and self._resident() + sum(sizes) <= self._limit

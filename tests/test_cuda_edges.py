@@ -236,7 +236,7 @@ def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
 
 @pytest.mark.parametrize("name", some(SHAPES, lambda name: name == "Kronecker"))
 def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
-    """In a few splits; then in at most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""
+    """In a few splits; then within 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]

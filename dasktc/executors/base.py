@@ -281,6 +281,10 @@ class LocalStore(Store, Protocol):
     def keep(self, value: Any) -> Any:
         """The handle of a value that nobody else will change; of a handle itself."""
 
+    def expect(self, handles: list[Any]) -> None:
+        """Hear what the call after the next one takes: it may be copied meanwhile."""
+        return
+
     def load(self, handle: Any) -> Any:
         """The value of a handle, in memory that goes when the value goes."""
         return self.evaluate(unchanged, [handle])

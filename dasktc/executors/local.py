@@ -121,7 +121,13 @@ class LocalExecutor(Executor):
         """Call the function for each input, dropping the input afterwards; shared values are read once."""
         count, values = len(inputs), self.store.evaluate(_listed_args, list(shared))
         inputs.reverse()
-        return self._all((partial(self._made, function, [inputs.pop(), *values]) for _ in range(count)), count)
+        return self._all((partial(self._made, function, self._next(inputs, values)) for _ in range(count)), count)
+
+    def _next(self, inputs: list[Any], values: list[Any]) -> list[Any]:
+        """Handles of the next call of several; the store hears of the one after it."""
+        handles = [inputs.pop(), *values]
+        self.store.expect(inputs[-1:])
+        return handles
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Add one input after another, dropping it afterwards; the result is not kept before it is whole.
@@ -159,7 +165,7 @@ class LocalExecutor(Executor):
         folded = self.store.evaluate(fold.start, [])
         inputs.reverse()
         while inputs:
-            value = self.store.evaluate(function, [inputs.pop(), *values])
+            value = self.store.evaluate(function, self._next(inputs, values))
             folded = self.store.evaluate(partial(fold.add, folded, value), [])
             made.append(self.store.keep(value))
         return made, self.store.keep(folded)

@@ -92,6 +92,11 @@ class DeviceStore(LocalStore):
         return self._budgeted.peak
 
     @property
+    def moved(self) -> tuple[int, int]:
+        """Bytes that were copied to the host, and back, until now."""
+        return self._copies.sent, self._copies.received
+
+    @property
     def idle(self) -> bool:
         """Nobody holds a result of it."""
         return not self._results

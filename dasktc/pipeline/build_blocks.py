@@ -22,7 +22,7 @@ from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
 from dasktc.pipeline.orient import CUTS, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, redistribute
+from dasktc.pipeline.shuffle import Inputs, redistribute, reduced
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -171,13 +171,18 @@ def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     if layout.shape == (1, 1):
         return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
-    counted = executor.map("plan", _histogram, list(graph.partitions), layout, backend)
+    counted = executor.map(
+        "plan", _histogram, graph._replace(partitions=list(graph.partitions)).ranges(), layout, backend
+    )
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
-def _histogram(keys: Array, layout: Layout, backend: str) -> list[int]:
-    """Edges of one partition in each block, row after row."""
+def _histogram(keys: Array | list[Array], layout: Layout, backend: str) -> list[int]:
+    """Edges of one partition, or of several, in each block, row after row."""
+    if isinstance(keys, list):
+        counts = [_histogram(some, layout, backend) for some in keys]
+        return [sum(of_block) for of_block in zip(*counts, strict=True)]
     xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
@@ -223,11 +228,13 @@ def build_blocks(
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
     slabs = -(-partition_count(largest, executor, backend) // len(places))
-    rows = _row_ranges(executor, graph, layout, slabs, backend)
+    dealt = graph.rows is not None and layout.shape == (1, 1)
+    rows = [graph.rows] if dealt and graph.rows else _row_ranges(executor, graph, layout, slabs, backend)
+    slabs = len(rows[0]) if dealt else slabs
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
     if layout.shape != (1, 1) and len(layout.families) == 1 and not executor.exchanges:
-        keys = Inputs(graph.partitions, _block_keys, (layout, 0, backend))
+        keys = Inputs(graph.ranges(), _block_keys, (layout, 0, backend))
     elif layout.shape != (1, 1):
         made = list[Any]()
         for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
@@ -241,7 +248,10 @@ def build_blocks(
     if slabs == 1 and len(places) > 1:
         calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
         return dict(zip(places, redistribute(*share, _block, calls, backend, at)[0], strict=True))
-    built, _ = redistribute(*share, _slab, spans, backend, at)
+    if dealt:
+        built, _ = reduced(executor, "blocks", graph.ranges(), _slab, spans)
+    else:
+        built, _ = redistribute(*share, _slab, spans, backend, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and edges is not None:
@@ -276,8 +286,10 @@ def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int,
     return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
 
 
-def _block_keys(keys: Array, layout: Layout, family: int, backend: str) -> Array:
-    """Recode keys by block of a family of columns."""
+def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: str) -> Array:
+    """Recode keys, or those of several arrays, by block of a family of columns."""
+    if isinstance(keys, list):
+        return get_backend(backend).array.concatenate([_block_keys(some, layout, family, backend) for some in keys])
     xp, axis = get_backend(backend).array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]

@@ -59,11 +59,14 @@ class Canonical(NamedTuple):
         What they were made of: an upper bound on their number.
     folded : handle, or None
         What `canonical` was asked to make of the partitions as they came.
+    sample : array of int64, or None
+        Keys of some edges, loops and duplicates among them, where edges were sampled; on the host.
     """
 
     partitions: list[Any]
     rows: int
     folded: Any = None
+    sample: Any = None
 
 
 class Frames(NamedTuple):
@@ -298,6 +301,7 @@ def canonical(
     shift, rows = shift_of(size), frames.rows - frames.loops
     count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     starts: list[int] | None = None
+    keys: list[Array] = []
     if isinstance(vertices, IdRange):
         given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
@@ -323,7 +327,7 @@ def canonical(
     partitions, folded = redistribute(
         executor, "canonical", given, rows, starts, bound, _distinct, calls, backend, fold=fold
     )
-    return Canonical(partitions, rows, folded)
+    return Canonical(partitions, rows, folded, np.concatenate(keys) if keys else None)
 
 
 def _distinct(arrays: list[Array], bound: int, backend: str) -> Array:

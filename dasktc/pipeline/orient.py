@@ -15,12 +15,15 @@ from functools import partial
 from math import isqrt
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured, stage_ended
 from dasktc.pipeline.canonicalize import Canonical
+from dasktc.pipeline.edge_keys import cut, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
@@ -88,6 +91,8 @@ class Oriented(NamedTuple):
     edges : int
     facts : Facts or None
         Of the vertices by rank, where their vectors are whole.
+    rows : list of int or None
+        The first row of each range that the edges were dealt to: as many partitions are of each, one after another.
     """
 
     partitions: list[Any]
@@ -97,9 +102,19 @@ class Oriented(NamedTuple):
     wedges: int
     edges: int
     facts: Facts | None = None
+    rows: list[int] | None = None
+
+    def ranges(self) -> list[Any]:
+        """Partitions, or where the edges were dealt to ranges of rows a list of those of each; empties their list."""
+        count = 1 if self.rows is None else len(self.partitions) // len(self.rows)
+        grouped = [self.partitions[first : first + count] for first in range(0, len(self.partitions), count)]
+        taken, self.partitions[:] = list(self.partitions), []
+        return taken if self.rows is None else grouped
 
 
-def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend: str) -> tuple[Oriented, Any]:
+def orient(
+    executor: Executor, edges: Canonical, size: int, shift: int, backend: str, ranges: int | None = None
+) -> tuple[Oriented, Any]:
     """Rank the vertices by degree and direct every edge at its end of higher degree.
 
     Vertices without an edge come last, and are none of the graph.
@@ -114,6 +129,8 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     shift : int
         Bits an id takes in a key.
     backend : str
+    ranges : int, optional
+        Deal the edges to about so many ranges of rows in the same pass, where edges were sampled.
 
     Returns
     -------
@@ -121,6 +138,7 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
+    rows: list[int] | None = None
     if edges.folded is None:
         degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
     else:
@@ -130,9 +148,17 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
     if executor.distributed:
         partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
         outward = _folded(executor, sources, list(partitions))
-    else:
+    elif ranges is None or edges.sample is None:
         given = (edges.partitions, sources, rank, shift, backend)
         partitions, folded = executor.map_and_fold("orient", oriented, *given)
+        outward = [folded]
+    else:
+        (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
+        sources = sources._replace(add=partial(_add_sources, shift=shift, backend=backend))
+        starts = [row << shift for row in rows[1:]]
+        given = (edges.partitions, sources, rank, starts, shift, backend)
+        made, folded = executor.map_and_fold("orient", _oriented_slices, *given)
+        partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
         outward = [folded]
     cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
     vectors: Any
@@ -145,7 +171,7 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int, backend:
         Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
         for function in (_dense, _out_degree, _in_degree)
     )
-    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
+    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows), vectors
 
 
 def degrees_of(size: int, shift: int, backend: str) -> Fold:
@@ -286,6 +312,26 @@ def inverse(order: Array, backend: str) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
     return get_backend(backend).edges.oriented(keys, aligned(rank), shift)
+
+
+def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: str) -> list[Array]:
+    """Oriented keys of each range."""
+    return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
+
+
+def _add_sources(out_degree: Array, slices: list[Array], shift: int, backend: str) -> Array:
+    for keys in slices:
+        add_sources(out_degree, keys, shift, backend)
+    return out_degree
+
+
+def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: str) -> list[int]:
+    """The first rows of ranges with about equally many edges, of a sample of canonical keys."""
+    sources, targets = unpack(
+        on_host(oriented(get_backend(backend).array.asarray(sample), rank, shift, backend)), shift
+    )
+    sources = np.sort(sources[sources != targets])
+    return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
 
 
 def _wedges(inward: Array, outward: Array, backend: str) -> int:

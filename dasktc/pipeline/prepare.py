@@ -9,14 +9,14 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import kernels, lean_kernel, tasks_a_worker, unusable
+from dasktc.backends import ON_DEVICE, kernels, lean_kernel, tasks_a_worker, unusable
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
-from dasktc.pipeline.canonicalize import canonical, read
+from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
 from dasktc.pipeline.edge_keys import shift_of
 from dasktc.pipeline.orient import Oriented, degrees_of, orient
 from dasktc.pipeline.reorder import reorder
@@ -171,7 +171,7 @@ def prepare_edges(
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     if shards == 1:
-        graph, vectors = orient(executor, edges, ids, shift, backend)
+        graph, vectors = orient(executor, edges, ids, shift, backend, _ranges_of_rows(executor, edges, options))
         if isinstance(vertices, IdRange):
             vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices, backend))
     else:
@@ -207,6 +207,18 @@ def prepare_edges(
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
     return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
+
+
+def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
+    """To how many ranges of rows edges are dealt as they are oriented: where each pass is one to the host and back.
+
+    And ranks are likely to stay ids, of one block.
+    """
+    backend, whole = options.chosen_backend, options.partition == "auto" or SCHEMES[options.partition].replicated
+    if executor.distributed or executor.memory_per_call is None or backend not in ON_DEVICE or not whole:
+        return None
+    count = partition_count(edges.rows, executor, backend)
+    return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange, backend: str) -> list[Any]:

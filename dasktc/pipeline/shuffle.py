@@ -24,7 +24,7 @@ from dasktc.backends import get_backend
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.edge_keys import between, cut
 
-__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "splitters"]
+__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "reduced", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
@@ -104,10 +104,7 @@ def redistribute(
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
         ranges = exchange(executor, stage, inputs, starts, bound, backend)
-        pairs = [list(pair) for pair in zip(_apart(ranges), given, strict=True)]
-        if fold is None:
-            return executor.map(stage, _reduced, pairs, reduce), None
-        return executor.map_and_fold(stage, _reduced, pairs, fold, reduce)
+        return reduced(executor, stage, ranges, reduce, given, fold)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
@@ -149,9 +146,19 @@ def _taken_over(handles: list[Any]) -> list[Any]:
     return held
 
 
-def _apart(ranges: list[list[Any]]) -> list[list[Any]]:
-    taken, ranges[:] = list(ranges), []
-    return taken
+def reduced(
+    executor: Executor,
+    stage: str,
+    ranges: list[list[Any]],
+    reduce: Callable[..., Any],
+    given: Sequence[tuple[Any, ...]],
+    fold: Fold | None = None,
+) -> tuple[list[Any], Any]:
+    """Reduce the slices of each range, and empty the list; parameters and results are those of `redistribute`."""
+    pairs = [list(pair) for pair in zip(_taken_over(ranges), given, strict=True)]
+    if fold is None:
+        return executor.map(stage, _reduced, pairs, reduce), None
+    return executor.map_and_fold(stage, _reduced, pairs, fold, reduce)
 
 
 def _reduced(pair: list[Any], reduce: Callable[..., Any]) -> Any:

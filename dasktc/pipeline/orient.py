@@ -149,15 +149,15 @@ def orient(
         partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
         outward = _folded(executor, sources, list(partitions))
     elif ranges is None or edges.sample is None:
-        given = (edges.partitions, sources, rank, shift, backend)
-        partitions, folded = executor.map_and_fold("orient", oriented, *given)
+        partitions, folded = executor.map_and_fold("orient", oriented, edges.partitions, sources, rank, shift, backend)
         outward = [folded]
     else:
         (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
         sources = sources._replace(add=partial(_add_sources, shift=shift, backend=backend))
         starts = [row << shift for row in rows[1:]]
-        given = (edges.partitions, sources, rank, starts, shift, backend)
-        made, folded = executor.map_and_fold("orient", _oriented_slices, *given)
+        made, folded = executor.map_and_fold(
+            "orient", _oriented_slices, edges.partitions, sources, rank, starts, shift, backend
+        )
         partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
         outward = [folded]
     cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0

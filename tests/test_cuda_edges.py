@@ -30,6 +30,7 @@ from dasktc.pipeline import autotune as choose
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import orient
 from dasktc.pipeline.edge_keys import shift_of
+from dasktc.planning.grid import Axis, Layout, Shape
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -117,6 +118,27 @@ def test_rows_of_ascending_keys(edges, keys, start, columns):
     held = [found[a:b].tolist() for a, b in pairwise(offsets.tolist())]
     assert held == [sorted(key % columns for key in keys if key // columns == row) for row in range(rows)]
     assert (offsets.dtype, found.dtype) == ("int64", "int32")
+
+
+@on_host
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS, modulus=st.integers(1, 16))
+def test_keys_of_blocks_by_remainder(edges, keys, modulus):
+    ends = [divmod(key, 64) for key in keys]
+    counts = Counter((high % modulus, low % modulus) for high, low in ends)
+    places = [(i, j) for i in range(modulus) for j in range(modulus)]
+    given_keys = np.array(keys, dtype="int64")
+    assert edges.residues(given_keys, 6, modulus).tolist() == [counts[place] for place in places]
+    axis = Axis(64, modulus)
+    layout = Layout(axis, (axis,), Shape(64, 6, True))
+    assert layout.residues == modulus
+    firsts, widths = (np.array(of, dtype="int64") for of in (layout.first_keys[:-1], axis.sizes))
+    known = [
+        int(firsts[high % modulus * modulus + low % modulus]) + high // modulus * int(widths[low % modulus])
+        + low // modulus
+        for high, low in ends
+    ]  # fmt: skip
+    assert edges.placed(given_keys, 6, modulus, firsts, widths).tolist() == known
 
 
 # bytes

@@ -20,7 +20,7 @@ from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import CUTS, Oriented
+from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.shuffle import Inputs, redistribute, reduced
 from dasktc.planning.grid import Axis, Layout, Shape
@@ -171,15 +171,21 @@ def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     if layout.shape == (1, 1):
         return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
-    counted = executor.map(
-        "plan", _histogram, graph._replace(partitions=list(graph.partitions)).ranges(), layout, backend
-    )
+    parts = layout.residues
+    if graph.residues is not None and parts and RESIDUES % parts == 0:
+        apart = np.asarray(graph.residues, dtype="int64").reshape(RESIDUES // parts, parts, RESIDUES // parts, parts)
+        return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
+    given = graph._replace(partitions=list(graph.partitions)).ranges()
+    counted = executor.map("plan", _histogram, given, layout, backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
 def _histogram(keys: Array | list[Array], layout: Layout, backend: str) -> list[int]:
     """Edges of one partition, or of several, in each block, row after row."""
+    own, modulus = get_backend(backend).raw_edges, layout.residues
+    if own is not None and modulus and modulus**2 <= own.ranges and not isinstance(keys, list):
+        return own.residues(keys, layout.shift, modulus).tolist()  # type: ignore[no-any-return]
     if isinstance(keys, list):
         counts = [_histogram(some, layout, backend) for some in keys]
         return [sum(of_block) for of_block in zip(*counts, strict=True)]
@@ -295,6 +301,9 @@ def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend:
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
     widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
+    edges = get_backend(backend).raw_edges
+    if edges is not None and layout.residues:
+        return edges.placed(keys, layout.shift, layout.residues, own, widths)
     return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
 
 

@@ -28,6 +28,7 @@ from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
     "CUTS",
+    "RESIDUES",
     "Facts",
     "Oriented",
     "add_degrees",
@@ -48,6 +49,8 @@ CUTS = 1024
 """Ranges of rows with equally many edges, of which ranges of blocks are made."""
 
 
+RESIDUES = 12
+"""Modulus of the remainders that edges are counted by: blocks of n parts are measured by it, where n divides it."""
 FEW = 8
 """Vectors that are added up where their sum is needed."""
 
@@ -93,6 +96,8 @@ class Oriented(NamedTuple):
         Of the vertices by rank, where their vectors are whole.
     rows : list of int or None
         The first row of each range that the edges were dealt to: as many partitions are of each, one after another.
+    residues : array of uint64, shape (RESIDUES²,), or None
+        How many edges have each pair of remainders of source and target, where these were counted.
     """
 
     partitions: list[Any]
@@ -103,6 +108,7 @@ class Oriented(NamedTuple):
     edges: int
     facts: Facts | None = None
     rows: list[int] | None = None
+    residues: Any = None
 
     def ranges(self) -> list[Any]:
         """Partitions, or where the edges were dealt to ranges of rows a list of those of each; empties their list."""
@@ -138,7 +144,7 @@ def orient(
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
-    rows: list[int] | None = None
+    rows, counts = None, None
     if edges.folded is None:
         degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
     else:
@@ -153,13 +159,14 @@ def orient(
         outward = [folded]
     else:
         (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
-        sources = sources._replace(add=partial(_add_sources, shift=shift, backend=backend))
+        sums = Fold(partial(_no_sums, size, backend), partial(_add_sums, shift=shift, backend=backend), list.pop)
         starts = [row << shift for row in rows[1:]]
         made, folded = executor.map_and_fold(
-            "orient", _oriented_slices, edges.partitions, sources, rank, starts, shift, backend
+            "orient", _oriented_slices, edges.partitions, sums, rank, starts, shift, backend
         )
+        outward, residues = executor.transpose("orient", [folded], 2)
         partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
-        outward = [folded]
+        counts = on_host(executor.gather(residues)[0])
     cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
     vectors: Any
     if executor.exchanges:
@@ -171,7 +178,7 @@ def orient(
         Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
         for function in (_dense, _out_degree, _in_degree)
     )
-    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows), vectors
+    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows, counts), vectors
 
 
 def degrees_of(size: int, shift: int, backend: str) -> Fold:
@@ -319,10 +326,18 @@ def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, ba
     return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
 
 
-def _add_sources(out_degree: Array, slices: list[Array], shift: int, backend: str) -> Array:
-    for keys in slices:
-        add_sources(out_degree, keys, shift, backend)
-    return out_degree
+def _no_sums(size: int, backend: str) -> list[Array]:
+    """Out-degrees, and how many edges have each pair of their ends' remainders."""
+    return [_zeros(size, backend), get_backend(backend).array.zeros(RESIDUES**2, dtype="uint64")]
+
+
+def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: str) -> list[Array]:
+    residues = get_backend(backend).raw_edges.residues  # type: ignore[union-attr]
+    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # all that is allocated, before anything is added
+    for keys, counts in zip(slices, counted, strict=True):
+        add_sources(sums[0], keys, shift, backend)
+        sums[1] += counts
+    return sums
 
 
 def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: str) -> list[int]:

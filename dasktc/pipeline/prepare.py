@@ -210,12 +210,13 @@ def prepare_edges(
 
 
 def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
-    """To how many ranges of rows edges are dealt as they are oriented: where each pass is one to the host and back.
+    """To how many ranges of rows edges are dealt as they are oriented, where each pass is one to the host and back.
 
-    And ranks are likely to stay ids, of one block.
+    One block is built of them; of a grid by remainder they say what its blocks have.
     """
-    backend, whole = options.chosen_backend, options.partition == "auto" or SCHEMES[options.partition].replicated
-    if executor.distributed or executor.memory_per_call is None or backend not in ON_DEVICE or not whole:
+    backend, asked = options.chosen_backend, options.partition
+    alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
+    if executor.distributed or executor.memory_per_call is None or backend not in ON_DEVICE or not alike:
         return None
     count = partition_count(edges.rows, executor, backend)
     return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None

@@ -30,13 +30,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from dasktc.executors.measured import Measured
 
 __all__ = [
     "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
-    "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
+    "MemoryStore", "Shared", "Tasks", "ask_nobody", "available", "tree", "unchanged",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -227,6 +227,13 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Remove everything that the store has kept."""
+
+
+class Shared:
+    """Stands for something that a copy would not have: a file, device memory, locks. Its copy is itself."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 class Store(Protocol):

@@ -15,6 +15,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,6 +125,10 @@ class DeviceCopier:
         for slab, first, last in slabs.spans(start, len(data)):
             self._download(data[place : place + last - first], slab, slab.memory[first:last], self._outward)
             place += last - first
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # of a device that is gone
+            self.settle()
 
     def settle(self, most: int = 0) -> bool:
         """Wait until no more than so many bytes of the device are on their way off it; whether any were."""

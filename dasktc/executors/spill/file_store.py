@@ -28,7 +28,7 @@ from itertools import chain, zip_longest
 from threading import RLock
 from typing import Any
 
-from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
+from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, Shared, ask_nobody
 from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir
@@ -50,7 +50,7 @@ THREADED = 0.75
 """Share of a budget that several threads are given: malloc keeps what they have freed, for each of them."""
 
 
-class SpillableResult:
+class SpillableResult(Shared):
     """A result that is in memory until the store writes it to a file."""
 
     def __init__(self, value: Any, nbytes: int) -> None:
@@ -63,7 +63,7 @@ class SpillableResult:
         return value if self.stored is None else load(self.stored, copy)
 
 
-class ListEntry:
+class ListEntry(Shared):
     """An entry of a result that is a list. It holds the whole result, but reads its own section of a file alone."""
 
     def __init__(self, of: SpillableResult | Stored, number: int) -> None:
@@ -76,7 +76,7 @@ class ListEntry:
         return value[self.number] if stored is None else load(stored.section(self.number), copy)
 
 
-class FileStore(LocalStore):
+class FileStore(Shared, LocalStore):
     """Keeps results of calls in this process within a budget: in memory while they fit, then in files.
 
     Parameters

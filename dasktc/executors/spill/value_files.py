@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from dasktc.executors.base import Shared
 from dasktc.executors.spill.work_dir import one_line
 
 __all__ = ["Flat", "Stored", "contents", "flatten", "load", "store"]
@@ -61,7 +62,7 @@ def flatten(value: Any) -> Flat:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class Stored(Shared):
     """The place of a value: a file, and the sections of it that hold the value.
 
     Attributes

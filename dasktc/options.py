@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from numbers import Real
@@ -183,6 +183,11 @@ class RunOptions:
         check_keywords(work_dir=self.work_dir, host_memory=self.host_memory)
         if self.distribute is not None:
             check_choice("distribute", self.distribute, DISTRIBUTE)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> RunOptions:
+        """The options that are among the arguments of a function, by their names: `RunOptions.of(locals())`."""
+        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__})
 
     @property
     def distribution(self) -> str:
@@ -408,9 +413,9 @@ def _columns(name: str, value: Any) -> None:
         )
 
 
-def _callable(name: str, value: Any) -> None:
-    if not callable(value):
-        raise InputError(f"{name} {shown(value)} cannot be called: pass a function of stage, done and total")
+def _progress(name: str, value: Any) -> None:
+    if not callable(value) and not isinstance(value, bool):
+        raise InputError(f"{name} {shown(value)} cannot be called: pass True, or a function of stage, done and total")
 
 
 _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
@@ -421,7 +426,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "limit": lambda name, value: whole_number(name, value, 0, few="so many triangles are listed at most"),
     "per_edge": _path,
     "per_vertex": _path,
-    "progress": _callable,
+    "progress": _progress,
     "report": _path,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),

@@ -28,6 +28,10 @@
 // instructions of a warp waiting for a load: latency.
 //
 // Launch: one grid of the blocks that fit at a time, of which a warp takes 32 rows at a time.
+//
+// With outputs (`short_*_each`) a row that has triangles is walked again.
+
+// Preludes: support.cuh
 
 #ifndef FEW
 #define FEW 3  // longest row that is held in registers
@@ -110,7 +114,9 @@ __device__ __forceinline__ uint32 behind_few(const Task& t, const TaskRow& row) 
   return found;
 }
 
-template <bool Cut> __device__ __forceinline__ void each_row(const Task& t, Totals* totals) {
+// `seen(u, p, first, last)` gets each edge that may have triangles.
+template <bool Cut, class Visit>
+__device__ __forceinline__ void each_row(const Task& t, Totals* totals, const Visit& seen) {
   Sums sums;
   uint32 threads = uint32(all_threads()), rows = uint32(t.rows), lane = threadIdx.x % 32;
   int64 u = row_of(t, first_of()), hop = threads / GROUP * t.step;
@@ -123,18 +129,50 @@ template <bool Cut> __device__ __forceinline__ void each_row(const Task& t, Tota
       row.size = Cut ? row.edges : t.table.offsets[u + 1] - row.first;
     }
     if (row.edges <= FEW && row.size <= FEW) {
+      uint64 before_row = sums.triangles;
       if (short_row<Cut>(t, row, sums)) { sums.triangles += behind_few(t, row); }
+      if (sums.triangles != before_row) {
+        for (int64 p = row.begin; p < row.begin + row.edges; p++) { seen(u, p, row.first, row.first + row.size); }
+      }
       row.edges = 0;
     }
-    deal_rows(t, k - lane, row, [&](int64, int64 p, int64 first, int64 last) { walk(t, p, first, last, sums); });
+    deal_rows(t, k - lane, row, [&](int64 of, int64 p, int64 first, int64 last) {
+      uint64 before_edge = sums.triangles;
+      walk(t, p, first, last, sums);
+      if (sums.triangles != before_edge) { seen(of, p, first, last); }
+    });
   }
   sums.add_up(totals);
 }
 
+struct Unseen {
+  __device__ void operator()(int64, int64, int64, int64) const {}
+};
+
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) short_rows(Task t, Totals* totals) {
-  each_row<true>(t, totals);
+  each_row<true>(t, totals, Unseen());
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) short_blocks(Task t, Totals* totals) {
-  each_row<false>(t, totals);
+  each_row<false>(t, totals, Unseen());
+}
+
+struct Seen {
+  const Task& t;
+  Out out;
+
+  __device__ __forceinline__ void operator()(int64 u, int64 p, int64 first, int64 last) const {
+    int64 v = t.index.columns[p], a = before(t, p, first, last, v);
+    if (a && t.stream.length(v)) { meet_edge(t, u, p, v, first, a, out); }
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    short_rows_each(Task t, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+  each_row<true>(t, totals, Seen{t, {first_sums, second_sums, third_sums}});
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    short_blocks_each(Task t, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+  each_row<false>(t, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }

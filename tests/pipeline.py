@@ -95,7 +95,8 @@ def skewed_edges(vertices: int, edges: int, seed: int) -> list[Edge]:
 
 def prepared(edges: list[Edge], parts: int = 1, **options: Any) -> Prepared:
     """The stages up to the plan, in this process."""
-    return prepare_edges(LocalExecutor(), source_of(edges, parts=parts), Options(**options))
+    given = Options(**options)
+    return prepare_edges(LocalExecutor().for_backend(given.chosen_backend), source_of(edges, parts=parts), given)
 
 
 def by_dense_id(found: Prepared) -> tuple[list[int], set[tuple[int, int]]]:

@@ -35,7 +35,7 @@ def test_facts_are_those_of_the_rows(edges):
     found = prepared(edges)
     slow = orientation(edges)
     lengths = sorted(len(row) for row in slow.out.values())
-    facts = look(LocalExecutor(), found.graph, "cpu")
+    facts = look(LocalExecutor(), found.graph)
     if not lengths:
         assert facts == Facts(0, 0, 0, 0, 0)
         return
@@ -235,8 +235,9 @@ def test_the_table_on_an_emulated_device(monkeypatch):
 def test_facts_on_an_emulated_device():
     """The longest row of a clique is as long as any of so many edges can be."""
     with emulated_cuda.backend():
-        found = prepare_edges(LocalExecutor(), source_of(complete(110)), Options(backend="cuda"))
-        facts = look(LocalExecutor(), found.graph, "cuda")
+        executor = LocalExecutor().for_backend("cuda")
+        found = prepare_edges(executor, source_of(complete(110)), Options(backend="cuda"))
+        facts = look(executor, found.graph)
     assert (facts.rows, facts.edges, facts.longest, facts.usual) == (110, 5995, 109, 108)
     assert (facts.narrow, facts.wide) == (99, 9)
 

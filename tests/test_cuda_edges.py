@@ -21,7 +21,8 @@ import dasktc
 from dasktc.api import count as triangles
 from dasktc.api.plan import plan_size
 from dasktc.backends.cuda.edges import DeviceEdges
-from dasktc.backends.cuda.launch_hub import _bitmap_words, hub_count
+from dasktc.backends.cuda.launch_hub import _bitmap_words
+from dasktc.backends.kernel import hub_count
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph
 from dasktc.io.source import Source

@@ -117,13 +117,14 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-BESIDE = ("visit", "edges", "vertices", "generate", "bitmatrix")
+BESIDE = ("visit", "support", "edges", "vertices", "generate", "bitmatrix", "wedges")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
-"""No kernel asks for its architecture: what compiles for the oldest and the newest compiles for those between."""
+"""What compiles for the oldest and the newest compiles for those between: a kernel asks at most whether it is 8.0."""
 OTHER_MACROS = [
     "hub tiny", "trust without VC, CO, VH", "hindex of the longer list", "merge without LRB", "lstc tiny",
     "tcstream without a tree", "edges of wide ids", "generate of wide ids",
+    "support of vertices", "short of vertices",
 ]  # fmt: skip
 
 
@@ -136,7 +137,8 @@ OTHER_MACROS = [
 )
 def test_kernels_compile(name, architecture):
     wide = {f"{file} of wide ids": (file, {"WIDE": 1}) for file in ("edges", "generate")}
-    kernel, macros = (VARIANTS | wide).get(name, (name, {}))
+    by_vertex = {f"{file} of vertices": (file, {"VERTICES": 1}) for file in ("support", "short")}
+    kernel, macros = (VARIANTS | wide | by_vertex).get(name, (name, {}))
     bindings = pytest.importorskip("cuda.bindings.nvrtc", reason="needs cuda-bindings and nvidia-cuda-nvrtc")
     known = launch.KERNELS.get(kernel)
     file, defines = (kernel, macros) if known is None else (known.file, launch.defines(kernel, macros))

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from tiers import each_once, some
 import dasktc
 from dasktc.backends import GraphBounds, TaskSize, get_backend
 from dasktc.backends.cpu import backend as cpu
-from dasktc.backends.cpu import hub, hub_tables, intersect, sizes, visit
+from dasktc.backends.cpu import hub, hub_tables, intersect, radix, sizes, visit
 from dasktc.backends.cpu import splits as splitting
 from dasktc.backends.cpu.backend import expected_probes
 from dasktc.backends.cpu.jit import Kernel
@@ -35,6 +36,7 @@ from dasktc.backends.cpu.radix import FEW, sort
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
 from dasktc.errors import CountError, InputError
+from dasktc.pipeline.orient import inverse, order_by
 
 
 def block(edges, vertices, parts=1, i=0, j=0, ordered=True):
@@ -475,6 +477,28 @@ def test_sort_keeps_its_hands_off_read_only_keys():
     keys.flags.writeable = False
     assert np.array_equal(get_backend("cpu").sort(keys, 10_000), np.arange(10_000))
     assert keys[0] == 9_999
+
+
+@given(st.integers(1, 2**40), st.lists(st.integers(0, 3), max_size=5), st.integers(1, 4), st.data())
+def test_merge_any_arrays(bound, sizes, leading, data):
+    """Dealt out to few buckets or to many, which are sorted by insertion or by digits, some or one at a time."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    arrays = [rng.integers(0, bound, (0, 7, 600, 3_000)[size]) for size in sizes]
+    copies, given_up = [array.copy() for array in arrays], list(arrays)
+    with mock.patch.multiple(radix, BUCKET=13 - 3 * leading, BATCH=16**leading):
+        merged = radix.merge(given_up, bound)
+    assert given_up == []
+    assert merged.tolist() == sorted(np.concatenate([np.empty(0, np.int64), *arrays]).tolist())
+    assert all((array == copy).all() for array, copy in zip(arrays, copies, strict=True))
+
+
+@given(st.lists(st.integers(0, 200), max_size=80), st.integers(0, 3))
+def test_order_of_vertices(weights, spread):
+    """By counting the weights, or where they are large by sorting."""
+    weights = np.array(weights, np.int64) * 10**spread
+    order = order_by(weights, get_backend("cpu"))
+    assert order.tolist() == sorted(range(len(weights)), key=lambda v: (-weights[v], v))
+    assert order[inverse(order, get_backend("cpu"))].tolist() == list(range(len(weights)))
 
 
 # compiling

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import itertools
 import os
@@ -293,8 +292,8 @@ def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeyp
         assert graph.triangles().to_dict() == dasktc.prepare(source).triangles().to_dict()
 
 
-def test_edges_that_a_block_lost_are_an_error(small, tmp_path):
-    filling = build_blocks._Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, "cuda")
+def test_edges_that_a_block_lost_are_an_error(small, emulated, tmp_path):
+    filling = build_blocks._Filling((0, 0), Layout(Axis(4, 1), (Axis(4, 1),), Shape(4, 2, True)), 5, emulated)
     slab = cupy_strict.asarray(np.array([0, 1, 1])), cupy_strict.asarray(np.array([0], "int32"))
     more = cupy_strict.asarray(np.array([0, 2, 3])), cupy_strict.asarray(np.array([0, 1, 2], "int32"))
     with on_gpu(tmp_path, 0, TO_HOST) as tasks:
@@ -330,22 +329,14 @@ def test_what_is_under_way_goes_before_a_call_is_made_again(small, tmp_path):
     assert not streams.VIOLATIONS
 
 
-@pytest.mark.parametrize("backend", ["cpu", "cuda"])
-def test_a_copy_of_a_graph_within_a_budget(emulated, tmp_path, backend):
-    """It shares what the graph has outside of Python."""
-    graph = dasktc.prepare(kronecker(9), backend=backend, memory="17MB", work_dir=tmp_path)
-    copied = copy.deepcopy(graph)
-    assert int(copied.triangle_count()) == int(graph.triangle_count())
-    assert copied.triangles().to_dict() == graph.triangles().to_dict()
-
-
 def test_who_keeps_the_budget(emulated, tmp_path):
-    assert isinstance(budgets.limited(LocalExecutor(), "1GB", None, backend="cuda").store, DeviceStore)
-    assert isinstance(budgets.limited(LocalExecutor(), None, tmp_path, backend="cuda").store, MemoryStore)
+    device = LocalExecutor().for_backend("cuda")
+    assert isinstance(budgets.limited(device, "1GB", None).store, DeviceStore)
+    assert isinstance(budgets.limited(device, None, tmp_path).store, MemoryStore)
     with pytest.raises(InputError, match=r"--host-memory 'x' is not a size"):
-        budgets.limited(LocalExecutor(), "1GB", None, backend="cuda", host="x")
-    found = budgets.limited(LocalExecutor(), 1, None, backend="cuda", host="32MB")
-    assert found.memory(1, "cuda") == 1
+        budgets.limited(device, "1GB", None, host="x")
+    found = budgets.limited(device, 1, None, host="32MB")
+    assert found.memory(1) == 1
     assert found.store._budget == LEAST - (1 << 22)
 
 
@@ -592,7 +583,7 @@ def test_prefetching_that_finds_the_budget_used_up_is_made_again(small, tmp_path
 def test_a_graph_several_times_larger_on_the_device(tmp_path, scale, memory, options, host):
     """All of it at once takes 1.6 GB at scale 22, and 0.4 GB at scale 20."""
     chosen = Options(backend="cuda", memory=memory, **options)
-    with budgets.within_memory(LocalExecutor(), memory, tmp_path, backend="cuda", host=host) as tasks:
+    with budgets.within_memory(LocalExecutor().for_backend("cuda"), memory, tmp_path, host=host) as tasks:
         result = build(tasks, kronecker(scale), chosen).triangle_count()
         assert int(result) == {20: 424_270_360, 22: 2_111_176_581}[scale]
         assert 0 < tasks.store.peak <= bytes_of(memory)

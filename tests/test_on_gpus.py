@@ -200,15 +200,15 @@ def test_a_late_call_of_a_run_that_is_over_leaves_nothing(emulated, tmp_path, mo
 
 
 def test_who_keeps_the_budget(client, tmp_path):
-    found = budgets.limited(DaskExecutor(client), "1GB", tmp_path, "cuda", "32MB")
+    found = budgets.limited(DaskExecutor(client).for_backend("cuda"), "1GB", tmp_path, "32MB")
     assert isinstance(found.store, DeviceClusterStore)
     assert os.listdir(tmp_path) == [os.path.basename(found.store._worker.folder)]
     assert found.store._worker.host == 32_000_000
-    assert found.memory(10**9, "cuda") == 10**9 - (1 << 22) == found.store._worker.budget
-    assert found.memory(1000, "cuda") == 1000
+    assert found.memory(10**9) == 10**9 - (1 << 22) == found.store._worker.budget
+    assert found.memory(1000) == 1000
     found.close()
     assert os.listdir(tmp_path) == []
-    assert isinstance(budgets.limited(DaskExecutor(client), None, tmp_path, "cuda").store, MemoryStore)
+    assert isinstance(budgets.limited(DaskExecutor(client).for_backend("cuda"), None, tmp_path).store, MemoryStore)
     outputs = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
     options = {"backend": "cuda", "memory": "17MB", "work_dir": tmp_path, **outputs}
     assert int(dasktc.triangle_count(source_of(EDGES), client, **options)) == oracle.triangles(EDGES)
@@ -254,7 +254,7 @@ def test_workers_with_gpus_keep_their_budget():
     chosen = Options(backend="cuda", memory="128MB", parts=4)
     with (
         connect(RunOptions(workers="all"), "cuda") as started,
-        budgets.within_memory(started, "128MB", None, backend="cuda") as tasks,
+        budgets.within_memory(started.for_backend("cuda"), "128MB", None) as tasks,
     ):
         result = build(tasks, kronecker(20, parts=4), chosen).triangle_count()
         assert int(result) == 424_270_360

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import dask
 import dask.dataframe as dd
@@ -20,6 +21,7 @@ from pipeline import skewed_edges
 import dasktc
 from dasktc import generate
 from dasktc.errors import InputError
+from dasktc.executors import local
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 from dasktc.options import RunOptions
@@ -58,6 +60,23 @@ def test_the_same_as_in_this_process(client, options):
     assert there.plan.distribution == "in one call on one worker: asked for"
     assert "cluster    in one call on one worker: asked for" in str(there)
     assert "cluster" not in str(here)
+
+
+def test_a_worker_of_several_threads_counts_on_all_of_them():
+    from distributed import Client
+
+    edges = np.array(skewed_edges(300, 2_000, seed=3))
+    here = dasktc.triangle_count(edges, threads=2)
+    with (
+        mock.patch.object(local, "FEW_EDGES", 0),
+        Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client,
+    ):
+        there = dasktc.triangle_count(edges, client, distribute="auto")
+        with dasktc.prepare(edges, client, distribute="auto") as graph:
+            assert int(graph.triangle_count()) == int(here)
+    assert there.workers == 2
+    assert there.plan.distribution == "in one call on one worker: there is one worker"
+    assert (there.triangles, there.wedges, there.edges) == (here.triangles, here.wedges, here.edges)
 
 
 def test_stages_are_reported_in_the_callers_thread(client):
@@ -161,6 +180,8 @@ def test_the_faster_way_is_chosen():
     for rates in (CPU, CUDA):
         assert choose_distribution(small, 4, 100 * GB, rates, "cpu").kind == "call"
     assert choose_distribution(large, 4, 100 * GB, CPU, "cpu").kind == "tasks"
+    assert choose_distribution(large, 4, 100 * GB, CPU, "cpu", threads=4).why == "there is one worker"
+    assert choose_distribution(large, 5, 100 * GB, CPU, "cpu", threads=4).kind == "call"
     assert choose_distribution(large, 4, 100 * GB, CUDA, "cuda").kind == "call"
     assert choose_distribution(SourceSize(10**10), 4, 1000 * GB, NVLINK, "cuda").kind == "tasks"
 

@@ -38,8 +38,8 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options, bytes_of, format_size
 from dasktc.pipeline import build_blocks as building
 from dasktc.pipeline.build_blocks import build_blocks
+from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import lay_out, prepare_edges
-from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
 from dasktc.planning.plan import Limits, make_plan
@@ -351,7 +351,7 @@ def test_blocks_hold_the_oriented_graph(edges, parts, slabs, reorder):
     partition = lay_out(LocalExecutor(), found.graph, "hash2d", parts, found.options, shape)
     layout, grid = partition.layout, partition.sizes.edges
     with mock.patch.object(building, "partition_count", return_value=slabs * parts**2):
-        blocks = build_blocks(LocalExecutor(), found.graph, layout, "cpu")
+        blocks = build_blocks(LocalExecutor(), found.graph, layout)
     pairs = []
     for (i, j), block in blocks.items():
         assert (block.stride, block.row_first, block.column_first, block.place) == (parts, i, j, (i, j))
@@ -378,7 +378,7 @@ def test_one_slab_a_worker_has_about_equally_many_edges():
 
     found = prepare_edges(LocalExecutor(), source_of(skewed_edges(2_000, 20_000, 4)), Options())
     out = found.graph.out_degree.whole
-    starts = [*_cuts(LocalExecutor(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4, "cpu")[0], len(out)]
+    starts = [*_cuts(LocalExecutor(), "blocks", found.graph.out_degree, Axis(len(out), 1), 4)[0], len(out)]
     edges = [int(out[a:b].sum()) for a, b in pairwise(starts)]
     assert max(edges) - min(edges) <= 2 * int(out.max())
 

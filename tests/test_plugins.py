@@ -30,7 +30,7 @@ from dasktc.planning.schemes import Dealing, Scheme, lower_of_ranges
 
 def ranges(executor, graph, parts, options, shape):
     axis = Axis(shape.vertices, parts, tuple(shape.vertices * part // parts for part in range(parts + 1)))
-    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape), options.chosen_backend)
+    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape))
 
 def triples(n):
     i, j, k = np.indices((n,) * 3).reshape(3, -1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oracle import complete, multigraphs, star
 from pipeline import EVERY_REORDER, by_dense_id, orientation, prepared, random_edges, skewed_edges
 
+from dasktc.executors.base import CPU
 from dasktc.pipeline import reorder
 from dasktc.pipeline.orient import order_by, wedges_of
 
@@ -111,7 +112,7 @@ def test_only_degree_order_says_that_columns_lie_below_rows(how):
 def test_order_by_is_a_stable_descending_sort(weights):
     """Large weights leave no bits for the id in one key: the slower sort must give the same."""
     expected = sorted(range(len(weights)), key=lambda i: (-weights[i], i))
-    assert order_by(np.array(weights, dtype="int64"), "cpu").tolist() == expected
+    assert order_by(np.array(weights, dtype="int64"), CPU).tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), max_size=8))

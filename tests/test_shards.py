@@ -25,7 +25,7 @@ from dasktc.api.count import build
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.counting.outputs import Outputs
 from dasktc.errors import InputError
-from dasktc.executors.base import Fold
+from dasktc.executors.base import CPU, Fold
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import FileStore, stage_memory_within
@@ -34,9 +34,9 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.io.write import write_edges
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edges
-from dasktc.pipeline import vertex_ids as vertices
+from dasktc.pipeline import id_maps
+from dasktc.pipeline import orient_sharded as by_shard
 from dasktc.pipeline.prepare import prepare_blocks, prepare_edges
-from dasktc.pipeline.sharded import orient as by_shard
 from dasktc.pipeline.sharded import unique as numbering
 from dasktc.pipeline.sharded import vertex_budget as vertex_room
 from dasktc.pipeline.sharded.unique import integers, numbered, places
@@ -180,7 +180,7 @@ def apart(values, count, seed):
 def test_values_are_numbered_in_ascending_order(given, lists, count, seed):
     values = apart(np.array(given, "int64"), lists, seed)
     with mock.patch.object(numbering, "SAMPLES", 1 + seed):
-        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers("cpu"))
+        found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, integers(CPU))
     assert np.concatenate(found.parts).tolist() == sorted(set(given))
     assert [len(part) for part in found.parts] == np.diff(found.starts).tolist()
     assert len(found.parts) <= count
@@ -198,7 +198,7 @@ def test_text_is_numbered_by_its_bytes(given, count, samples):
     """As the map of all ids has it; pieces are no slices, which would travel with all that they are cut from."""
     whole = sorted(set(given), key=str.encode)
     values = [pa.array(ids, pa.large_string()) for ids in (whole[::2], whole[1::2], whole)]
-    kind = texts("cpu")
+    kind = texts(CPU)
     with mock.patch.object(numbering, "SAMPLES", samples):
         found, numbers = numbered(LocalExecutor(), "a test", list(values), lambda _: count, kind)
     assert [name for part in found.parts for name in part.tolist()] == whole
@@ -219,7 +219,7 @@ def test_shards_are_about_equal_whatever_the_lists_share():
     lists = [np.sort(np.concatenate([values[:5_000], part])) for part in np.array_split(values[5_000:], 20)]
     expected = []
     found, _ = numbered(
-        LocalExecutor(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers("cpu")
+        LocalExecutor(), "a test", lists, lambda size: expected.append(size) or -(-size // 5_000), integers(CPU)
     )
     sizes = [len(part) for part in found.parts]
     assert sum(sizes) == 50_000
@@ -241,7 +241,7 @@ def test_entries_are_taken_and_added_across_shards(size, count, seed):
         np.add.at(sums, some, found)
         np.minimum.at(least, some, found)
     for how, expected in ((("add", 0), sums), (("minimum", 7), least)):
-        found = added(LocalExecutor(), "a test", list(ids), list(values), starts, "cpu", how)
+        found = added(LocalExecutor(), "a test", list(ids), list(values), starts, how)
         assert np.concatenate(found.parts).tolist() == expected.tolist()
 
 
@@ -250,10 +250,10 @@ def test_keys_are_sorted_across_shards_and_entries_follow(size, count, seed):
     rng, starts = np.random.default_rng(seed), even(size, count)
     keys = rng.permutation(3 * size)[:size]
     parts = [keys[a:b].copy() for a, b in pairwise(starts)]
-    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), "cpu")
+    ascending, place = places(LocalExecutor(), "a test", Sharded(starts, parts), 3 * size)
     assert np.concatenate(ascending.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(place.parts).tolist() == keys.argsort().argsort().tolist()
-    there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place, "cpu")
+    there = moved(LocalExecutor(), "a test", Sharded(starts, parts), place)
     assert np.concatenate(there.parts).tolist() == sorted(keys.tolist())
     assert np.concatenate(parts).tolist() == keys.tolist()
 
@@ -455,16 +455,18 @@ def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
-    monkeypatch.setattr(vertices, "MAX_VERTICES", 20)
+    monkeypatch.setattr(id_maps, "MAX_VERTICES", 20)
     ids = [np.arange(start, start + 30) for start in (0, 10)]
     with pytest.raises(InputError, match="the graph has 40 vertices, 20 at most"):
-        numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers("cpu"))
+        numbered(LocalExecutor(), "vertices", ids, lambda _: 3, integers(CPU))
 
 
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
     graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
     for ask in (graph.triangles, graph.clustering):
-        with pytest.raises(InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, or prepare with more"):
+        with pytest.raises(
+            InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, take .*, or prepare with more"
+        ):
             ask()
 
 
@@ -483,7 +485,7 @@ def results(graph):
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.frames.PARTITION_BYTES", 30 * 24):
         found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

@@ -20,7 +20,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.cpu import edges as cpu_edges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.csr import OrientedCSR
-from dasktc.executors.base import Fold, tree
+from dasktc.executors.base import CPU, Fold, tree
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
@@ -28,9 +28,10 @@ from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import shuffle
 from dasktc.pipeline.canonicalize import canonical
 from dasktc.pipeline.edge_keys import cut, distinct, merge, pack, shift_of, transform, unpack
+from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.orient import total
 from dasktc.pipeline.prepare import silent
-from dasktc.pipeline.vertex_ids import MAX_VERTICES, vertex_map
+from dasktc.pipeline.vertex_ids import vertex_map
 
 EDGES = skewed_edges(60, 700, 3)
 ARRAYS = st.lists(st.integers(0, 99), max_size=40).map(lambda values: np.array(values, dtype="int64"))
@@ -62,7 +63,7 @@ def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces
     everything = np.concatenate(copies).tolist()
     for function, expected in ((merge, sorted(everything)), (distinct, sorted(set(everything)))):
         given_up = list(pieces)
-        assert function(given_up, 100, "cpu").tolist() == expected
+        assert function(given_up, 100, CPU).tolist() == expected
         assert given_up == []
     assert all((piece == copy).all() for piece, copy in zip(pieces, copies, strict=True))
 
@@ -71,7 +72,7 @@ def test_merge_and_distinct_leave_their_arrays_alone_and_empty_their_list(pieces
 def test_cut_makes_a_piece_of_every_range(keys, starts, ranges, guess):
     """In one pass, whatever is known of a range by a key's leading bits, or by sorting where there are many ranges."""
     with mock.patch.object(CpuEdges, "ranges", ranges), mock.patch.object(cpu_edges, "GUESS", guess):
-        pieces, borders = cut(keys, starts, 100, "cpu"), [0, *starts, 10**9]
+        pieces, borders = cut(keys, starts, 100, CPU), [0, *starts, 10**9]
     assert len(pieces) == len(starts) + 1
     for piece, low, high in zip(pieces, borders, borders[1:], strict=False):
         assert sorted(piece.tolist()) == sorted(key for key in keys.tolist() if low <= key < high)
@@ -81,7 +82,7 @@ def test_cut_makes_a_piece_of_every_range(keys, starts, ranges, guess):
 def test_transform_goes_in_chunks_over_every_key(size):
     keys = np.arange(size * get_backend("cpu").chunk + 3)
     longest = []
-    found = transform(keys, lambda chunk: longest.append(len(chunk)) or chunk * 2, "cpu")
+    found = transform(keys, lambda chunk: longest.append(len(chunk)) or chunk * 2, CPU)
     assert (found == keys * 2).all()
     assert max(longest) <= get_backend("cpu").chunk
 
@@ -128,7 +129,7 @@ def test_two_steps_bring_together_what_one_does(keys, starts, many):
         mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
         mock.patch.object(LocalExecutor, "transpose", counted),
     ):
-        ranges = shuffle.exchange(tasks, "test", shuffle.Inputs(list(keys)), starts, 100, "cpu")
+        ranges = shuffle.exchange(tasks, "test", shuffle.Inputs(list(keys)), starts, 100)
     borders = [0, *starts, 10**9]
     assert len(ranges) == len(starts) + 1
     for found, low, high in zip(ranges, borders, borders[1:], strict=False):
@@ -154,10 +155,15 @@ def test_a_cluster_goes_in_two_steps(client, monkeypatch):
 class Watched(LocalExecutor):
     """Several workers' worth of partitions, and the arrays that came to the client."""
 
+    shares_memory = False
+
     def __init__(self, workers):
         super().__init__()
         self.workers = workers
         self.arrays = []
+
+    def for_edges(self, edges):
+        return self
 
     def gather(self, handles):
         found = list(handles)
@@ -179,8 +185,8 @@ def ranges(sizes, workers):
         src = rng.integers(number * 10**6, (number + 1) * 10**6, size)
         frames.append(pd.DataFrame({"src": src, "dst": 10**8 + rng.integers(0, 10**8, size)}))
     tasks = Watched(workers)
-    vertices, _ = vertex_map(tasks, frames, "int", "cpu")
-    found = canonical(tasks, edge_stage.Frames(list(frames), sum(sizes), 0, None), vertices, vertices.size, "cpu")
+    vertices, _ = vertex_map(tasks, frames, "int")
+    found = canonical(tasks, edge_stage.Frames(list(frames), sum(sizes), 0, None), vertices, vertices.size)
     return [len(partition) for partition in found.partitions], sum(map(len, tasks.arrays))
 
 
@@ -212,7 +218,7 @@ def test_few_edges_stay_in_one_partition():
 )
 def test_frames_hold_their_two_columns_and_nothing_else(edges):
     """An index of the rows that were kept would be as large as the ids, and travel with them."""
-    frames, rows, loops, *_ = edge_stage.read(LocalExecutor(), source_of(edges), "cpu")
+    frames, rows, loops, *_ = edge_stage.read(LocalExecutor(), source_of(edges))
     assert (rows, loops, len(frames[0])) == (len(edges), len(edges) - 3, 3)
     assert list(frames[0].columns) == ["src", "dst"]
     assert isinstance(frames[0].index, pd.RangeIndex)
@@ -300,10 +306,10 @@ def test_partitions_hold_each_edge_once_in_ascending_order():
     with many_partitions(large=100):
         tasks = Watched(3)
         frames = [part.read(get_backend("cpu")) for part in source_of(edges, parts=5).parts]
-        vertices, _ = vertex_map(tasks, frames, "int", "cpu", span=edge_stage.Span(0, 2**40, 1))
+        vertices, _ = vertex_map(tasks, frames, "int", span=edge_stage.Span(0, 2**40, 1))
         proper = [frame[frame["src"] != frame["dst"]] for frame in frames]
         given = edge_stage.Frames(proper, sum(map(len, proper)), 0, None)
-        found = canonical(tasks, given, vertices, vertices.size, "cpu")
+        found = canonical(tasks, given, vertices, vertices.size)
     assert len(found.partitions) > 10
     keys = np.concatenate(found.partitions)
     assert (np.diff(keys) > 0).all()

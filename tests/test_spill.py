@@ -23,6 +23,7 @@ from hypothesis.extra import numpy as arrays
 import dasktc
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import DasktcError, InputError
+from dasktc.executors.base import CPU
 from dasktc.executors.dask.worker_state import WorkerState
 from dasktc.executors.spill import claims, shared_file_store
 from dasktc.executors.spill import prefetch as ahead
@@ -65,7 +66,7 @@ def test_what_stages_hand_on(tmp_path, mapped, copy):
         pd.DataFrame({"src": ["a", "bc"], "dst": ["", "d"]}, dtype="str"),
         OrientedCSR(np.array([0, 1]), np.array([7], "int32"), 3, 1, 2, True, (1, 2)),
         TableMap(3, np.arange(4, dtype="int32"), np.arange(4)),
-        TextMap(pa.array(["x", "yz"], pa.large_string()), "cpu"),
+        TextMap(pa.array(["x", "yz"], pa.large_string()), CPU),
     ]
     with mock.patch.object(spill, "MAPPED", mapped):
         frame, text, block, table, names = load(store(str(tmp_path / "f"), map(flatten, values), True), copy)

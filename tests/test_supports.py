@@ -10,7 +10,7 @@ import pytest
 
 import dasktc
 from dasktc import generate
-from dasktc.backends.cpu import hub_tables, supports, visit
+from dasktc.backends.cpu import hub_tables, merge_support, supports, visit
 from dasktc.backends.cpu.sizes import support_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
@@ -33,6 +33,11 @@ def complete(vertices):
 
 
 def check(task, sides=(0, 1, 2)):
+    for kernel in (supports, merge_support):
+        check_kernel(kernel, task, sides)
+
+
+def check_kernel(supports, task, sides):
     index, table, stream = task.index, task.table, task.stream
     known, *counts = visit.support(task)
     given, *found = supports.edges(task)
@@ -88,7 +93,7 @@ def test_every_scheme_has_them(scheme):
         source, backend="cpu", partition=scheme, **({} if scheme in ("whole", "edges") else {"parts": 2})
     )
     whole = dasktc.prepare(source, backend="cpu", kernel="merge")
-    assert edge_support.kernel_and_bytes(graph)[0] == edge_support.kernel_and_bytes(whole)[0] == "hub"
+    assert (edge_support.kernel_and_bytes(graph)[0], edge_support.kernel_and_bytes(whole)[0]) == ("hub", "merge")
     assert graph.triangles().equals(whole.triangles())
     assert graph.edge_support().equals(whole.edge_support())
     assert int(whole.triangles().sum()) == 3 * int(whole.triangle_count())

@@ -110,7 +110,7 @@ def test_out_of_core_too(tmp_path_factory, edges, partition, kept):
 
 
 def test_frames_of_a_file_that_is_read_as_a_whole_are_shared_out(large):
-    frames = canonicalize.read(LocalExecutor(threads=4), source_of(EDGES), "cpu").frames
+    frames = canonicalize.read(LocalExecutor(threads=4), source_of(EDGES)).frames
     assert [len(frame) for frame in frames] == [225, 225, 225, len(frames[-1])]
     assert sum(map(len, frames)) == sum(u != v for u, v in EDGES)
 
@@ -178,11 +178,16 @@ def test_one_in_a_task_of_a_worker_and_where_a_gpu_counts(client):
 
 
 @pytest.mark.usefixtures("large")
-def test_all_where_a_gpu_is_passed_over(monkeypatch):
+def test_all_where_a_gpu_is_passed_over(monkeypatch, caplog):
     """Where there may be a GPU nothing of it is loaded before a backend is chosen, and the CPU then has its threads."""
     monkeypatch.setattr(connecting, "_may_use_a_gpu", lambda: True)
     assert connecting.threads_here(RunOptions(threads=3), "auto") == 1
     assert connecting.with_all_threads(LocalExecutor(), RunOptions(threads=3), "cuda").workers == 1
+    assert "--threads 3 makes nothing faster on a GPU" in caplog.text
+    caplog.clear()
+    for run in (RunOptions(), RunOptions(threads=1)):
+        connecting.with_all_threads(LocalExecutor(), run, "cuda")
+    assert not caplog.text
     result = dasktc.triangle_count(source_of(EDGES), threads=2)
     assert (result.backend, result.workers, result.plan.workers) == ("cpu", 2, 2)
 

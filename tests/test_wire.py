@@ -8,8 +8,7 @@ import pytest
 from distributed.protocol import deserialize, serialize
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 
-from dasktc.backends import wire  # noqa: F401  (as in every worker)
-from dasktc.backends.csr import OrientedCSR
+from dasktc.backends.csr import OrientedCSR, send_from_device_to_device
 
 AS_UCX = ("cuda", "dask", "pickle", "error")
 AS_TCP = ("dask", "pickle", "error")
@@ -41,6 +40,7 @@ def block(kind, members):
 @pytest.mark.parametrize("members", [None, np.array([4, 5, 6], np.int32)])
 @pytest.mark.parametrize(("kind", "serializers"), [(OnDevice, AS_UCX), (np.ndarray, AS_UCX), (np.ndarray, AS_TCP)])
 def test_a_block_comes_as_it_was(kind, serializers, members):
+    send_from_device_to_device()  # as every worker does
     sent = block(kind, members if members is None else members.view(kind))
     found = deserialize(*serialize(sent, serializers=serializers))
     assert type(found) is OrientedCSR
@@ -56,6 +56,8 @@ def test_a_block_comes_as_it_was(kind, serializers, members):
 @pytest.mark.parametrize("first", ["distributed", "json"])
 def test_workers_know_how_and_nobody_else_loads_it(first):
     code = f"import sys, {first}; import dasktc.backends.csr; "
-    code += "print('dasktc.backends.wire' in sys.modules, 'distributed' in sys.modules)"
+    code += "csr, there = sys.modules['dasktc.backends.csr'], 'distributed' in sys.modules; "
+    code += "registry = sys.modules.get('distributed.protocol.cuda'); "
+    code += "print(there and csr.OrientedCSR in registry.cuda_serialize._lookup, there)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(first == "distributed")] * 2

@@ -1,4 +1,4 @@
-"""`triangle_count` counts the triangles of a source; `prepare` makes a graph that can be asked several things."""
+"""`triangle_count` counts the triangles of a source; `prepare` returns a `Graph` that answers several questions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -86,7 +87,7 @@ def triangle_count(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
 
@@ -96,8 +97,9 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
-        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
+        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges, a SciPy sparse matrix, a NetworkX or
+        python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -166,7 +168,8 @@ def triangle_count(
     host_memory : int or str, optional
         Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
         of what is free, or of a worker's memory limit.
-    progress : callable (stage, done, total), optional
+    progress : callable (stage, done, total) or bool, optional
+        True: a bar in the terminal, a widget in Jupyter.
 
     Returns
     -------
@@ -195,20 +198,9 @@ def triangle_count(
     (1, 4, 4)
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
-    counting = CountOptions(verify, seed, checkpoint, progress)
+    run = RunOptions.of(locals())
+    counting = CountOptions(verify, seed, checkpoint)
+    check_keywords(progress=progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -217,7 +209,8 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with connect(run, options.backend, lean=memory is not None) as anywhere:
+    with showing(progress) as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+        counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
@@ -226,14 +219,13 @@ def triangle_count(
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
                 result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
                 return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
-            limits = (options.memory, work_dir, options.chosen_backend, host_memory)
-            with within_memory(anywhere, *limits) as executor:
+            with within_memory(anywhere, options.memory, work_dir, host_memory) as executor:
                 small, given = None, opened
                 if outputs == Outputs():
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = _prepared(executor, given, options, progress or silent, cluster)
+                graph = _prepared(executor, given, options, watcher or silent, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)
@@ -271,7 +263,7 @@ def prepare(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
 
@@ -294,30 +286,19 @@ def prepare(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     check_keywords(progress=progress)
-    run = RunOptions(
-        client,
-        workers,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with ExitStack() as stack:
+    with ExitStack() as closing, ExitStack() as stack:
+        watcher = closing.enter_context(showing(progress))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
-            executor = limited(anywhere, options.memory, work_dir, options.chosen_backend, host_memory)
-            return _prepared(executor, opened, options, progress or silent, cluster)
+            executor = limited(anywhere, options.memory, work_dir, host_memory)
+            return _prepared(executor, opened, options, watcher or silent, cluster)
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
@@ -351,7 +332,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
-    """The plan with why the backend was chosen, and what was found out of the memory; empty: nothing."""
+    """Append to a plan why the backend was chosen, and why the count went out of core; empty texts add nothing."""
     choice = "; ".join(filter(None, (plan.choice, of_backend)))
     return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
 
@@ -359,7 +340,7 @@ def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
 def _within_what_is_free(
     function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
 ) -> tuple[T, str]:
-    """Call a function of options; where a device has no room, once more within what is free there.
+    """Call a function of options; where device memory does not suffice, once more with `memory` set to what is free.
 
     Parameters
     ----------
@@ -389,7 +370,7 @@ def _within_what_is_free(
         if not again or options.memory is not None:
             raise
     gc.collect()
-    memory = executor.memory(None, options.chosen_backend)
+    memory = executor.memory()
     said = f"within {format_size(memory)}, what was free of the device, since it had no room for all at once"
     log.info("out of core %s", said)
     with suppress(DeviceMemoryError, InputError):
@@ -399,13 +380,14 @@ def _within_what_is_free(
 
 def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
     """Choose the backend, and run all stages before counting."""
-    return _prepared(executor, source, choose_backend(executor, options), progress)
+    options = choose_backend(executor, options)
+    return _prepared(executor.for_backend(options.chosen_backend), source, options, progress)
 
 
 def _prepared(
     executor: Executor, source: Source, options: Options, progress: Progress, cluster: ClusterRun | None = None
 ) -> Graph:
-    """Run them; on a cluster in one call on one worker where it was so chosen and can be."""
+    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call."""
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -441,7 +423,7 @@ def read_options(
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
-    """Open whatever a caller may hand over; a `Source` is returned as it is."""
+    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is."""
     if isinstance(source, Source):
         return source
     options = ReadOptions() if options is None else options
@@ -461,7 +443,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _with_names(text: str) -> str:
-    """A docstring whose places of names, as <kernel>, say what the registries have."""
+    """Fill the placeholders of a docstring, as <kernel>, with the lists of the registries."""
     lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
     for option, lines in lists.items():
         said = "; ".join(f"{name}: {line}" for name, line in lines)

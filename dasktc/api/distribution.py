@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dasktc.counting.one_call import threads_of_a_call
 from dasktc.counting.outputs import Outputs
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
@@ -44,25 +45,26 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
     limits = limits_of(executor, options)
     if run.distribution != "auto":
         return ClusterRun(Distribution("tasks" if run.distribution == "always" else "call", "asked for"), limits)
-    backend = options.chosen_backend
-    rates = rates_of(executor, backend)
-    how = choose_distribution(source.size, limits.workers, limits.memory, rates, backend, source.ids)
+    threads, size = threads_of_a_call(executor), source.size
+    rates, backend = rates_of(executor), executor.backend.name
+    how = choose_distribution(size, limits.workers, limits.memory, rates, backend, source.ids, threads)
     return ClusterRun(how, limits)
 
 
 def in_one_call(cluster: ClusterRun, outputs: Outputs, checkpoint: object) -> bool:
-    """Whether the whole count is one call: a checkpoint keeps tasks, and files of results are written by them."""
+    """Whether the whole count runs as one call; not with a checkpoint or output files, which tasks write."""
     return cluster.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
 
-def rates_of(executor: DaskExecutor, backend: str) -> Rates:
-    """The rates of a backend, with the network of this cluster's protocol."""
-    direct = backend == "cuda" and executor.client.scheduler.address.startswith("ucx")
+def rates_of(executor: DaskExecutor) -> Rates:
+    """The rates of the executor's backend, with the network of this cluster's protocol."""
+    backend = executor.backend.name
+    direct = executor.backend.on_device and executor.client.scheduler.address.startswith("ucx")
     return RATES[backend].changed(network=NVLINK) if direct else RATES[backend]
 
 
 def prepares_in_one_call(executor: Executor, options: Options, how: Distribution) -> bool:
-    """Whether the stages before counting are one call: results stand in memory, and partitions are arithmetic alone."""
+    """Whether the stages before counting can run as one call: results in memory, partitions computed without data."""
     if how.kind == "tasks" or executor.memory_per_call is not None:
         return False
     return all(scheme.dealing in (BY_REMAINDER, BY_RANGES) for scheme in considered(options.partition))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
@@ -21,9 +22,9 @@ from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.spill.file_store import stage_memory_within, usable
 from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
+from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.pipeline.prepare import Progress, prepare_edges, silent
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
-from dasktc.pipeline.vertex_ids import MAX_VERTICES
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
@@ -42,7 +43,7 @@ MAX_EDGES = 2**53
 
 @dataclass(frozen=True)
 class CostModelOptions:
-    """What a prediction is for, beside the graph.
+    """Number of GPUs, wedges and rates that a prediction assumes.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ def predict_source(
     security: Any = None,
     distribute: str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Prediction:
     """Read a source, once, plan its count, and predict what that takes; parameters as for `triangle_count`.
@@ -104,30 +105,18 @@ def predict_source(
     """
     chosen, wanted = Options(**options), _checked(means)
     check_keywords(progress=progress)
-    run = RunOptions(
-        client,
-        None,
-        scheduler,
-        scheduler_file,
-        retries,
-        worker_timeout,
-        security,
-        work_dir,
-        host_memory,
-        distribute,
-        threads,
-    )
+    run = RunOptions.of({**locals(), "workers": None})
     reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
     opened = as_source(source, reading)
-    with connect(run, chosen.backend) as anywhere, ExitStack() as stack:
+    with showing(progress) as report, connect(run, chosen.backend) as anywhere, ExitStack() as stack:
         chosen, noted = choose_for(anywhere, opened, chosen)
         anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
-        budget = within_memory(anywhere, chosen.memory, work_dir, chosen.chosen_backend, host_memory)
+        budget = within_memory(anywhere, chosen.memory, work_dir, host_memory)
         executor = stack.enter_context(budget)
         planned = _workers(workers, wanted.gpus)
         limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
-        prepared = prepare_edges(executor, opened, chosen, progress or silent, limits=limits, planned_for=planned_for)
+        prepared = prepare_edges(executor, opened, chosen, report or silent, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
@@ -159,7 +148,7 @@ def plan_size(
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
-    limits = _limits(LocalExecutor(), chosen, _workers(workers, gpus), gpus)
+    limits = _limits(LocalExecutor().for_backend(chosen.chosen_backend), chosen, _workers(workers, gpus), gpus)
     limits = replace(limits, least_parts=_least_parts(vertices, chosen))
     if given is not None and on_disk:
         limits = replace(limits, memory=usable(given))
@@ -229,7 +218,7 @@ def _least_parts(vertices: int, options: Options) -> int:
 
 def _limits(executor: Executor, options: Options, workers: int | None, gpus: int | None) -> Limits:
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
-    memory = executor.memory(given, backend) if gpus is None else given or GPU_MEMORY
+    memory = executor.memory(given) if gpus is None else given or GPU_MEMORY
     at_least = tasks_a_worker(backend)
     return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, at_least)
 
@@ -244,7 +233,7 @@ def _rates(means: CostModelOptions) -> Any:
 
 
 def _checked(means: CostModelOptions | None) -> CostModelOptions:
-    """The given ones, or those of nobody."""
+    """Check the given options; None: the defaults."""
     if means is None:
         return CostModelOptions()
     if not isinstance(means, CostModelOptions):

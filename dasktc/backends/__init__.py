@@ -7,6 +7,7 @@ know of a backend (its kernels, `scratch_bytes`) comes from registries that need
 from __future__ import annotations
 
 from functools import cache
+from typing import Any, cast
 
 from dasktc.backends.kernel import Kernel
 from dasktc.backends.protocol import (
@@ -32,10 +33,12 @@ __all__ = [
     "get_backend",
     "kernel_names",
     "kernels",
+    "lazy_backend",
     "lean_kernel",
+    "peel_bytes",
     "scratch_bytes",
     "support_bytes",
-    "support_kernel",
+    "support_kernels",
     "support_scratch_bytes",
     "tasks_a_worker",
     "unusable",
@@ -68,6 +71,34 @@ def get_backend(name: str) -> Backend:
 
         return cuda.backend()
     raise InputError(f"backend {name!r} is not one of {', '.join(BACKENDS)}; choose one of these")
+
+
+class _LazyBackend:
+    """Stands for a backend that this process need not be able to use; its parts are those of `get_backend`."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.on_device = name, name in ON_DEVICE
+
+    def __getattr__(self, part: str) -> Any:
+        if part.startswith("__"):  # what copying and pickling ask for
+            raise AttributeError(part)
+        return getattr(get_backend(self.name), part)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lazy_backend, (self.name,)
+
+
+@cache
+def lazy_backend(name: str) -> Backend:
+    """The named backend, imported by the process that first asks for more than its name and `on_device`.
+
+    It travels with tasks as its name alone, so a client hands on one that it cannot use itself.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    """
+    return cast(Backend, _LazyBackend(name))
 
 
 def unusable(name: str) -> str | None:
@@ -110,16 +141,29 @@ def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | Non
     return entry.scratch_bytes(of, graph)
 
 
-def support_kernel(name: str) -> str | None:
-    """The kernel of a backend that gives triangles by edge and by vertex itself; None where there is none."""
-    return "hub" if name == "cpu" else None
+def support_kernels(name: str, kernel: str) -> list[str]:
+    """The kernels that give triangles by edge and by vertex themselves, for a count by another one.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    kernel : str
+        The count's.
+
+    Returns
+    -------
+    list of str
+        That one first, if it gives them; then the default, and those that take little memory. Perhaps none.
+    """
+    own = KERNELS[name]
+    wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
+    return [each for each in dict.fromkeys(wanted) if each in own and own[each].gives_supports]
 
 
-def support_scratch_bytes(of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that the kernel of `support_kernel` works with for a task, beside its blocks and the supports."""
-    from dasktc.backends.cpu.sizes import support_bytes
-
-    return support_bytes(of, graph)
+def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
+    """Bytes that one of `support_kernels` works with for a task, beside its blocks and the supports."""
+    entry: Kernel = KERNELS[name][kernel]
+    return entry.support_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:
@@ -140,6 +184,18 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
     from dasktc.backends.cpu import visit
 
     return visit.support_bytes(edges, columns)
+
+
+def peel_bytes(name: str, vertices: int, edges: int) -> int:
+    """Bytes that `Backend.peel` allocates for a graph beside its block and its supports, at most; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    vertices, edges : int
+    """
+    an_edge, a_vertex = (64, 48) if name in ON_DEVICE else (52, 48)
+    return an_edge * edges + a_vertex * vertices + (1 << 16)
 
 
 def tasks_a_worker(name: str) -> int:

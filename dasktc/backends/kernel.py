@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any, ClassVar, NamedTuple
 
 from dasktc.backends.protocol import GraphBounds, TaskSize
 
-__all__ = ["LISTED", "NO_CORE", "ROWS", "Facts", "Kernel", "Rule"]
+__all__ = ["LISTED", "MOST_HUBS", "NO_CORE", "ROWS", "Facts", "Kernel", "Rule", "hub_count"]
+
+MOST_HUBS = 1 << 16
+"""Rows that `hub` and `bitmap` make bitmaps of on a GPU, at most."""
+HUB_BYTES = 4
+"""Bytes an index edge that the hubs' bitmaps may take."""
+
+
+def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = MOST_HUBS) -> int:
+    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
+
+    Parameters
+    ----------
+    index_edges, stream_rows : int
+    lower : bool
+        Blocks that are no lower triangles have no hubs.
+    most : int
+    """
+    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
 class Facts(NamedTuple):
@@ -49,8 +68,6 @@ class Facts(NamedTuple):
     @property
     def covered(self) -> float:
         """The share of the rows that `hub` and `bitmap` have bitmaps of on a GPU, at most."""
-        from dasktc.backends.cuda.launch_hub import hub_count
-
         return hub_count(self.edges, self.rows) / max(1, self.rows)
 
     @property
@@ -124,4 +141,13 @@ class Kernel:
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
         """Bytes that it allocates for a task beside its blocks, at most; less where the graph is known."""
+        raise NotImplementedError
+
+    @property
+    def gives_supports(self) -> bool:
+        """Whether it gives triangles by edge and by vertex itself."""
+        return False
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes that it then works with for a task, beside its blocks and the results, at most."""
         raise NotImplementedError

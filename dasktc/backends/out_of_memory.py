@@ -101,10 +101,8 @@ def _on_device(error: Exception, text: str) -> bool:
 
 
 def _device_memory() -> str:
-    from dasktc.backends.cuda import memory as cuda_memory
-
     try:
-        free, total = cuda_memory.free_and_total()
+        free, total = sys.modules["dasktc.backends.cuda.memory"].free_and_total()  # loaded, since it has failed
     except Exception:  # no context could be made
         return "nor for a context"
     return f"{format_size(free)} of its {format_size(total)} are free"

@@ -1,7 +1,7 @@
 """What the stages and the plan need of a backend: an array module, a frame module, a sort, and "evaluate a triple".
 
-Tasks carry a backend's name, never its modules: each worker calls `get_backend` for itself, so a client needs no GPU
-library. This module imports neither Numba nor CuPy.
+Tasks carry a backend's name, never its modules (`lazy_backend`): each worker imports it for itself, so a client needs
+no GPU library. This module imports neither Numba nor CuPy.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.wedge_sample import Strata
 
 if TYPE_CHECKING:
-    from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
-    from dasktc.backends.cuda.edges import DeviceEdges
-    from dasktc.backends.cuda.vertices import DeviceVertices
     from dasktc.backends.edge_functions import Recipe
 
-__all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "Edges", "GraphBounds", "TaskSize", "TextIds"]
+__all__ = [
+    "BACKENDS",
+    "ON_DEVICE",
+    "PARTITION_EDGES",
+    "Backend",
+    "Edges",
+    "GraphBounds",
+    "Peel",
+    "Peeled",
+    "TaskSize",
+    "TextIds",
+]
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
@@ -147,6 +156,127 @@ class Edges(Protocol):
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
 
 
+class Peeled(NamedTuple):
+    """What peeling edges leaves.
+
+    Attributes
+    ----------
+    levels : array of int32, shape (edges,)
+        The level at which each edge went: its trussness less 2; -1 of those that stay.
+    left : array of int32, shape (edges,)
+        Of those that stay, the triangles that they have among themselves.
+    triangles : int
+        Triangles that went.
+    following : int or None
+        It ended early, since fewer than half of the edges stay: these are to be peeled from this level on.
+    """
+
+    levels: Any
+    left: Any
+    triangles: int
+    following: int | None = None
+
+
+class Peel(Protocol):
+    """What a backend does to peel a graph: one block of all edges, in an order in which columns are below their rows.
+
+    Levels run from `first` to `last`; what goes at an earlier one goes at `first`.
+    """
+
+    def rows(self, graph: OrientedCSR) -> Any:
+        """The row of every edge, int32."""
+
+    def cores(self, graph: OrientedCSR, first: int, last: int) -> Any:
+        """The core number of every vertex, int32, -1 of those above `last`."""
+
+    def trusses(self, graph: OrientedCSR, supports: Any, first: int, last: int) -> Peeled:
+        """Peel edges, whose triangles (int32) are given: those whose trussness is above last + 2 stay."""
+
+
+class RawEdges(Protocol):
+    """What a device does with raw edges, loops among them."""
+
+    def facts(self, src: Any, dst: Any) -> Any:
+        """Count loops, and find the smallest and the largest id of the other edges: `loops`, `low` and `high`."""
+
+    def marks(self, width: int) -> Any:
+        """A table of so many ids, none of which is marked."""
+
+    def mark(self, table: Any, src: Any, dst: Any, low: int) -> None:
+        """As `Edges.mark`."""
+
+    def ranked(self, table: Any, low: int, width: int) -> Any:
+        """The map (`pipeline.id_maps.VertexMap`) of the ids that are marked."""
+
+    def residues(self, keys: Any, shift: int, modulus: int) -> Any:
+        """How many keys have each pair of their ends' remainders, modulus² <= `Edges.ranges`: row after row."""
+
+    def placed(self, keys: Any, shift: int, modulus: int, firsts: Any, widths: Any) -> Any:
+        """Keys by block, of ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
+
+
+class Vertices(Protocol):
+    """What a backend does with vectors of vertices, arrays of `Backend.numbers`; results are new arrays."""
+
+    def order(self, weights: Any) -> Any:
+        """Vertices by descending weight, ties by ascending number; None where a sort of keys is sooner."""
+
+    def inverse(self, order: Any) -> Any:
+        """The place of each vertex in an order."""
+
+    def wedges(self, inward: Any, outward: Any) -> int:
+        """Σ in·out of degrees that add up to fewer than 2^41 each."""
+
+    def lengths(self, values: Any, bins: int) -> Any:
+        """How many elements have each value, shape (bins,); all are below `bins`."""
+
+
+class SharedArrays(Protocol):
+    """What one process does with keys in memory: its threads write to arrays that they share, and few are copied.
+
+    Attributes
+    ----------
+    Buckets : callable (keys, ends, shift) -> `cpu.radix.Buckets`
+    """
+
+    @property
+    def Buckets(self) -> Any: ...
+
+    def leading_bits(self, keys: int, bound: int) -> tuple[int, int]:
+        """The bits of the leading digit, and those below it, of so many keys below a bound."""
+
+    def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
+        """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
+
+    def within(self, keys: Any, first: int, end: int) -> Any:
+        """Those with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+
+    def array(self, keys: Any) -> Any:
+        """The keys in an array, in the same order."""
+
+    def count(self, keys: Any, buckets: int, shift: int, base: int = 0) -> Any:
+        """How many keys have each leading digit, from `base` on."""
+
+    def deal(self, keys: Any, shift: int, places: Any, target: Any, base: int = 0) -> None:
+        """Write each key to the place of its leading digit; `places` is overwritten."""
+
+    def orient(self, keys: Any, rank: Any, shift: int) -> Any:
+        """Write the keys of the ends' ranks, the higher one first, over the keys."""
+
+    def write_rows(self, keys: Any, start: int, columns: int, first: int, offsets: Any, numbers: Any) -> None:
+        """Write offsets and columns of rows of ascending keys to parts of a block's arrays."""
+
+
+class BitMatrix(Protocol):
+    """How a device counts small graphs, by bits."""
+
+    def keys(self, src: Any, dst: Any) -> Any:
+        """Keys of raw edges (`cuda.bit_matrix.SmallKeys`); None where the graph is too large."""
+
+    def count(self, of: Any) -> Any:
+        """Count the triangles of a graph by its keys: a `cuda.bit_matrix.BitCount`."""
+
+
 @dataclass(frozen=True)
 class Backend:
     """What the stages need of a device.
@@ -179,13 +309,15 @@ class Backend:
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task, kernel) -> (supports, triangles, wedges)
-        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel: that which
-        gives them itself (`vertex_support`), or by visiting the triangles one by one.
-    vertex_support : callable (task, sides, sizes) -> (sums, triangles, wedges), or None
-        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by the kernel that
-        `backends.support_kernel` names. None: no kernel gives them, they are made of supports.
+        Each edge's triangles in a task, as `backends.cpu.visit.support` returns them, by the named kernel if that
+        gives them itself (`backends.support_kernels`), else by visiting the triangles one by one.
+    vertex_support : callable (task, kernel, sides, sizes) -> (sums, triangles, wedges)
+        Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that gives
+        them itself.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
+    peel : Peel
+        Takes a graph apart by degrees and by supports.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -196,11 +328,13 @@ class Backend:
         trim threshold, which stops malloc from learning.
     edges : Edges
         What it does with edges.
-    raw_edges : DeviceEdges or None
+    raw_edges : RawEdges or None
         A device's own way with raw edges, from which loops are not removed; None: frames and array arithmetic.
-    vertices : DeviceVertices or None
+    vertices : Vertices or None
         A backend's own way with vectors of vertices; None: array arithmetic.
-    bit_matrix : DeviceBitMatrix or None
+    shared : SharedArrays or None
+        What threads of this process do to arrays that they share; None on a device.
+    bit_matrix : BitMatrix or None
         A backend's own way with small graphs, from raw edges to the number.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
@@ -212,6 +346,8 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    closed_wedges : callable (task, Strata) -> (sampled, closed)
+        Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
         Multiprocessors of the device; 1 on the CPU.
     """
@@ -228,14 +364,18 @@ class Backend:
     scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
+    vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
+    peel: Peel
     chunk: int = 1 << 13
-    raw_edges: DeviceEdges | None = None
-    vertices: DeviceVertices | None = None
-    bit_matrix: DeviceBitMatrix | None = None
+    raw_edges: RawEdges | None = None
+    vertices: Vertices | None = None
+    shared: SharedArrays | None = None
+    bit_matrix: BitMatrix | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
     merge: Callable[[list[Any], int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
@@ -243,4 +383,8 @@ class Backend:
     numbers: str = "int64"
     references: tuple[str, str] = ("merge", "search")
     processors: Callable[[], int] = lambda: 1
-    vertex_support: Callable[[BlockTask, tuple[int, int, int], Mapping[int, int]], Any] | None = None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its arrays lie in device memory."""
+        return self.name in ON_DEVICE

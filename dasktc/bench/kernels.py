@@ -61,7 +61,7 @@ class Inputs:
 
 
 class Counter(NamedTuple):
-    """Something that counts triangles.
+    """A tool or kernel that counts triangles: its name, and a function that counts.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Counter(NamedTuple):
 
 
 def cpu_seconds(function: Callable[[], T]) -> tuple[T, float]:
-    """Call a function and say how many CPU seconds this process took for it."""
+    """Call a function, and return its result and the CPU seconds that it took."""
     began = time.process_time()
     value = function()
     return value, time.process_time() - began
@@ -99,10 +99,10 @@ def prepare_inputs(inputs: Inputs, scale: int) -> tuple[int, int]:
     from dasktc.pipeline.vertex_ids import IdRange, vertex_map
 
     executor, source = LocalExecutor(), kronecker(scale)
-    frames = read(executor, source, "cpu")
-    ids, _ = vertex_map(executor, frames.frames, "int", "cpu", span=frames.span)
+    frames = read(executor, source)
+    ids, _ = vertex_map(executor, frames.frames, "int", span=frames.span)
     size = ids.width if isinstance(ids, IdRange) else ids.size
-    edges = np.concatenate(canonical(executor, frames, ids, size, "cpu").partitions)
+    edges = np.concatenate(canonical(executor, frames, ids, size).partitions)
     vertices, dense = np.unique(np.stack(unpack(edges, shift_of(size)), axis=1), return_inverse=True)
     inputs.save("edges", dense.reshape(-1, 2).astype("int32"))
     for order in ORDERS:

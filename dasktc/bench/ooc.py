@@ -47,7 +47,7 @@ SCALES = (26, 27)
 
 
 class Run(NamedTuple):
-    """A count from the generator to the number.
+    """Measurements of one count, from the generator to the number.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
 
     cuda.synchronize()
     with (
-        within_memory(LocalExecutor(), options.memory, place, backend="cuda", host=host) as executor,
+        within_memory(LocalExecutor().for_backend("cuda"), options.memory, place, host) as executor,
         cuda_memory.peak() as peak,
     ):
         began = time.perf_counter()

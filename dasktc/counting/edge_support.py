@@ -1,22 +1,24 @@
 """Count the triangles of every edge (its support), and the supports' sums at every vertex.
 
-These are the counting tasks with another output, run the same way: few in flight, where their blocks are. On the CPU
-the `hub` kernel gives both, whatever the count's kernel is, by the tests that it counts with. Where its tables do not
-fit the memory, and on a device, triangles are visited one by one, with the work of `trust`; a vertex's edges then have
-twice its triangles together. Workers add up the arrays that different tasks have as they come. Tasks are cut by rows,
-with `edges` too: supports stand beside the columns of a whole block. The wedges of all tasks are checked as those of a
-count are.
+These are the counting tasks with another output, run the same way: few in flight, where their blocks are. Some kernels
+give both themselves, by the tests that they count with: the count's if it is one of them, else the backend's default,
+or one that takes less memory (`backends.support_kernels`). Where none fits the memory, triangles are visited one by
+one, with the work of `trust`; a vertex's edges then have twice its triangles together. Workers add up the arrays that
+different tasks have as they come. Tasks are cut by rows, with `edges` too: supports stand beside the columns of a whole
+block. The wedges of all tasks are checked as those of a count are; the supports of a task, or the sums of its vertices,
+have to be three for each of its triangles.
 """
 
 from __future__ import annotations
 
+import logging
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dasktc.backends import get_backend, support_bytes, support_kernel, support_scratch_bytes
+from dasktc.backends import get_backend, support_bytes, support_kernels, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.protocol import GraphBounds
 from dasktc.counting.context import CountingContext
@@ -29,11 +31,14 @@ from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 
-__all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
+__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports"]
 
 Array = Any
+_log = logging.getLogger("dasktc")
 SUM = Fold(lambda: 0, operator.iadd, total)
 """Adds up arrays."""
+VISITED = "trust"
+"""The kernel whose work visits share evenly: tasks that visit are named by it, for it gives no supports itself."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
 
@@ -101,6 +106,7 @@ def _sums(
         shares = plan.workers if graph.executor.distributed else 1
         needed = min(plan.memory, needed + 2 * nbytes // shares)
     graph.executor.set_task_memory(needed)
+    _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(graph.plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
@@ -113,7 +119,7 @@ def _sums(
 
 
 def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
-    """Choose the kernel: that which gives supports itself where its tables fit beside them, else one that visits.
+    """Choose the kernel: the first of those that give supports themselves whose tables fit, else one that visits.
 
     Returns
     -------
@@ -132,10 +138,10 @@ def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     backend = graph.options.chosen_backend
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)
-    kernel, beside = support_kernel(backend), 4 * edges + 2 * 8 * blocks * rows
-    if kernel is not None:
-        bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
-        scratch = partial(support_scratch_bytes, graph=bounds)
+    beside = 4 * edges + 2 * 8 * blocks * rows
+    bounds = GraphBounds(graph.edges, ORDERS[graph.options.chosen_reorder].ordered)
+    for kernel in support_kernels(backend, graph.options.chosen_kernel):
+        scratch = partial(support_scratch_bytes, backend, kernel, graph=bounds)
         need = beside + int(task_bytes(plan.scheme, plan.parts, plan.splits, sizes, scratch).max())
         if need <= plan.memory:
             return kernel, need
@@ -146,7 +152,13 @@ def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
             f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
             f"parts={2 * plan.parts}, or raise memory"
         )
-    return "trust", need
+    return VISITED, need
+
+
+def support_kernel(graph: CountingContext) -> str:
+    """Name the kernel that gives triangles by vertex and by edge: "visit" where they are visited one by one."""
+    kernel, _ = kernel_and_bytes(graph)
+    return "visit" if kernel == VISITED else kernel
 
 
 def refuse_beyond_memory(graph: CountingContext) -> None:
@@ -172,6 +184,7 @@ def _visited(job: Job, blocks: tuple[OrientedCSR, ...]) -> tuple[Visited, Record
         for mine, other in {id(mine): (mine, other) for mine, other in zip(supports, more, strict=True)}.values():
             mine += other
         triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    _refuse_unless_three(job, {id(array): array for array in supports}.values(), triangles)
     visited = {place: (by_place[place], array) for place, array in zip(job.triple.places, supports, strict=True)}
     return visited, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
 
@@ -182,11 +195,9 @@ def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
 
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
-    backend, sizes = get_backend(job.backend), dict(end for both in ends.values() for end in both)
-    if backend.vertex_support is None or job.kernel != support_kernel(job.backend):
-        sums, record = _ends_of_edges(job, ends, sizes, blocks)
-    else:
-        sums, record = _vertices(job, ends, sizes, blocks)
+    sizes = dict(end for both in ends.values() for end in both)
+    visited = job.kernel == VISITED
+    sums, record = (_ends_of_edges if visited else _vertices)(job, ends, sizes, blocks)
     return [*(sums[side] for side in sorted(sums)), record]
 
 
@@ -194,16 +205,27 @@ def _vertices(
     job: Job, ends: Ends, sizes: dict[int, int], blocks: tuple[OrientedCSR, ...]
 ) -> tuple[dict[int, Array], Record]:
     """What the kernel itself says of vertices."""
-    count: Any = get_backend(job.backend).vertex_support
+    count = get_backend(job.backend).vertex_support
     (task, _), (index, table, _) = _task(job, blocks), job.triple.places
     sides = ends[index][0][0], ends[index][1][0], ends[table][1][0]
-    parts = in_halves(lambda part: count(part, sides, sizes), task, job)
+    parts = in_halves(lambda part: count(part, job.kernel, sides, sizes), task, job)
     sums, triangles, wedges = next(parts)
     for more, triangles_more, wedges_more in parts:
         for side, other in more.items():
             sums[side] += other
         triangles, wedges = triangles + triangles_more, wedges + wedges_more
+    _refuse_unless_three(job, sums.values(), triangles)
     return sums, Record(job, TaskCount(triangles, wedges, probes=0), worker="")
+
+
+def _refuse_unless_three(job: Job, sums: Iterable[Array], triangles: int) -> None:
+    """Refuse supports, or vertices' sums, that are not three for each triangle."""
+    added_up = sum(int(array.sum(dtype="int64")) for array in sums)
+    if added_up != 3 * triangles:
+        raise CountError(
+            f"{job}: {triangles:,} triangles have {added_up:,} edges or vertices, not three each: kernel {job.kernel} "
+            "is wrong there; prepare with another kernel, and report this with `dasktc info`"
+        )
 
 
 def _ends_of_edges(

@@ -1,15 +1,17 @@
 """A whole count, or the preparation of a graph, as one call on one worker of a cluster.
 
 A small graph is counted sooner by one worker that calls the stages itself than by several that are sent a task for each
-(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor; a worker that
-dies loses it, and it starts again on another. While it runs the worker tells of its stages in events of the topic
-"dasktc", which the client turns into progress.
+(`planning.distribution` says which graphs are small). The call runs the same stages by a LocalExecutor, on as many
+threads as the worker has for tasks: it stands for all of these. A worker that dies loses it, and it starts again on
+another. While it runs the worker tells of its stages in events of the topic "dasktc", which the client turns into
+progress.
 """
 
 from __future__ import annotations
 
 import operator
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +21,7 @@ from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
+from dasktc.backends import lazy_backend
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
@@ -33,7 +36,7 @@ from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.plan import Limits
 
-__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call"]
+__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
 
 TOPIC = "dasktc"
 """Of the events in which workers tell of stages."""
@@ -43,12 +46,13 @@ PREPARE = "read-canonical-orient-reorder-blocks"
 
 @dataclass(frozen=True)
 class _Call:
-    """What a worker needs to run the stages: options, limits, and the name of the call in its events."""
+    """What a worker needs to run the stages: options, limits, the name of the call in its events, and its threads."""
 
     source: Source
     options: Options
     limits: Limits | None
     run: str | None
+    threads: int = 1
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Send an event, from the task that this runs in."""
@@ -95,9 +99,10 @@ def count_in_one_call(
         Planned for one task at a time.
     """
     began = time.perf_counter()
-    here = replace(limits, workers=1) if options.memory is None else None  # else what its budget leaves
+    threads = threads_of_a_call(executor)
+    here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
     with _heard(executor, counting.progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, here, name)
+        call = _Call(replace(source, parts=()), options, here, name, threads)
         places = (run.work_dir, run.host_memory)
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
@@ -109,11 +114,14 @@ def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     place, host = places
-    limits = (call.options.memory, place, call.options.chosen_backend, host)
-    with within_memory(LocalExecutor(), *limits) as executor:
+    with within_memory(_here(call), call.options.memory, place, host) as executor:
         prepared, blocks = call.prepared(executor, parts, values)
         graph = CountingContext(executor, prepared, blocks, prepared.options)
         return count(graph, CountOptions(verify, seed, progress=call.progress))
+
+
+def _here(call: _Call) -> LocalExecutor:
+    return LocalExecutor(threads=call.threads, backend=lazy_backend(call.options.chosen_backend))
 
 
 def prepare_in_one_call(
@@ -138,12 +146,16 @@ def prepare_in_one_call(
     blocks : dict of (i, j) to handle of OrientedCSR
     """
     with _heard(executor, progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits, name)
+        call = _Call(replace(source, parts=()), options, limits, name, threads_of_a_call(executor))
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
-        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made), hear)
-    vertices, *vectors = (executor.submit(PREPARE, operator.getitem, made, number) for number in range(4))
-    blocks = {place: executor.submit(PREPARE, operator.getitem, made, number) for number, place in enumerate(places, 4)}
+        head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
+
+    def entry(number: int) -> Any:
+        return executor.submit(PREPARE, operator.getitem, made, number, prefer=at)
+
+    vertices, *vectors = map(entry, range(4))
+    blocks = {place: entry(number) for number, place in enumerate(places, 4)}
     executor.set_task_memory(head.plan.bytes_per_task)
     order, outward, inward = (Sharded(head.graph.order.starts, [vector]) for vector in vectors)
     graph = head.graph._replace(order=order, out_degree=outward, in_degree=inward)
@@ -152,7 +164,7 @@ def prepare_in_one_call(
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
-    prepared, blocks = call.prepared(LocalExecutor(), parts, values)
+    prepared, blocks = call.prepared(_here(call), parts, values)
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = Sharded(graph.order.starts, [None])
@@ -165,6 +177,12 @@ def _usual(executor: DaskExecutor) -> str | None:
     """The worker of all calls of a client: it has loaded everything, and its pool has grown, after the first."""
     workers = sorted(set(executor.worker_threads))
     return workers[crc32(executor.client.id.encode()) % len(workers)] if workers else None
+
+
+def threads_of_a_call(executor: DaskExecutor) -> int:
+    """Those that every worker has for tasks; one where a device counts."""
+    threads = Counter(executor.worker_threads)
+    return 1 if executor.backend.on_device else min(threads.values(), default=1)
 
 
 def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:

@@ -72,7 +72,7 @@ def count_small(
     times.append(time.perf_counter())
     if ends is None:
         return None, source
-    memory = executor.memory(None, options.chosen_backend)
+    memory = executor.memory()
     rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
     keys = bit_matrix.keys(*ends) if KEYS_BYTES * rows <= memory else None
     if keys is None or keys.nbytes > memory:

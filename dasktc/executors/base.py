@@ -29,16 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
+from dasktc.backends import Backend, lazy_backend
 from dasktc.executors.measured import Measured
 
 __all__ = [
-    "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
-    "MemoryStore", "Shared", "Tasks", "ask_nobody", "available", "tree", "unchanged",
+    "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
+    "MemoryStore", "Tasks", "ask_nobody", "available", "tree", "unchanged",
 ]  # fmt: skip
 
+CPU = lazy_backend("cpu")
 Function = Callable[..., Any]
 ArgumentLists = Iterable[tuple[Any, ...]]
 """Arguments of calls, one after another."""
@@ -49,7 +52,7 @@ AskWorkers = Callable[..., dict[str, Any]]
 
 
 def ask_nobody(function: Function, *args: Any) -> dict[str, Any]:
-    """There are no workers to ask."""
+    """Answer for no workers: the `AskWorkers` of an executor of this process."""
     return {}
 
 
@@ -84,10 +87,13 @@ class Executor(Protocol):
     distributed : bool
         Functions run in other processes than the caller's, and handles are futures.
     store : Store
+    backend : Backend
+        What the functions of stages compute with.
     """
 
     distributed: bool
     store: Any
+    backend: Backend = CPU
     task_bytes: int = 0
     """Bytes that travel between two workers while a scheduler handles one task."""
 
@@ -100,11 +106,19 @@ class Executor(Protocol):
         """The address of the worker of each thread that runs calls."""
 
     def for_edges(self, edges: int) -> Executor:
-        """The executor for a graph of so many edges: of the same store, and perhaps of fewer threads."""
+        """Return the executor for a graph of so many edges: the same store, perhaps fewer threads."""
         return self
 
-    def memory(self, budget: int | None = None, backend: str = "cpu") -> int:
-        """Bytes that one counting task may take, of a worker's budget; without one, of what a worker has."""
+    def for_backend(self, name: str) -> Self:
+        """The same executor, whose stages compute with the named backend."""
+        if name == self.backend.name:
+            return self
+        other = copy(self)
+        other.backend = lazy_backend(name)
+        return other
+
+    def memory(self, budget: int | None = None) -> int:
+        """Bytes that one counting task may take: of a worker's budget, or without one of its free memory."""
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs calls."""
@@ -163,7 +177,12 @@ class Executor(Protocol):
 
     @property
     def exchanges(self) -> bool:
-        """Whether partitions travel between workers as inputs of tasks: in memory of several processes."""
+        """Whether partitions stand in the memory of several processes, and travel between them as inputs of tasks."""
+        return False
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether handles are values in this process, of no budget: calls may write to arrays that they share."""
         return False
 
     def submit_all(
@@ -201,16 +220,16 @@ class Executor(Protocol):
 
     @property
     def transpose_submits(self) -> bool:
-        """Each entry that `transpose` hands on is a task for a scheduler."""
+        """Whether each entry that `transpose` hands on is a task of its own for a scheduler."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of `count` entries each: entry k of the result has entry k of every list's handle."""
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring (small) results here, into memory that goes when they go."""
+        """Load (small) results into this process, into memory that is freed with them."""
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Handles that are of use outside of dasktc too: results, or where `distributed` futures of results."""
+        """Handles for the caller of dasktc: results, or where `distributed` futures of results."""
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
@@ -229,15 +248,8 @@ class Executor(Protocol):
         """Remove everything that the store has kept."""
 
 
-class Shared:
-    """Stands for something that a copy would not have: a file, device memory, locks. Its copy is itself."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-
 class Store(Protocol):
-    """Where results stand. What a store does not define itself is as for results in memory without a bound.
+    """Where results are kept; the defaults here are those of results in memory without a bound.
 
     Attributes
     ----------
@@ -293,7 +305,7 @@ class LocalStore(Store, Protocol):
         return
 
     def load(self, handle: Any) -> Any:
-        """The value of a handle, in memory that goes when the value goes."""
+        """Load the value of a handle into memory that is freed with it."""
         return self.evaluate(unchanged, [handle])
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
@@ -309,7 +321,7 @@ class LocalStore(Store, Protocol):
             yield partial(self.evaluate, function, list(call))
 
     def folding(self) -> AbstractContextManager[None]:
-        """Within it counting tasks make large results, which are kept beside them."""
+        """A context in which counting tasks make large results that the store keeps."""
         return nullcontext()
 
 
@@ -336,7 +348,7 @@ class ClusterStore(Store, Protocol):
         return handle
 
     def wrap(self, function: Function) -> Function:
-        """What is called on a worker with the values of futures: it calls the function and keeps its result."""
+        """The function to submit in place of this one: it takes values of futures, calls it and keeps the result."""
         return function
 
     def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
@@ -348,11 +360,11 @@ class ClusterStore(Store, Protocol):
         return function, calls
 
     def after_tasks(self, ask: AskWorkers) -> None:
-        """Hear that all counting tasks have ended."""
+        """Called once when all counting tasks have ended."""
         return
 
     def discard(self, handle: Any) -> None:
-        """Remove a result before its handle goes, for the client alone knows that it is needed no more."""
+        """Remove a result before its handle goes: only the client knows that it is no longer needed."""
         return
 
 
@@ -398,11 +410,9 @@ def _listed(function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
     return list(function(*args))
 
 
-def available(backend: str) -> int:
+def available(backend: Backend) -> int:
     """Bytes that this process could allocate now where a backend's blocks are."""
-    from dasktc.backends import get_backend
-
-    return get_backend(backend).memory()
+    return backend.memory()
 
 
 def tree(

@@ -1,4 +1,4 @@
-"""`--memory`: puts an executor and the store together that keeps the budget, and says how long its files stand."""
+"""`--memory`: composes an executor with the store that keeps the budget, and removes its files afterwards."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dasktc.backends import get_backend
 from dasktc.errors import InputError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import CPU, Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.device.cluster_store import DeviceClusterStore
 from dasktc.executors.device.store import DeviceStore
@@ -41,21 +40,18 @@ def within_memory(executor: Executor, *limits: Any, **options: Any) -> Iterator[
             keeping.close()
 
 
-def limited(
-    executor: Executor, memory: int | str | None, place: Place, backend: str = "cpu", host: int | str | None = None
-) -> Executor:
-    """Return an executor that keeps a budget, if one is given; its work directory goes when nobody holds it any more.
+def limited(executor: Executor, memory: int | str | None, place: Place, host: int | str | None = None) -> Executor:
+    """Return an executor that keeps a memory budget, if one is given; its work directory is removed with it.
 
     Parameters
     ----------
     executor : Executor
     memory : int, str or None
-        `--memory`. Threads of this process share it; with less than SHARE bytes for each there are fewer.
+        `--memory`: on a device of its memory, of each worker. Threads of this process share it; with less than SHARE
+        bytes for each there are fewer.
     place : path or None
-        `--work-dir`: the folder in which the work directory stands. All workers must see it; with "cuda" each has a
+        `--work-dir`: the folder in which the work directory stands. All workers must see it; on devices each has a
         folder of its own where none was given and some do not see the default.
-    backend : str
-        With "cuda" `memory` is device memory, of each worker.
     host : int, str or None
         `--host-memory`: bytes of pinned memory for what leaves a GPU, of each worker.
 
@@ -66,9 +62,9 @@ def limited(
     """
     check_place(place)
     pinned = bytes_of(host, "host-memory")
-    if memory is None and (place is None or backend != "cpu"):
+    if memory is None and (place is None or executor.backend.on_device):
         return executor
-    if backend != "cpu":
+    if executor.backend.on_device:
         return _on_gpu(executor, bytes_of(memory), place, pinned)
     budget = usable(max(LEAST, executor.memory(bytes_of(memory))))
     if isinstance(executor, LocalExecutor):
@@ -85,11 +81,12 @@ def _on_gpu(executor: Executor, memory: int | None, place: Place, pinned: int | 
     budget = usable(max(LEAST, memory))
     if isinstance(executor, DaskExecutor):
         work = _shared_or_own(executor, place)
-        return executor.keeping(DeviceClusterStore(work, budget, pinned, replica_bytes=float(executor.memory())))
+        on_host = float(executor.for_backend("cpu").memory())
+        return executor.keeping(DeviceClusterStore(work, budget, pinned, replica_bytes=on_host))
     if not isinstance(executor, LocalExecutor):
         return executor
-    pinned = int(HOST * get_backend("cpu").memory()) if pinned is None else pinned
-    return LocalExecutor(DeviceStore(WorkDir(place), budget, pinned))
+    pinned = int(HOST * CPU.memory()) if pinned is None else pinned
+    return LocalExecutor(DeviceStore(WorkDir(place), budget, pinned), backend=executor.backend)
 
 
 def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
@@ -110,7 +107,7 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
 
 
 def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
-    """As `_shared`; None, a folder of each worker's own, where no place was given and some do not see the default."""
+    """As `_shared`; None (each worker makes its own) if no place was given and some workers do not see the default."""
     try:
         return _shared(executor, place)
     except InputError:

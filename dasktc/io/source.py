@@ -94,6 +94,9 @@ class Source:
         None: not known.
     in_memory : bool
         The parts hold rows of this process, which travel with them.
+    frames : {"cudf", "dask", "dask-cudf"} or None
+        What answers are given as where nobody says, for the caller works with it: of a source in GPU memory cuDF, of a
+        Dask collection the like. None: of any other.
     """
 
     name: str
@@ -102,3 +105,4 @@ class Source:
     triangles: int | None = None
     size: SourceSize | None = None
     in_memory: bool = False
+    frames: str | None = None

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.backends.kernel import Facts, Rule
@@ -43,20 +43,19 @@ USUAL = 0.99
 ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the others"
 
 
-def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
+def look(executor: Executor, graph: Oriented) -> Facts:
     """Collect the statistics of an oriented graph that the kernels' rules decide by.
 
     Parameters
     ----------
     executor : Executor
     graph : Oriented
-    backend : str
     """
     if graph.facts is not None:
         counts, processors = graph.facts.lengths, graph.facts.processors
     else:
         longest = max(SMALL_ROW, isqrt(2 * graph.edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
-        histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, backend))
+        histograms = executor.gather(graph.out_degree.map(executor, "plan", _rows, longest + 1, executor.backend))
         counts, processors = np.zeros(max(len(rows) for rows, _ in histograms), dtype="int64"), histograms[0][1]
         for rows, _ in histograms:
             counts[: len(rows)] += rows
@@ -67,12 +66,11 @@ def look(executor: Executor, graph: Oriented, backend: str) -> Facts:
     return Facts(usual, longest, size, graph.edges, graph.wedges, narrow, wide, processors)
 
 
-def _rows(out_degree: Array, first: int, bins: int, backend: str) -> tuple[Array, int]:
+def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[Array, int]:
     """Histogram of row lengths below `bins`, on the host, and the device's number of processors."""
-    chosen = get_backend(backend)
-    own = chosen.vertices
-    counts = chosen.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
-    return on_host(counts).astype("int64", copy=False), chosen.processors()
+    own = backend.vertices
+    counts = backend.array.bincount(out_degree, minlength=bins) if own is None else own.lengths(out_degree, bins)
+    return on_host(counts).astype("int64", copy=False), backend.processors()
 
 
 def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:

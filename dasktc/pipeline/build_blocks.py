@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
-from dasktc.pipeline.canonicalize import partition_count
+from dasktc.pipeline.canonicalize import partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
 from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, redistribute, reduced
+from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute, reduced
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -69,7 +69,7 @@ class Partition(Protocol):
     def numbering(self, side: int) -> Any:
         """First id and stride of the vertices of a side (`Scheme.sides`), or a handle of their ids."""
 
-    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+    def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
         """Build the blocks, each on the worker that `where` names; the graph's partitions are emptied."""
 
 
@@ -82,9 +82,9 @@ class GridPartition(NamedTuple):
     proxies: tuple[Proxies, ...] = ()
 
     @classmethod
-    def measured(cls, executor: Executor, graph: Oriented, layout: Layout, backend: str) -> GridPartition:
+    def measured(cls, executor: Executor, graph: Oriented, layout: Layout) -> GridPartition:
         """Measure the blocks of a layout, without building them."""
-        return cls(layout, measure(executor, graph, layout, backend), graph.wedges)
+        return cls(layout, measure(executor, graph, layout), graph.wedges)
 
     @property
     def shift(self) -> int:
@@ -95,9 +95,9 @@ class GridPartition(NamedTuple):
         """First id and stride of the vertices of a column of the grid, or of the row of that number."""
         return self.layout.numbering(side)
 
-    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> Blocks:
+    def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
         """Shuffle the oriented edges into the blocks."""
-        return build_blocks(executor, graph, self.layout, backend, self.sizes.edges, where)
+        return build_blocks(executor, graph, self.layout, self.sizes.edges, where)
 
 
 def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
@@ -113,7 +113,7 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
     shape : Shape
     """
     axis = Axis(shape.vertices, parts)
-    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape), options.chosen_backend)
+    return GridPartition.measured(executor, graph, Layout(axis, (axis,), shape))
 
 
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
@@ -121,20 +121,18 @@ def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options,
 
     Rows are cut by out-degree, columns by out-degree and by in-degree; parameters as for `by_remainder`.
     """
-    backend = options.chosen_backend
     rows, columns = (
-        Axis(shape.vertices, parts, _ranges(executor, degree, parts, backend))
-        for degree in (graph.out_degree, graph.in_degree)
+        Axis(shape.vertices, parts, _ranges(executor, degree, parts)) for degree in (graph.out_degree, graph.in_degree)
     )
-    return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape), backend)
+    return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape))
 
 
-def _ranges(executor: Executor, degree: Sharded, parts: int, backend: str) -> tuple[int, ...]:
+def _ranges(executor: Executor, degree: Sharded, parts: int) -> tuple[int, ...]:
     """First ids of ranges with about equally many edges, and the number of vertices."""
-    return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts, backend)[0], degree.size)
+    return (*_cuts(executor, "plan", degree, Axis(degree.size, 1), parts)[0], degree.size)
 
 
-def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int, backend: str) -> list[list[int]]:
+def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: int) -> list[list[int]]:
     """Cut each part's share of a vector into `count` ranges of equal sums: the positions where the ranges begin.
 
     Sums run over all shards; each shard counts those of its positions that lie before a cut.
@@ -145,7 +143,7 @@ def _cuts(executor: Executor, stage: str, vector: Sharded, axis: Axis, count: in
     before = (np.cumsum(sums, axis=0) - sums).tolist()
     wanted = [[number * of_part // count for number in range(1, count)] for of_part in sums.sum(axis=0).tolist()]
     places = executor.gather(
-        executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, backend)
+        executor.submit(stage, _places_before, part, first, axis, sums_before, wanted, executor.backend)
         for part, first, sums_before in zip(vector.parts, vector.starts, before, strict=False)
     )
     return [[0, *map(sum, zip(*of_part, strict=True))] for of_part in zip(*places, strict=True)]
@@ -156,10 +154,10 @@ def _sums(vector: Array, first: int, axis: Axis) -> list[int]:
 
 
 def _places_before(
-    vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: str
+    vector: Array, first: int, axis: Axis, before: list[int], wanted: list[list[int]], backend: Backend
 ) -> list[list[int]]:
     """For each cut, how many entries of each part's share have a running sum below the one wanted."""
-    xp, places = get_backend(backend).array, []
+    xp, places = backend.array, []
     for part in range(axis.parts):
         sums = xp.cumsum(axis.share(vector, part, first), dtype="int64")
         cuts = xp.asarray(np.array(wanted[part], dtype="int64") - before[part])
@@ -167,7 +165,7 @@ def _places_before(
     return places
 
 
-def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -> Sizes:
+def measure(executor: Executor, graph: Oriented, layout: Layout) -> Sizes:
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     if layout.shape == (1, 1):
         return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
@@ -176,20 +174,21 @@ def measure(executor: Executor, graph: Oriented, layout: Layout, backend: str) -
         apart = np.asarray(graph.residues, dtype="int64").reshape(RESIDUES // parts, parts, RESIDUES // parts, parts)
         return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
     given = graph._replace(partitions=list(graph.partitions)).ranges()
-    counted = executor.map("plan", _histogram, given, layout, backend)
+    counted = executor.map("plan", _histogram, given, layout, executor.backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
-def _histogram(keys: Array | list[Array], layout: Layout, backend: str) -> list[int]:
+def _histogram(keys: Array | list[Array], layout: Layout, backend: Backend) -> list[int]:
     """Edges of one partition, or of several, in each block, row after row."""
-    own, modulus = get_backend(backend).raw_edges, layout.residues
-    if own is not None and modulus and modulus**2 <= own.ranges and not isinstance(keys, list):
-        return own.residues(keys, layout.shift, modulus).tolist()  # type: ignore[no-any-return]
+    own, modulus = backend.raw_edges, layout.residues
+    if own is not None and modulus and modulus**2 <= backend.edges.ranges and not isinstance(keys, list):
+        in_each: list[int] = own.residues(keys, layout.shift, modulus).tolist()
+        return in_each
     if isinstance(keys, list):
         counts = [_histogram(some, layout, backend) for some in keys]
         return [sum(of_block) for of_block in zip(*counts, strict=True)]
-    xp, chunk, (rows, columns) = get_backend(backend).array, get_backend(backend).chunk, layout.shape
+    xp, chunk, (rows, columns) = backend.array, backend.chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
         source, target = unpack(keys[start : start + chunk], layout.shift)
@@ -205,7 +204,6 @@ def build_blocks(
     executor: Executor,
     graph: Oriented,
     layout: Layout,
-    backend: str,
     edges: Any = None,
     where: Where = NOWHERE,
 ) -> dict[Block, Any]:
@@ -219,7 +217,6 @@ def build_blocks(
     graph : Oriented
         Its partitions are emptied.
     layout : Layout
-    backend : str
     edges : array of int64, shape of the grid, optional
         Edges that each block must have. Default: not checked.
     where : mapping of (i, j) to str, optional
@@ -230,48 +227,54 @@ def build_blocks(
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
+    if layout.shape == (1, 1) and sorts_here(executor, graph.edges):
+        block = _block_here(executor, graph, layout)
+        check_edges(block, None if edges is None else int(edges[0, 0]))
+        return {(0, 0): block}
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
-    slabs = -(-partition_count(largest, executor, backend) // len(places))
+    slabs = -(-partition_count(largest, executor) // len(places))
     dealt = graph.rows is not None and layout.shape == (1, 1)
-    rows = [graph.rows] if dealt and graph.rows else _row_ranges(executor, graph, layout, slabs, backend)
+    rows = [graph.rows] if dealt and graph.rows else _row_ranges(executor, graph, layout, slabs)
     slabs = len(rows[0]) if dealt else slabs
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
     if layout.shape != (1, 1) and len(layout.families) == 1 and not executor.exchanges:
-        keys = Inputs(graph.ranges(), _block_keys, (layout, 0, backend))
+        keys = Inputs(graph.ranges(), _block_keys, (layout, 0, executor.backend))
     elif layout.shape != (1, 1):
         made = list[Any]()
         for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-            made += executor.map("blocks", _block_keys, partitions, layout, family, backend)
+            made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
         keys = Inputs(made)
-    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], backend) for k in range(len(starts))]
+    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], executor.backend) for k in range(len(starts))]
     at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
     share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
     held = [None if edges is None else int(edges[place]) for place in places]
     if slabs == 1 and len(places) > 1:
         calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
-        return dict(zip(places, redistribute(*share, _block, calls, backend, at)[0], strict=True))
+        return dict(zip(places, redistribute(*share, _block, calls, at)[0], strict=True))
     if dealt:
         built, _ = reduced(executor, "blocks", graph.ranges(), _slab, spans)
     else:
-        built, _ = redistribute(*share, _slab, spans, backend, at)
+        built, _ = redistribute(*share, _slab, spans, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
     if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and edges is not None:
         stacks.reverse()
         return {
-            place: _filled(executor, stacks.pop(), _Filling(place, layout, int(edges[place]), backend))
+            place: _filled(executor, stacks.pop(), _Filling(place, layout, int(edges[place]), executor.backend))
             for place in places
         }
     if len(places) == 1:
         return {
-            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *held)
+            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, executor.backend, *held)
             for place in places
         }
-    given = [(stack, place, layout, backend, of) for place, stack, of in zip(places, stacks, held, strict=True)]
+    given = [
+        (stack, place, layout, executor.backend, of) for place, stack, of in zip(places, stacks, held, strict=True)
+    ]
     stacks.clear()
     at = [where.get(place) for place in places]
     if executor.memory_per_call is None:
@@ -283,25 +286,48 @@ def build_blocks(
     }
 
 
-def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int, backend: str) -> list[list[int]]:
+def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> OrientedCSR:
+    """The one block, whose arrays the threads of this process fill, each with ranges of rows."""
+    ((rows,),) = layout.sizes[0].tolist()
+    offsets = np.zeros(rows + 1, np.int64)
+    dealt = deal_here(executor, "blocks", graph.partitions, 1 << 2 * layout.shift)
+    columns = np.empty(len(dealt.buckets.keys), np.int32)
+    given = dealt.buckets, offsets, columns, layout.shift, executor.backend
+    executor.map("blocks", _fill_rows, list(dealt.spans), *given)
+    return _stack([(offsets, columns)], (0, 0), layout, executor.backend)
+
+
+def _fill_rows(
+    span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, backend: Backend
+) -> None:
+    """Sort a range of buckets, each of which has whole rows, and write their offsets and columns."""
+    shared: Any = backend.shared
+    rows, last = buckets.shift - shift, len(offsets) - 1
+    for first, end, keys in buckets.sorted(*span):
+        begin, behind = min(first << rows, last), min(end << rows, last)
+        edge, of_rows = int(buckets.ends[first]), offsets[begin : behind + 1]
+        shared.write_rows(keys, begin << shift, 1 << shift, edge, of_rows, columns[edge : edge + len(keys)])
+
+
+def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
     """For each row of the grid the first rows of `slabs` ranges with about equally many edges."""
     axis = layout.rows
     if slabs == 1 or graph.facts is None or not graph.facts.cuts or axis.starts is not None or slabs > CUTS:
-        return _cuts(executor, "blocks", graph.out_degree, axis, slabs, backend)
+        return _cuts(executor, "blocks", graph.out_degree, axis, slabs)
     cuts = [graph.facts.cuts[CUTS * slab // slabs] // axis.parts for slab in range(slabs)]
     return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
 
 
-def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: str) -> Array:
+def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: Backend) -> Array:
     """Recode keys, or those of several arrays, by block of a family of columns."""
     if isinstance(keys, list):
-        return get_backend(backend).array.concatenate([_block_keys(some, layout, family, backend) for some in keys])
-    xp, axis = get_backend(backend).array, layout.families[family]
+        return backend.array.concatenate([_block_keys(some, layout, family, backend) for some in keys])
+    xp, axis = backend.array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
     widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
-    edges = get_backend(backend).raw_edges
+    edges = backend.raw_edges
     if edges is not None and layout.residues:
         return edges.placed(keys, layout.shift, layout.residues, own, widths)
     return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
@@ -314,10 +340,10 @@ def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Arra
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
 
-def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: str) -> tuple[Array, Array]:
+def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: Backend) -> tuple[Array, Array]:
     """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`."""
     keys = merge(slices, bound, backend)
-    return get_backend(backend).edges.rows(keys, start, -(-(end - start) // columns), columns)
+    return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
 
 
 def _block(
@@ -326,7 +352,7 @@ def _block(
     end: int,
     bound: int,
     columns: int,
-    backend: str,
+    backend: Backend,
     place: Block,
     layout: Layout,
     edges: int | None,
@@ -335,7 +361,7 @@ def _block(
     return _checked([_slab(slices, start, end, bound, columns, backend)], place, layout, backend, edges)
 
 
-def _checked(slabs: list[Any], place: Block, layout: Layout, backend: str, edges: int | None) -> OrientedCSR:
+def _checked(slabs: list[Any], place: Block, layout: Layout, backend: Backend, edges: int | None) -> OrientedCSR:
     """Put a block together, and check that it has as many edges as were measured."""
     block = _stack(slabs, place, layout, backend)
     check_edges(block, edges)
@@ -351,10 +377,10 @@ class _Filling:
     layout : Layout
     edges : int
         Of the block.
-    backend : str
+    backend : Backend
     """
 
-    def __init__(self, place: Block, layout: Layout, edges: int, backend: str) -> None:
+    def __init__(self, place: Block, layout: Layout, edges: int, backend: Backend) -> None:
         self._place, self._layout, self._backend = place, layout, backend
         self._rows, self._edges = layout.rows.sizes[place[0]], edges
         self._row = self._edge = 0
@@ -366,7 +392,7 @@ class _Filling:
 
     def start(self) -> OrientedCSR:
         """The block, empty."""
-        xp = get_backend(self._backend).array
+        xp = self._backend.array
         slab = xp.zeros(self._rows + 1, dtype="int64"), xp.empty(self._edges, dtype="int32")
         return _stack([slab], self._place, self._layout, self._backend)
 
@@ -395,7 +421,7 @@ def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
     return block
 
 
-def _stack(slabs: list[Any], place: Block, layout: Layout, backend: str) -> OrientedCSR:
+def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
     return OrientedCSR(offsets, columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
@@ -414,12 +440,12 @@ def _check_edges(place: Block, edges: int, planned: int | None) -> None:
         )
 
 
-def stacked(slabs: list[Any], backend: str) -> tuple[Array, Array]:
+def stacked(slabs: list[Any], backend: Backend) -> tuple[Array, Array]:
     """Concatenate slabs of rows to the offsets and columns of one block.
 
     The list, which is the task's own, is emptied slab by slab, so that what was copied can be freed.
     """
-    xp = get_backend(backend).array
+    xp = backend.array
     if len(slabs) == 1:
         offsets, columns = slabs[0]
         return offsets, columns

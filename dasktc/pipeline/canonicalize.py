@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import ON_DEVICE, PARTITION_EDGES, Backend, get_backend
+from dasktc.backends import PARTITION_EDGES, Backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
@@ -22,7 +22,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
-from dasktc.pipeline.shuffle import SAMPLES, Inputs, quantiles, redistribute, splitters
+from dasktc.pipeline.shuffle import SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
@@ -44,6 +44,8 @@ SPLIT_BYTES = 100
 PIECES, PIECE_EDGES = 8, 1 << 26
 """In one process a device holds its edges in PIECES arrays of at least PIECE_EDGES edges, so that the results and the
 sorting scratch of one array are small compared to all edges. On a cluster every pair of arrays is a task."""
+MADE_TWICE = 1 << 21
+"""Rows from which keys are made where they are read, twice, which takes as long as to write them, and no memory."""
 SPLIT_EDGES, LEAST_PIECES = 1 << 22, 3
 """Edges from which on a device holds them in three arrays at the least: what one takes besides is a third of all."""
 
@@ -104,7 +106,7 @@ class _Counts(NamedTuple):
     sample: Any = None
 
 
-def read(executor: Executor, source: Source, backend: str) -> Frames:
+def read(executor: Executor, source: Source) -> Frames:
     """Read the parts of a source: on a cluster as many together as make one partition for each worker's thread.
 
     Returns
@@ -113,37 +115,41 @@ def read(executor: Executor, source: Source, backend: str) -> Frames:
     """
     parts = source.parts or (_NoPart(source.ids),)
     if executor.memory_per_call is None:
-        groups = _grouped(parts, executor, backend)
+        groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
-        calls = [(group, [next(upstream) for _ in group], SAMPLES * executor.workers, backend) for group in groups]
+        calls = [
+            (group, [next(upstream) for _ in group], SAMPLES * executor.workers, executor.backend) for group in groups
+        ]
         placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
         frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
     else:
         most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
-        if backend in ON_DEVICE:
+        if executor.backend.on_device:
             parts = _joined(parts, most)
         upstream_of = executor.upstream([part.upstream for part in parts])
-        given = [(part, up, most, backend) for part, up in zip(parts, upstream_of, strict=True)]
+        given = [(part, up, most, executor.backend) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
     samples = [(of.sample, of.rows - of.loops) for of in totals if of.sample is not None]
-    if source.ids == "int" and backend in ON_DEVICE and not executor.exchanges:
+    if source.ids == "int" and executor.backend.on_device and not executor.exchanges:
         frames = _split_frames(executor, frames, [of.rows for of in totals])
     elif not executor.distributed and executor.memory_per_call is None and len(frames) < executor.workers:
         frames = _shared_out(executor, frames, sum(of.rows for of in totals))
     return Frames(frames, sum(of.rows for of in totals), sum(of.loops for of in totals), span, samples, at)
 
 
-def _grouped(parts: Sequence[Part], executor: Executor, backend: str) -> list[tuple[Part, ...]]:
+def _grouped(parts: Sequence[Part], executor: Executor) -> list[tuple[Part, ...]]:
     """Group neighbouring parts: on a cluster as many groups of about equal size as threads.
 
     Those that bring their rows with them, or need a value first, stay alone. Generated ones are joined and cut anew.
     """
     if not executor.exchanges or any(part.upstream is not None or hasattr(part, "places") for part in parts):
-        return [(part,) for part in (_joined(parts, _most_joined(parts, executor)) if backend in ON_DEVICE else parts)]
+        return [
+            (part,) for part in (_joined(parts, _most_joined(parts, executor)) if executor.backend.on_device else parts)
+        ]
     joined = _joined(parts, sum(map(_size, parts)))
     if len(joined) == 1 and hasattr(joined[0], "shares"):
         return [(share,) for share in joined[0].shares(executor.workers)]
@@ -153,7 +159,9 @@ def _grouped(parts: Sequence[Part], executor: Executor, backend: str) -> list[tu
     for part, size in zip(parts, sizes, strict=True):
         groups[min(len(groups) - 1, (2 * before + size) * len(groups) // (2 * total))].append(part)
         before += size
-    together = (_joined(group, sum(map(_size, group))) if backend in ON_DEVICE else tuple(group) for group in groups)
+    together = (
+        _joined(group, sum(map(_size, group))) if executor.backend.on_device else tuple(group) for group in groups
+    )
     return [group for group in together if group]
 
 
@@ -189,9 +197,9 @@ class _NoPart:
         return backend.frame.DataFrame({"src": none, "dst": none})
 
 
-def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: str) -> Measured:
+def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: Backend) -> Measured:
     """Read parts, and remove loops: a frame, or a list of frames of several; `most` edges are sampled."""
-    made = [_without_loops(get_backend(backend).read(*pair), backend) for pair in zip(parts, upstream, strict=True)]
+    made = [_without_loops(backend.read(*pair), backend) for pair in zip(parts, upstream, strict=True)]
     stage_ended("read")
     frames, counts = [frame for frame, _ in made], [of for _, of in made]
     spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
@@ -246,14 +254,13 @@ def _frame_slices(ends: tuple[Array, Array], most: int) -> Iterator[tuple[Array,
         yield _ends(ends, first, first + most)
 
 
-def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator[Any]:
+def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend) -> Iterator[Any]:
     """Read a part in frames of `most` rows or fewer, each followed by its counts.
 
     A part that cannot be read in chunks is read at once, and its frame is sliced.
     """
-    chosen = get_backend(backend)
-    chunks = getattr(part, "chunks" if backend == "cpu" else "chunks_on_device", None)
-    for frame in chunks(chosen, most) if chunks else [chosen.read(part, upstream)]:
+    chunks = getattr(part, "chunks" if backend.name == "cpu" else "chunks_on_device", None)
+    for frame in chunks(backend, most) if chunks else [backend.read(part, upstream)]:
         rows = len(frame[0] if isinstance(frame, tuple) else frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
@@ -264,8 +271,8 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: str) -> Iterator
             yield counts
 
 
-def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
-    own = get_backend(backend).raw_edges
+def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
+    own = backend.raw_edges
     integers = isinstance(frame, tuple) or frame["src"].dtype.kind in "iu"
     if own is not None and integers:
         ends = arrays_of(frame)
@@ -280,9 +287,7 @@ def _without_loops(frame: Frame, backend: str) -> tuple[Frame, _Counts]:
     return frame, _Counts(rows, rows - kept, Span.measured(frame) if integers else None)
 
 
-def canonical(
-    executor: Executor, frames: Frames, vertices: Any, size: int, backend: str, fold: Fold | None = None
-) -> Canonical:
+def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold: Fold | None = None) -> Canonical:
     """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
@@ -294,44 +299,73 @@ def canonical(
         The lists of SplitIds are emptied too.
     size : int
         Number of vertices, or of ids in the range.
-    backend : str
     fold : Fold, optional
         Of the partitions; in one pass with the last one over them, where that is made in this process.
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
-    count = partition_count(rows, executor, backend, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
+    if not isinstance(vertices, SplitIds) and sorts_here(executor, rows):
+        return Canonical(_canonical_here(executor, frames.frames, rows, vertices, shift), rows)
+    count = partition_count(rows, executor, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
     starts: list[int] | None = None
     keys: list[Array] = []
     if isinstance(vertices, IdRange):
-        given = Inputs(frames.frames, _keys, (vertices, shift, backend), frames.at)
+        chosen = None if executor.backend.on_device else _ends_of
+        given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend), frames.at, chosen)
         keys = [_range_keys(sample, vertices, shift) for sample, _ in frames.samples]
         starts = quantiles(keys, [edges for _, edges in frames.samples], count)
     else:
         if isinstance(vertices, SplitIds):
             frames.frames.clear()
             given = Inputs(
-                executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, backend)
+                executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, executor.backend)
             )
-        elif backend in ON_DEVICE and frames.samples and not executor.exchanges:
-            given = Inputs(frames.frames, _keys, (vertices, shift, backend))
+        elif executor.backend.on_device and frames.samples and not executor.exchanges:
+            given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend))
             samples = [sample for sample, _ in frames.samples]
-            keys = executor.gather([executor.submit("canonical", _sample_keys, vertices, samples, shift, backend)])[0]
+            made = executor.submit("canonical", _sample_keys, vertices, samples, shift, executor.backend)
+            (keys,) = executor.gather([made])
             starts = quantiles(keys, [edges for _, edges in frames.samples], count)
         else:
-            given = Inputs(executor.map("canonical", _keys, frames.frames, vertices, shift, backend), at=frames.at)
+            given = Inputs(
+                executor.map("canonical", _keys, frames.frames, vertices, shift, executor.backend), at=frames.at
+            )
         if starts is None:
             starts = splitters(executor, "canonical", given.handles, rows, count)
     bound = 1 << 2 * shift
-    calls = [(bound, backend)] * (len(starts) + 1)
+    calls = [(bound, executor.backend)] * (len(starts) + 1)
     fold = None if executor.distributed else fold
-    partitions, folded = redistribute(
-        executor, "canonical", given, rows, starts, bound, _distinct, calls, backend, fold=fold
-    )
+    partitions, folded = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls, fold=fold)
     return Canonical(partitions, rows, folded, np.concatenate(keys) if keys else None)
 
 
-def _distinct(arrays: list[Array], bound: int, backend: str) -> Array:
+def _distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
     return distinct(arrays, bound, backend)
+
+
+def sorts_here(executor: Executor, keys: int) -> bool:
+    """Whether threads of this process sort so many keys together, in memory that they share."""
+    return keys >= ONE_PARTITION and executor.shares_memory
+
+
+def _canonical_here(executor: Executor, frames: list[Any], rows: int, vertices: Any, shift: int) -> list[Any]:
+    """Canonical keys in slices of one array, ascending; the frames are emptied."""
+    if isinstance(vertices, IdRange) and rows >= MADE_TWICE:
+        keys = [ends for frame in frames for ends in _ends_of(frame, vertices, shift, executor.backend)]
+        frames.clear()
+    else:
+        keys = executor.map("canonical", _keys, frames, vertices, shift, executor.backend)
+    dealt = deal_here(executor, "canonical", keys, 1 << 2 * shift)
+    return executor.map("canonical", _distinct_here, list(dealt.spans), dealt.buckets, shift, executor.backend)
+
+
+def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Backend) -> Array:
+    """Sort a range of buckets, and keep each key once: moved to its begin, or where many go, apart."""
+    keys, kept = buckets.keys[slice(*buckets.ends[[*span]])], 0
+    for _, _, batch in buckets.sorted(*span):
+        once = backend.edges.distinct(batch, shift)
+        keys[kept : kept + len(once)] = once
+        kept += len(once)
+    return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
@@ -339,18 +373,17 @@ def edges_of(executor: Executor, edges: Canonical) -> int:
     return sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
 
 
-def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: str) -> Array:
+def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int, backend: Backend) -> Array:
     """Keys of the edges of a frame, or of a list of frames."""
-    chosen = get_backend(backend)
     if isinstance(frames, list):
-        return chosen.array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
+        return backend.array.concatenate([_keys(frame, vertices, shift, backend) for frame in frames])
     frame = frames
     if isinstance(vertices, IdRange | RankedIds | TableMap):
-        return chosen.edges.keys(*arrays_of(frame), vertices, shift)
-    if backend not in ON_DEVICE:
+        return backend.edges.keys(*arrays_of(frame), vertices, shift)
+    if not backend.on_device:
         return _packed((frame["src"], frame["dst"]), vertices, shift, backend)
-    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), get_backend(backend).chunk
-    keys = get_backend(backend).array.empty(rows, dtype="int64")
+    rows, chunk = len(frame[0] if isinstance(frame, tuple) else frame), backend.chunk
+    keys = backend.array.empty(rows, dtype="int64")
     for start in range(0, rows, chunk):
         ends = _ends(frame, start, start + chunk)
         part = keys[start : start + chunk]
@@ -358,6 +391,13 @@ def _keys(frames: Frame | list[Frame], vertices: VertexMap | IdRange, shift: int
         if isinstance(frame, tuple):
             part[ends[0] == ends[1]] = 0  # marks a loop, whose ends need not be among the ids
     return keys
+
+
+def _ends_of(frames: Frame | list[Frame], ids: IdRange, shift: int, backend: Backend) -> list[Any]:
+    """The edges of a frame, or of a list of frames, for their keys."""
+    shared: Any = backend.shared
+    listed = frames if isinstance(frames, list) else [frames]
+    return [shared.ends(*arrays_of(frame), ids.low, shift) for frame in listed]
 
 
 def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
@@ -368,16 +408,16 @@ def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
     return pack(high, low, shift)
 
 
-def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: str) -> list[Any]:
+def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
     """The same by any map, on the device."""
-    xp = get_backend(backend).array
+    xp = backend.array
     return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
 
 
-def _own_keys(given: list[Any], shift: int, backend: str) -> Array:
+def _own_keys(given: list[Any], shift: int, backend: Backend) -> Array:
     """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
     (src, dst), by_shard = given
-    xp = get_backend(backend).array
+    xp = backend.array
     numbers = xp.concatenate(by_shard)
     a, b = numbers.take(src), numbers.take(dst)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
@@ -391,17 +431,17 @@ def _ends(frame: Frame, start: int, stop: int) -> tuple[Any, Any]:
     return rows["src"], rows["dst"]
 
 
-def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: str) -> Array:
-    xp, (a, b) = get_backend(backend).array, (vertices.dense(end) for end in ends)
+def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Backend) -> Array:
+    xp, (a, b) = backend.array, (vertices.dense(end) for end in ends)
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 
-def partition_count(edges: int, executor: Executor, backend: str, edge_bytes: int | None = None) -> int:
+def partition_count(edges: int, executor: Executor, edge_bytes: int | None = None) -> int:
     """Number of partitions for so many edges: one a worker's thread, unless memory or the backend needs more."""
-    largest = PARTITION_EDGES[backend]
+    largest = PARTITION_EDGES[executor.backend.name]
     if executor.memory_in_parallel is not None:
-        largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[backend])))
-    if backend in ON_DEVICE and not executor.exchanges:
+        largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[executor.backend.name])))
+    if executor.backend.on_device and not executor.exchanges:
         largest = min(largest, _piece_edges(edges, executor))
     if edges < min(ONE_PARTITION, largest):
         return 1

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
+from dasktc.errors import InputError
 from dasktc.options import Ids
 
-__all__ = ["SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "map_of", "offsets"]
+__all__ = [
+    "MAX_VERTICES", "SortedMap", "TableMap", "TextMap", "VertexMap", "arrays_of", "check_size", "map_of", "offsets",
+]  # fmt: skip
 
 Array = Any
+MAX_VERTICES = 2**31 - 1
+"""Columns are int32 and an edge is one int64 key of two dense ids."""
 
 
 class VertexMap(Protocol):
@@ -71,11 +76,11 @@ class SortedMap:
     ----------
     ids : array of int64, shape (V,)
         The caller's ids, ascending.
-    backend : str
+    backend : Backend
     """
 
     ids: Array
-    backend: str
+    backend: Backend
 
     @property
     def size(self) -> int:
@@ -84,7 +89,7 @@ class SortedMap:
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int64."""
-        return get_backend(self.backend).lookup(self.ids, getattr(ids, "values", ids))
+        return self.backend.lookup(self.ids, getattr(ids, "values", ids))
 
     def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
@@ -99,11 +104,11 @@ class TextMap:
     ----------
     ids : column of the backend's text ids, shape (V,)
         The caller's ids, ascending.
-    backend : str
+    backend : Backend
     """
 
     ids: Any
-    backend: str
+    backend: Backend
 
     @property
     def size(self) -> int:
@@ -112,20 +117,20 @@ class TextMap:
 
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32 or int64."""
-        return get_backend(self.backend).text.dense(self.ids, ids)
+        return self.backend.text.dense(self.ids, ids)
 
     def external(self, dense: Any) -> Any:
         """The caller's ids, as an Arrow array."""
-        return get_backend(self.backend).text.arrow(self.ids).take(dense)
+        return self.backend.text.arrow(self.ids).take(dense)
 
 
-def map_of(parts: list[Any], ids: Ids, backend: str) -> SortedMap | TextMap:
+def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
     """Make the map of ascending ids that are given as several consecutive columns."""
     if ids == "text":
         import pyarrow as pa
 
         return TextMap(pa.concat_arrays(parts), backend)
-    return SortedMap(get_backend(backend).array.concatenate(parts), backend)
+    return SortedMap(backend.array.concatenate(parts), backend)
 
 
 def arrays_of(frame: Any) -> tuple[Array, Array]:
@@ -136,3 +141,12 @@ def arrays_of(frame: Any) -> tuple[Array, Array]:
 def offsets(ids: Any, low: int) -> Array:
     """Distances of ids from the smallest one."""
     return ids.values if low == 0 else ids.values.astype("int64") - low
+
+
+def check_size(vertices: int) -> None:
+    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
+    if vertices > MAX_VERTICES:
+        raise InputError(
+            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
+            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
+        )

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import check_edges, stacked
 from dasktc.pipeline.canonicalize import partition_count
-from dasktc.pipeline.edge_keys import merge, unpack
+from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
+from dasktc.pipeline.sharded.vectors import either
 from dasktc.pipeline.shuffle import Inputs, exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
@@ -69,9 +70,9 @@ class ProxyPartition(NamedTuple):
         """Handle of the ids of a part's vertices."""
         return self.members[side]
 
-    def build(self, executor: Executor, graph: Oriented, backend: str, where: Where) -> dict[Block, Any]:
+    def build(self, executor: Executor, graph: Oriented, where: Where) -> dict[Block, Any]:
         """Build each part's two blocks: (part, 0), rows of local vertices, and (part, 1), all rows."""
-        return _build(executor, graph, self, backend, where)
+        return _build(executor, graph, self, where)
 
 
 class _Edges(NamedTuple):
@@ -81,11 +82,12 @@ class _Edges(NamedTuple):
     partitions: list[Any]
     parts: int
     shift: int
-    backend: str
 
     def map(self, function: Any, *given: Any) -> list[Any]:
         """Call `function(keys, *given, parts, shift, backend)` for each partition."""
-        return self.executor.map("plan", function, list(self.partitions), *given, self.parts, self.shift, self.backend)
+        return self.executor.map(
+            "plan", function, list(self.partitions), *given, self.parts, self.shift, self.executor.backend
+        )
 
     def counts(self, function: Any, *given: Any) -> list[int]:
         """Call `function` for each partition, and add up the counts that it returns by part."""
@@ -110,10 +112,9 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     InputError
         METIS is asked for and not installed, or the graph is too large for it.
     """
-    backend = options.chosen_backend
-    edges = _Edges(executor, graph.partitions, parts, shape.shift, backend)
-    own = assigned(executor, graph.partitions, options.assign, parts, options.seed, shape, backend)
-    induced = tree(executor, "plan", _either, edges.map(_neighbours, own))
+    edges = _Edges(executor, graph.partitions, parts, shape.shift)
+    own = assigned(executor, graph.partitions, options.assign, parts, options.seed, shape)
+    induced = tree(executor, "plan", either, edges.map(_neighbours, own))
     kept = _transformed(edges, own, induced)
     vertices_of = [executor.gather([executor.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
     edges_of = [edges.counts(_inside, bits) for bits in (induced, kept)]
@@ -124,32 +125,23 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
     sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
     proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, *edges_of, strict=True))
-    members = [executor.submit("plan", _members, kept, part, backend) for part in range(parts)]
+    members = [executor.submit("plan", _members, kept, part, executor.backend) for part in range(parts)]
     return ProxyPartition(own, kept, sizes, proxies, wedges, shape, members)
 
 
 # bit masks: the parts that a vertex is in
 
 
-def _either(vectors: list[Array]) -> Array:
-    """OR vectors into a new one, an input at a time, as `orient.total` adds."""
-    result = vectors.pop().copy()
-    while vectors:
-        result |= vectors.pop()
-    return result
-
-
-def _bits(own: Array, backend: str) -> Array:
-    xp = get_backend(backend).array
+def _bits(own: Array, backend: Backend) -> Array:
+    xp = backend.array
     return xp.left_shift(xp.uint64(1), own.astype("uint64"))
 
 
-def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: str) -> Array:
+def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask, for each vertex, of the parts that it is local to or has a neighbour in."""
-    induced, chunk = _bits(own, backend), get_backend(backend).chunk
+    induced = _bits(own, backend)
     bits = induced.copy()
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         _or_into(induced, v, bits.take(u), parts)
         _or_into(induced, u, bits.take(v), parts)
     return induced
@@ -165,18 +157,17 @@ def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> Non
 
 def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
     """The masks that algorithm 2 leaves: bits of local vertices, propagated along edges of G_p to a fixed point."""
-    executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.backend), -1
+    executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.executor.backend), -1
     while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
         before = reached
-        kept = tree(executor, "plan", _either, edges.map(_reached, induced, kept))
+        kept = tree(executor, "plan", either, edges.map(_reached, induced, kept))
     return kept
 
 
-def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: str) -> Array:
+def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Propagate bits along edges by one step: a target in G_p gets bit p of its source."""
-    reached, chunk = kept.copy(), get_backend(backend).chunk
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    reached = kept.copy()
+    for u, v in ends_of(keys, shift, backend):
         _or_into(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
     return reached
 
@@ -186,37 +177,35 @@ def _held(bits: Array, parts: int) -> list[int]:
     return [int(((bits >> bits.dtype.type(part)) & bits.dtype.type(1)).sum()) for part in range(parts)]
 
 
-def _members(bits: Array, part: int, backend: str) -> Array:
-    return get_backend(backend).array.flatnonzero(bits & bits.dtype.type(1 << part)).astype("int32")
+def _members(bits: Array, part: int, backend: Backend) -> Array:
+    return backend.array.flatnonzero(bits & bits.dtype.type(1 << part)).astype("int32")
 
 
 # edges of the parts
 
 
-def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: str) -> list[int]:
+def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
     """Edges of each part."""
     return _counted(keys, lambda u, v: bits.take(u) & bits.take(v), parts, shift, backend)
 
 
-def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend: str) -> list[int]:
+def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
     """Edges of each part whose source is local."""
     return _counted(keys, lambda u, v: _bits(own.take(u), backend) & bits.take(v), parts, shift, backend)
 
 
-def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: str) -> list[int]:
-    counts, chunk = [0] * parts, get_backend(backend).chunk
-    for start in range(0, len(keys), chunk):
-        held = _held(bits_of(*unpack(keys[start : start + chunk], shift)), parts)
-        counts = [a + b for a, b in zip(counts, held, strict=True)]
+def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: Backend) -> list[int]:
+    counts = [0] * parts
+    for u, v in ends_of(keys, shift, backend):
+        counts = [a + b for a, b in zip(counts, _held(bits_of(u, v), parts), strict=True)]
     return counts
 
 
-def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: str) -> Array:
+def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: Backend) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
-    xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
+    xp, bit = backend.array, bits.dtype.type(1 << part)
     degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
         xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
@@ -231,44 +220,43 @@ def _wedges(degrees: Array) -> int:
 # blocks
 
 
-def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, backend: str, where: Where) -> dict[Block, Any]:
+def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
     """Build each part's two blocks: the edges of its local vertices, and all of its edges; empties the partitions."""
     built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
     for part, members in enumerate(parted.members):
-        numbered = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, backend)
+        numbered = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, executor.backend)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
-        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor, backend))
+        cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound, backend)
+        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
-            executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, backend, prefer=at)
+            executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, executor.backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
-            given = (half, place, members, parted.shape.ordered, backend, int(columns[place]))
+            given = (half, place, members, parted.shape.ordered, executor.backend, int(columns[place]))
             built[place] = executor.submit("blocks", _block, *given, prefer=where.get(place))
     graph.partitions.clear()
     return built
 
 
-def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: str) -> Array:
+def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: Backend) -> Array:
     """Keys of a part's edges, over the positions of their ends among the part's vertices."""
-    xp, chunk, bit = get_backend(backend).array, get_backend(backend).chunk, bits.dtype.type(1 << part)
+    xp, bit = backend.array, bits.dtype.type(1 << part)
     number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
     numbered = []
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
     return xp.concatenate(numbered) if numbered else keys.copy()
 
 
 def _slab(
-    slices: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: str
+    slices: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: Backend
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
-    xp, chunk, (start, end) = get_backend(backend).array, get_backend(backend).chunk, rows
+    xp, chunk, (start, end) = backend.array, backend.chunk, rows
     keys = merge(slices, 1 << 2 * shift, backend)
     offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
     columns = xp.empty(len(keys), dtype="int32")
@@ -281,7 +269,7 @@ def _slab(
     return [(kept, xp.concatenate([columns[:0], *index])), (offsets, columns)]
 
 
-def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: str, edges: int) -> OrientedCSR:
+def _block(slabs: list[Any], place: Block, members: Array, ordered: bool, backend: Backend, edges: int) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     block = OrientedCSR(offsets, columns, ordered=ordered, place=place, members=members)
     check_edges(block, edges)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dasktc.pipeline import orient_sharded as sharded
 from dasktc.pipeline import reorder
-from dasktc.pipeline.sharded import orient as sharded
 
 __all__ = ["OWN", "Order"]
 
@@ -22,9 +22,9 @@ class Order:
     ----------
     name, help : str
         Its value of `--reorder`, and its line of help with the section of TRUST.
-    chosen : callable (executor, graph, shift, backend) -> handle of array, or None
+    chosen : callable (executor, graph, shift) -> handle of array, or None
         Returns the ranks in the new order; None: ranks stay as they are.
-    places : callable (executor, graph, shift, backend) -> Sharded, or None
+    places : callable (executor, graph, shift) -> Sharded, or None
         The same for sharded vertex vectors: returns the new id of each rank.
     rank_bytes : int
         Bytes a vertex that ranking takes: five vectors of 64 bits, or more.

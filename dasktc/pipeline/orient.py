@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
@@ -119,7 +119,7 @@ class Oriented(NamedTuple):
 
 
 def orient(
-    executor: Executor, edges: Canonical, size: int, shift: int, backend: str, ranges: int | None = None
+    executor: Executor, edges: Canonical, size: int, shift: int, ranges: int | None = None
 ) -> tuple[Oriented, Any]:
     """Rank the vertices by degree and direct every edge at its end of higher degree.
 
@@ -134,7 +134,6 @@ def orient(
         Number of vertices, those without an edge included.
     shift : int
         Bits an id takes in a key.
-    backend : str
     ranges : int, optional
         Deal the edges to about so many ranges of rows in the same pass, where edges were sampled.
 
@@ -144,7 +143,7 @@ def orient(
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
-    rows, counts = None, None
+    rows, counts, backend = None, None, executor.backend
     if edges.folded is None:
         degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
     else:
@@ -155,7 +154,8 @@ def orient(
         partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
         outward = _folded(executor, sources, list(partitions))
     elif ranges is None or edges.sample is None:
-        partitions, folded = executor.map_and_fold("orient", oriented, edges.partitions, sources, rank, shift, backend)
+        turn = _oriented_in_place if executor.shares_memory else oriented
+        partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
         outward = [folded]
     else:
         (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
@@ -167,21 +167,23 @@ def orient(
         outward, residues = executor.transpose("orient", [folded], 2)
         partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
         counts = on_host(executor.gather(residues)[0])
-    cuts = CUTS if executor.workers > 1 or backend in ON_DEVICE else 0
+    cuts = CUTS if executor.exchanges or backend.on_device else 0
     vectors: Any
     if executor.exchanges:
-        (vectors,), (facts,) = executor.measured("orient-plan", _measured, [(degrees, rank, outward, cuts, backend)])
+        (vectors,), (facts,) = executor.measured(
+            "orient-plan", _measured, [(degrees, rank, outward, cuts, executor.backend)]
+        )
     else:
         vectors = [*degrees, rank, *outward]
-        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, backend)])
+        (facts,) = executor.gather([executor.submit("orient-plan", _facts, list(vectors), cuts, executor.backend)])
     order, out_degree, in_degree = (
-        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, backend))
+        Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, executor.backend))
         for function in (_dense, _out_degree, _in_degree)
     )
     return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows, counts), vectors
 
 
-def degrees_of(size: int, shift: int, backend: str) -> Fold:
+def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
     """What makes the degrees of all ids, below `size`, of partitions of canonical edges."""
     return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
@@ -194,46 +196,46 @@ def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
-    return [executor.submit("orient", function, vectors, *given)]
+    return [executor.submit("degrees", function, vectors, *given)]
 
 
 def _sum(vectors: list[Array]) -> Array:
     return total(vectors) if len(vectors) > 1 else vectors[0]
 
 
-def _ranks(degrees: list[Array], backend: str) -> Array:
+def _ranks(degrees: list[Array], backend: Backend) -> Array:
     return inverse(order_by(_sum(degrees), backend), backend)
 
 
-def _dense(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _dense(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     """The dense id of each rank: its vertex's position among those with an edge."""
     degree, rank, _ = vectors
     order = inverse(rank, backend)[:vertices]
     if vertices < len(degree):
-        order = (get_backend(backend).array.cumsum(degree > 0, dtype="int64") - 1).take(order)
-    return order.astype(get_backend(backend).numbers, copy=False)
+        order = (backend.array.cumsum(degree > 0, dtype="int64") - 1).take(order)
+    return order.astype(backend.numbers, copy=False)
 
 
-def _out_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _out_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     return vectors[2][:vertices]
 
 
-def _in_degree(vectors: list[Array], vertices: int, backend: str) -> Array:
+def _in_degree(vectors: list[Array], vertices: int, backend: Backend) -> Array:
     degree, rank, outward = vectors
     inward = degree.take(inverse(rank, backend)[:vertices])
     inward -= outward[:vertices]
     return inward
 
 
-def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: str) -> Measured:
+def _measured(degrees: list[Array], rank: Array, outward: list[Array], cuts: int, backend: Backend) -> Measured:
     vectors = [_sum(degrees), rank, _sum(outward)]
     return Measured(vectors, _facts(vectors, cuts, backend))
 
 
-def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
+def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     """What the plan needs to know, of the degrees and ranks of all ids, and of the out-degrees by rank."""
-    chosen, (degree, _, outward) = get_backend(backend), vectors
-    xp, own = chosen.array, chosen.vertices
+    degree, _, outward = vectors
+    xp, own = backend.array, backend.vertices
     edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
     rows = outward[:vertices]
     wedges = _wedges(_in_degree(vectors, vertices, backend), rows, backend)
@@ -245,7 +247,7 @@ def _facts(vectors: list[Array], cuts: int, backend: str) -> Facts:
         wanted = xp.asarray([edges * k // cuts for k in range(cuts + 1)], dtype="int64")
         places = xp.cumsum(rows, dtype="int64").searchsorted(wanted).tolist()
     lengths = on_host(counts).astype("int64", copy=False)
-    return Facts(vertices, edges, wedges, lengths, places, chosen.processors())
+    return Facts(vertices, edges, wedges, lengths, places, backend.processors())
 
 
 def total(vectors: list[Array]) -> Array:
@@ -260,21 +262,21 @@ def total(vectors: list[Array]) -> Array:
     return result
 
 
-def order_by(weight: Array, backend: str) -> Array:
+def order_by(weight: Array, backend: Backend) -> Array:
     """Sort the vertices by descending weight, ties by ascending id, as one integer sort.
 
     Parameters
     ----------
     weight : array of integers, shape (V,), not negative
-    backend : str
+    backend : Backend
 
     Returns
     -------
     array of `Backend.numbers`, shape (V,)
     """
-    xp, own = get_backend(backend).array, get_backend(backend).vertices
-    if own is not None and weight.dtype == "int32":
-        return own.order(weight)
+    xp, own = backend.array, backend.vertices
+    if own is not None and weight.dtype == backend.numbers and (order := own.order(weight)) is not None:
+        return order
     if not len(weight):
         return _zeros(0, backend)
     bits, top = max(1, (len(weight) - 1).bit_length()), int(weight.max())
@@ -284,55 +286,55 @@ def order_by(weight: Array, backend: str) -> Array:
     keys *= -1
     keys += top
     keys <<= bits
-    keys |= xp.arange(len(weight), dtype=get_backend(backend).numbers)
-    keys = get_backend(backend).sort(keys, (top + 1) << bits)
+    keys |= xp.arange(len(weight), dtype=backend.numbers)
+    keys = backend.sort(keys, (top + 1) << bits)
     keys &= (1 << bits) - 1
-    return keys.astype(get_backend(backend).numbers, copy=False)
+    return keys.astype(backend.numbers, copy=False)
 
 
-def _zeros(size: int, backend: str) -> Array:
-    return get_backend(backend).array.zeros(size, dtype=get_backend(backend).numbers)
+def _zeros(size: int, backend: Backend) -> Array:
+    return backend.array.zeros(size, dtype=backend.numbers)
 
 
-def add_degrees(degree: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_degrees(degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the degrees of canonical edges."""
-    get_backend(backend).edges.add_degrees(degree, keys, shift)
+    backend.edges.add_degrees(degree, keys, shift)
     return degree
 
 
-def add_sources(out_degree: Array, keys: Array, shift: int, backend: str) -> Array:
+def add_sources(out_degree: Array, keys: Array, shift: int, backend: Backend) -> Array:
     """Add the out-degrees of oriented edges."""
-    get_backend(backend).edges.add_sources(out_degree, keys, shift)
+    backend.edges.add_sources(out_degree, keys, shift)
     return out_degree
 
 
-def inverse(order: Array, backend: str) -> Array:
+def inverse(order: Array, backend: Backend) -> Array:
     """The inverse of a permutation, int32: the rank of each vertex in an order."""
-    xp, own = get_backend(backend).array, get_backend(backend).vertices
-    if own is not None and order.dtype == "int32":
+    xp, own = backend.array, backend.vertices
+    if own is not None and order.dtype == backend.numbers:
         return own.inverse(order)
     rank = xp.empty(len(order), dtype="int32")
     rank[order] = xp.arange(len(order), dtype="int32")
     return rank
 
 
-def oriented(keys: Array, rank: Array, shift: int, backend: str) -> Array:
+def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
-    return get_backend(backend).edges.oriented(keys, aligned(rank), shift)
+    return backend.edges.oriented(keys, aligned(rank), shift)
 
 
-def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: str) -> list[Array]:
+def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
     """Oriented keys of each range."""
     return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
 
 
-def _no_sums(size: int, backend: str) -> list[Array]:
+def _no_sums(size: int, backend: Backend) -> list[Array]:
     """Out-degrees, and how many edges have each pair of their ends' remainders."""
-    return [_zeros(size, backend), get_backend(backend).array.zeros(RESIDUES**2, dtype="uint64")]
+    return [_zeros(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
 
 
-def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: str) -> list[Array]:
-    residues = get_backend(backend).raw_edges.residues  # type: ignore[union-attr]
+def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
+    residues = backend.raw_edges.residues  # type: ignore[union-attr]
     counted = [residues(keys, shift, RESIDUES) for keys in slices]  # all that is allocated, before anything is added
     for keys, counts in zip(slices, counted, strict=True):
         add_sources(sums[0], keys, shift, backend)
@@ -340,17 +342,21 @@ def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: str) 
     return sums
 
 
-def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: str) -> list[int]:
+def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
     """The first rows of ranges with about equally many edges, of a sample of canonical keys."""
-    sources, targets = unpack(
-        on_host(oriented(get_backend(backend).array.asarray(sample), rank, shift, backend)), shift
-    )
+    sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
     sources = np.sort(sources[sources != targets])
     return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
 
 
-def _wedges(inward: Array, outward: Array, backend: str) -> int:
-    own = get_backend(backend).vertices
+def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
+    """As `oriented`, over keys that nobody else has any more."""
+    shared: Any = backend.shared
+    return shared.orient(keys, aligned(rank), shift)
+
+
+def _wedges(inward: Array, outward: Array, backend: Backend) -> int:
+    own = backend.vertices
     return wedges_of(inward, outward) if own is None else own.wedges(inward, outward)
 
 

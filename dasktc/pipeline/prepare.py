@@ -9,7 +9,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import ON_DEVICE, kernels, lean_kernel, tasks_a_worker, unusable
+from dasktc.backends import Backend, kernels, lean_kernel, tasks_a_worker, unusable
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.io.source import Source
@@ -18,12 +18,13 @@ from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
 from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
 from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.orient import Oriented, degrees_of, orient
+from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
-from dasktc.pipeline.sharded.orient import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
-from dasktc.pipeline.vertex_ids import IdRange, SplitIds, check_size, observed, vertex_map
+from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
@@ -144,6 +145,7 @@ def prepare_edges(
     Parameters
     ----------
     executor : Executor
+        With the options' backend.
     source : Source
     options : Options
     progress : callable, optional
@@ -153,40 +155,41 @@ def prepare_edges(
         The backend of those workers; default: the options' backend.
     """
     backend, began = options.chosen_backend, time.perf_counter()
+    assert executor.backend.name == backend
     # 1. Read the parts of the source to edge frames.
     progress("read", 0, 1)
-    frames = read(executor, source, backend)
+    frames = read(executor, source)
     rows, loops = frames.rows, frames.loops
     ended = time.perf_counter()
     # 2. Make edges undirected and distinct, over dense ids.
     progress("canonical", 0, 1)
     budget = vertex_budget_of(executor, options, source.ids)
-    vertices, budget = vertex_map(executor, frames.frames, source.ids, backend, budget, frames.span)
+    vertices, budget = vertex_map(executor, frames.frames, source.ids, budget, frames.span)
     ids = _size(executor, vertices)
     budget.check(ids, options.partition)
     shift, shards = shift_of(ids), budget.shards(ids)
-    degrees = degrees_of(ids, shift, backend) if shards == 1 else None
-    edges = canonical(executor, frames, vertices, ids, backend, degrees)
+    degrees = degrees_of(ids, shift, executor.backend) if shards == 1 else None
+    edges = canonical(executor, frames, vertices, ids, degrees)
     executor = executor.for_edges(edges.rows)
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
     if shards == 1:
-        graph, vectors = orient(executor, edges, ids, shift, backend, _ranges_of_rows(executor, edges, options))
+        graph, vectors = orient(executor, edges, ids, shift, _ranges_of_rows(executor, edges, options))
         if isinstance(vertices, IdRange):
-            vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices, backend))
+            vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices))
     else:
-        graph = orient_by_shard(executor, edges, ids, shift, shards, backend)
+        graph = orient_by_shard(executor, edges, ids, shift, shards)
     size = graph.order.size
     check_size(size)
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(executor, graph, backend))
+    options, why = choose(options, look(executor, graph))
     order = ORDERS[options.chosen_reorder]
     if shards == 1:
-        graph = reorder(executor, graph, order.chosen, shift, backend)
+        graph = reorder(executor, graph, order.chosen, shift)
     else:
-        graph = reorder_by_shard(executor, graph, order.places, shift, backend)
+        graph = reorder_by_shard(executor, graph, order.places, shift)
     # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
     measured: list[Partition] = []
@@ -214,32 +217,31 @@ def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> i
 
     One block is built of them; of a grid by remainder they say what its blocks have.
     """
-    backend, asked = options.chosen_backend, options.partition
+    on_device, asked = executor.backend.on_device, options.partition
     alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
-    if executor.distributed or executor.memory_per_call is None or backend not in ON_DEVICE or not alike:
+    if executor.distributed or executor.memory_per_call is None or not on_device or not alike:
         return None
-    count = partition_count(edges.rows, executor, backend)
+    count = partition_count(edges.rows, executor)
     return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None
 
 
-def _observed(executor: Executor, vectors: Any, ids: IdRange, backend: str) -> list[Any]:
-    return [executor.submit("vertices", _those_with_a_degree, vectors, ids, backend)]
+def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
+    return [executor.submit("ids", _those_with_a_degree, vectors, ids, executor.backend)]
 
 
-def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: str) -> Any:
+def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> Any:
     return observed(vectors[0], ids, backend)
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
     """What the workers offer, and what the options ask for."""
-    backend = options.chosen_backend
     return Limits(
         workers=executor.workers,
-        memory=executor.memory(bytes_of(options.memory), backend),
+        memory=executor.memory(bytes_of(options.memory)),
         partition=options.partition,
         parts=options.parts,
         splits=options.splits,
-        tasks_a_worker=tasks_a_worker(backend),
+        tasks_a_worker=tasks_a_worker(executor.backend.name),
     )
 
 
@@ -316,8 +318,8 @@ def prepare_blocks(
     # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
     progress("blocks", 0, 1)
-    backend, where = options.chosen_backend, builders(plan, prepared.sizes, executor.worker_threads)
-    blocks = prepared.partition.build(executor, prepared.graph, backend, where)
+    where = builders(plan, prepared.sizes, executor.worker_threads)
+    blocks = prepared.partition.build(executor, prepared.graph, where)
     executor.wait(blocks.values())
     seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - began)
     return replace(prepared, seconds=seconds), blocks

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.backends.csr import aligned
 from dasktc.executors.base import Executor, tree
-from dasktc.pipeline.edge_keys import pack, transform, unpack
+from dasktc.pipeline.edge_keys import ends_of, pack, transform, unpack
 from dasktc.pipeline.orient import Oriented, inverse, order_by, total
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.sharded.vectors import Sharded, joined
 
 __all__ = [
     "band_of",
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 Array = Any
-Chosen = Callable[[Executor, Oriented, int, str], Any]
+Chosen = Callable[[Executor, Oriented, int], Any]
 LARGE_DEGREE = 100
 """TRUST, section 4.3: a CTA above it, a warp up to it."""
 
 
-def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: int, backend: str) -> Oriented:
+def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: int) -> Oriented:
     """Relabel the oriented graph.
 
     Parameters
@@ -49,10 +49,9 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
     executor : Executor
     graph : Oriented
         Over ranks. Its partitions are emptied unless ranks stay.
-    chosen : callable (executor, graph, shift, backend) -> handle, or None
+    chosen : callable (executor, graph, shift) -> handle, or None
         Returns the ranks in the new order (`orders.Order.chosen`); None: ranks stay as they are.
     shift : int
-    backend : str
 
     Returns
     -------
@@ -61,9 +60,9 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
     """
     if chosen is None:
         return graph
-    ranks = chosen(executor, graph, shift, backend)
-    place = executor.submit("reorder", inverse, ranks, backend)
-    partitions = executor.map("reorder", relabel, graph.partitions, place, shift, backend)
+    ranks = chosen(executor, graph, shift)
+    place = executor.submit("reorder", inverse, ranks, executor.backend)
+    partitions = executor.map("reorder", relabel, graph.partitions, place, shift, executor.backend)
     order, outward, inward = (
         Sharded(vector.starts, [executor.submit("reorder", _take, vector.whole, ranks)])
         for vector in (graph.order, graph.out_degree, graph.in_degree)
@@ -71,56 +70,48 @@ def reorder(executor: Executor, graph: Oriented, chosen: Chosen | None, shift: i
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
 
-def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Any:
     """Handle of the ranks in ascending order of the caller's ids."""
-    return executor.submit("reorder", inverse, graph.order.whole, backend)
+    return executor.submit("reorder", inverse, graph.order.whole, executor.backend)
 
 
-def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_indegree(executor: Executor, graph: Oriented, shift: int) -> Any:
     """Handle of the ranks in descending order of in-degree."""
-    return executor.submit("reorder", order_by, graph.in_degree.whole, backend)
+    return executor.submit("reorder", order_by, graph.in_degree.whole, executor.backend)
 
 
-def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Any:
+def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
     """Handle of the ranks in TRUST's collective degree order, in bands of out-degree."""
     out = graph.out_degree.whole
-    sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, backend)
-    visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), backend)
-    visit = executor.submit("reorder", inverse, visited, backend)
-    firsts = executor.map("reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, backend)
-    first = tree(executor, "reorder", partial(_least, backend=backend), firsts)
-    return executor.submit("reorder", _banded, out, first, graph.order.whole, backend)
+    sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, executor.backend)
+    visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), executor.backend)
+    visit = executor.submit("reorder", inverse, visited, executor.backend)
+    firsts = executor.map(
+        "reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, executor.backend
+    )
+    first = tree(executor, "reorder", partial(joined, how="minimum", backend=executor.backend), firsts)
+    return executor.submit("reorder", _banded, out, first, graph.order.whole, executor.backend)
 
 
-def collective_degree(keys: Array, out_degree: Array, shift: int, backend: str) -> Array:
+def collective_degree(keys: Array, out_degree: Array, shift: int, backend: Backend) -> Array:
     """The collective degree of each u: the sum of its out-neighbours' out-degrees, over these edges; int64."""
-    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
+    xp = backend.array
     sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at takes no int64
-    for start in range(0, len(keys), chunk):
-        source, target = unpack(keys[start : start + chunk], shift)
+    for source, target in ends_of(keys, shift, backend):
         xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
     return sums.view("int64")
 
 
-def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: str) -> Array:
+def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backend) -> Array:
     """For each v the earliest visit among the vertices that point to v; `size` (= V) where none does; int32."""
-    xp, chunk = get_backend(backend).array, get_backend(backend).chunk
+    xp = backend.array
     first = xp.full(len(visit), size, dtype="int32")
-    for start in range(0, len(keys), chunk):
-        source, target = unpack(keys[start : start + chunk], shift)
+    for source, target in ends_of(keys, shift, backend):
         xp.minimum.at(first, target, visit.take(source))
     return first
 
 
-def _least(vectors: list[Array], backend: str) -> Array:
-    xp = get_backend(backend).array
-    result = vectors.pop().copy()
-    while vectors:
-        xp.minimum(result, vectors.pop(), out=result)
-    return result
-
-
-def _banded(out_degree: Array, first: Array, order: Array, backend: str) -> Array:
+def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
     """Ranks sorted by (band, first visit, dense id), as two stable integer sorts."""
     size = len(out_degree)
     band = band_of(out_degree)
@@ -134,7 +125,7 @@ def band_of(out_degree: Array) -> Array:
     return 2 - (out_degree >= 2).astype("int64") - (out_degree > LARGE_DEGREE)
 
 
-def relabel(keys: Array, place: Array, shift: int, backend: str) -> Array:
+def relabel(keys: Array, place: Array, shift: int, backend: Backend) -> Array:
     """Relabel both ends of keys by their new ids; the edges keep their order."""
     place = aligned(place)
 

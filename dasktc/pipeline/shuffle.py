@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold
-from dasktc.pipeline.edge_keys import between, cut
+from dasktc.pipeline.edge_keys import between, cut, merge
 
-__all__ = ["Inputs", "exchange", "quantiles", "redistribute", "reduced", "splitters"]
+__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "reduced", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
@@ -34,6 +34,10 @@ SAMPLES = 64
 FEW = {"cpu": 4, "cuda": 64}
 """Ranges up to which each is picked out of a partition in a pass of its own, sooner than the partition is sorted."""
 KEY_BYTES = 8
+DEALT = 1 << 20
+"""Keys that a thread deals out at a time."""
+RANGES_A_THREAD = 4
+"""Ranges of buckets for each thread, which takes the next when it is free: they take unlike times."""
 
 
 class Inputs(NamedTuple):
@@ -49,12 +53,15 @@ class Inputs(NamedTuple):
         Handles among them only where tasks exchange nothing.
     at : sequence of str or None
         The worker that has each; none: those of `Executor.homes`.
+    chosen : callable (input, *shared) -> list of `radix.Chosen`, or None
+        Stands for the same keys where they are made when they are read.
     """
 
     handles: list[Any]
     keys: Callable[..., Any] | None = None
     shared: tuple[Any, ...] = ()
     at: Sequence[str | None] = ()
+    chosen: Callable[..., Any] | None = None
 
 
 def redistribute(
@@ -66,7 +73,6 @@ def redistribute(
     bound: int,
     reduce: Callable[..., Any],
     given: Sequence[tuple[Any, ...]],
-    backend: str,
     where: Sequence[str | None] = (),
     fold: Fold | None = None,
 ) -> tuple[list[Any], Any]:
@@ -87,7 +93,6 @@ def redistribute(
         It may empty the list.
     given : sequence of tuples
         For each range, the further arguments; no handles.
-    backend : str
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
     fold : Fold, optional
@@ -100,18 +105,18 @@ def redistribute(
     folded : handle, or None
         What `fold` made of them.
     """
-    handles, keys, shared, at = inputs
+    handles, keys, shared, at, chosen = inputs
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
-        ranges = exchange(executor, stage, inputs, starts, bound, backend)
+        ranges = exchange(executor, stage, inputs, starts, bound)
         return reduced(executor, stage, ranges, reduce, given, fold)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
-    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, keys, shared)
-    if count > FEW[backend]:
+    held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
+    if count > FEW[executor.backend.name]:
         given_up, held = held, []
         for k in range(sources):
-            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, backend, prefer=at[k]))
+            held.append(executor.submit(stage, _ascending, given_up[k], make, bound, executor.backend, prefer=at[k]))
             given_up[k] = None
         make = None
     leaving = [[k for k in range(sources) if at[k] != to[r]] for r in range(count)]
@@ -119,7 +124,12 @@ def redistribute(
     whole = 1 in (sources, count) or spared <= sum(map(len, leaving)) * executor.task_bytes
     borders, results = [0, *starts, bound], []
     for r in range(count):
-        pick = _Pick(make, None if count == 1 else (borders[r], borders[r + 1]), count > FEW[backend], backend)
+        pick = _Pick(
+            make,
+            None if count == 1 else (borders[r], borders[r + 1]),
+            count > FEW[executor.backend.name],
+            executor.backend,
+        )
         apart = [] if whole else leaving[r]
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
         own = [held[k] for k in range(sources) if k not in apart]
@@ -134,11 +144,27 @@ class _Pick:
     make: Callable[[Any], Array] | None
     span: tuple[int, int] | None
     ascending: bool
-    backend: str
+    backend: Backend
 
     def __call__(self, item: Any) -> Array:
-        keys = item if self.make is None else self.make(item)
-        return keys if self.span is None else between(keys, *self.span, self.ascending, self.backend)
+        """The keys in an array."""
+        return _one_array(self.parts(item), self.backend)
+
+    def parts(self, item: Any) -> list[Any]:
+        """The keys as `merge` takes them: those that it can choose by itself are not copied before."""
+        made, shared = item if self.make is None else self.make(item), self.backend.shared
+        keys = made if isinstance(made, list) else [made]
+        if self.span is None:
+            return keys
+        if shared is None or self.ascending:
+            return [between(some, *self.span, self.ascending, self.backend) for some in keys]
+        return [shared.within(some, *self.span) for some in keys]
+
+
+def _one_array(keys: list[Any], backend: Backend) -> Array:
+    shared = backend.shared
+    arrays = keys if shared is None else [shared.array(some) for some in keys]
+    return arrays[0] if len(arrays) == 1 else backend.array.concatenate(arrays)
 
 
 def _taken_over(handles: list[Any]) -> list[Any]:
@@ -171,20 +197,69 @@ def _keys_of(keys: Callable[..., Array], shared: tuple[Any, ...], item: Any) -> 
     return keys(item, *shared)
 
 
-def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: str) -> Array:
-    return get_backend(backend).sort(item.copy() if make is None else make(item), bound)
+def _ascending(item: Any, make: Callable[[Any], Array] | None, bound: int, backend: Backend) -> Array:
+    made = item if make is None else make(item)
+    return merge(made if isinstance(made, list) else [made], bound, backend)
 
 
 def _range(own: list[Any], came: list[Array], pick: _Pick, reduce: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     """Pick the keys of a range out of inputs, add those that came, and reduce them."""
     while own:
-        came.append(pick(own.pop()))
+        came += pick.parts(own.pop())
     return reduce(came, *given)
 
 
-def exchange(
-    executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
+class Ranges(NamedTuple):
+    """Keys in this process's memory, dealt out by their leading digit and not yet sorted.
+
+    Attributes
+    ----------
+    buckets : radix.Buckets
+    spans : list of (int, int)
+        Ranges of buckets, for a call each: the first one, and the one behind the last.
+    """
+
+    buckets: Any
+    spans: list[tuple[int, int]]
+
+
+def deal_here(executor: Executor, stage: str, keys: list[Any], bound: int) -> Ranges:
+    """Deal keys out to one array by their leading digit, on the threads of this process.
+
+    Who sorts a range of buckets goes on with its keys while they are in cache. Neither a range nor an array is copied.
+
+    Parameters
+    ----------
+    executor : Executor
+        It `shares_memory`.
+    stage : str
+    keys : list of arrays of int64, or of what `SharedArrays.ends` returns
+        Emptied; nobody writes to them.
+    bound : int
+        Every key is below it.
+    """
+    shared: Any = executor.backend.shared
+    given = [array[first : first + DEALT] for array in keys for first in range(0, len(array), DEALT)]
+    keys.clear()
+    total = sum(map(len, given))
+    leading, shift = shared.leading_bits(total, bound)
+    counts = np.array(executor.map(stage, shared.count, list(given), 1 << leading, shift)).reshape(-1, 1 << leading)
+    ends = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = np.cumsum(counts, axis=0)
+    places += ends[:-1] - counts
+    dealt, target = list(zip(given, places, strict=True)), np.empty(total, np.int64)
+    given.clear()
+    executor.map(stage, _dealt, dealt, shift, target, executor.backend)
+    buckets = shared.Buckets(target, ends, shift)
+    return Ranges(buckets, buckets.ranges(RANGES_A_THREAD * executor.workers))
+
+
+def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: Backend) -> None:
+    shared: Any = backend.shared
+    shared.deal(given[0], shift, given[1], target)
+
+
+def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
     """Redistribute keys by range: collect the slices of every partition that belong to each range.
 
     Parameters
@@ -197,7 +272,6 @@ def exchange(
         The first key of the second and of each later range, ascending.
     bound : int
         Every key is below it.
-    backend : str
 
     Returns
     -------
@@ -205,22 +279,21 @@ def exchange(
         Entry r holds the slices of range r, one of each partition.
     """
     if not starts:
-        handles, keys, shared, _ = inputs
+        handles, keys, shared, *_ = inputs
         return [_taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)]
     if executor.transpose_submits and len(inputs.handles) * (len(starts) + 1) > DIRECT:
-        return _in_two_steps(executor, stage, inputs, starts, bound, backend)
-    return _in_one_step(executor, stage, inputs, starts, bound, backend)
+        return _in_two_steps(executor, stage, inputs, starts, bound)
+    return _in_one_step(executor, stage, inputs, starts, bound)
 
 
-def _in_one_step(
-    executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
-    slices = executor.map(stage, _cut, inputs.handles, inputs.keys, starts, bound, backend, *inputs.shared)
+def _in_one_step(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
+    given = (inputs.keys, starts, bound, executor.backend, *inputs.shared)
+    slices = executor.map(stage, _cut, inputs.handles, *given)
     return executor.transpose(stage, slices, len(starts) + 1)
 
 
 def _cut(
-    item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: str, *shared: Any
+    item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: Backend, *shared: Any
 ) -> list[Array]:
     """Cut an input, or the keys that are made of it."""
     made = item if keys is None else keys(item, *shared)
@@ -228,25 +301,23 @@ def _cut(
     return cut(made, starts, bound, backend)
 
 
-def _in_two_steps(
-    executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int, backend: str
-) -> list[list[Any]]:
+def _in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
     ranges, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
-    for number, slices_of_range in enumerate(_in_one_step(executor, stage, inputs, wide, bound, backend)):
+    for number, slices_of_range in enumerate(_in_one_step(executor, stage, inputs, wide, bound)):
         # As many slices together as make about one partition.
         groups = [
             slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)
         ]
         slices_of_range.clear()
         within = starts[number * width : (number + 1) * width - 1]
-        slices = executor.map(stage, _cut_together, groups, within, bound, backend)
+        slices = executor.map(stage, _cut_together, groups, within, bound, executor.backend)
         ranges += executor.transpose(stage, slices, len(within) + 1)
     return ranges
 
 
-def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: str) -> list[Array]:
-    keys = get_backend(backend).array.concatenate(arrays)
+def _cut_together(arrays: list[Array], starts: list[int], bound: int, backend: Backend) -> list[Array]:
+    keys = backend.array.concatenate(arrays)
     arrays.clear()
     return cut(keys, starts, bound, backend)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.options import format_size
@@ -28,9 +28,7 @@ MOST_ENDS = (1 << 31) - 1
 """Ends of edges that METIS takes, as pymetis is built."""
 
 
-def assigned(
-    executor: Executor, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape, backend: str
-) -> Any:
+def assigned(executor: Executor, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape) -> Any:
     """Assign each vertex to a part, by the named method.
 
     Parameters
@@ -44,7 +42,6 @@ def assigned(
     seed : int
         Of method `random`.
     shape : Shape
-    backend : str
 
     Returns
     -------
@@ -56,19 +53,19 @@ def assigned(
     InputError
         METIS is not installed.
     """
-    return ASSIGNMENTS[how].assign(executor, partitions, parts, seed, shape, backend)
+    return ASSIGNMENTS[how].assign(executor, partitions, parts, seed, shape)
 
 
-def _by_id(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
-    return executor.submit("plan", _ranges, shape.vertices, parts, backend)
+def _by_id(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
+    return executor.submit("plan", _ranges, shape.vertices, parts, executor.backend)
 
 
-def _by_hash(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
-    return executor.submit("plan", _hashed, seed, shape.vertices, parts, backend)
+def _by_hash(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
+    return executor.submit("plan", _hashed, seed, shape.vertices, parts, executor.backend)
 
 
-def _by_metis(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape, backend: str) -> Any:
-    return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, backend)
+def _by_metis(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
+    return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, executor.backend)
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Assignment:
 
     name: str
     help: str
-    assign: Callable[[Executor, list[Any], int, int, Shape, str], Any]
+    assign: Callable[[Executor, list[Any], int, int, Shape], Any]
 
 
 OWN = (
@@ -88,12 +85,12 @@ OWN = (
 """As help lists them."""
 
 
-def _ranges(vertices: int, parts: int, backend: str) -> Array:
-    return get_backend(backend).array.arange(vertices, dtype="int64") * parts // max(1, vertices)
+def _ranges(vertices: int, parts: int, backend: Backend) -> Array:
+    return backend.array.arange(vertices, dtype="int64") * parts // max(1, vertices)
 
 
-def _hashed(seed: int, vertices: int, parts: int, backend: str) -> Array:
-    xp = get_backend(backend).array
+def _hashed(seed: int, vertices: int, parts: int, backend: Backend) -> Array:
+    xp = backend.array
     ids = xp.arange(vertices, dtype="int64")
     mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * xp.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> xp.uint64(32)
@@ -101,7 +98,7 @@ def _hashed(seed: int, vertices: int, parts: int, backend: str) -> Array:
     return ((mixed >> xp.uint64(33)) % xp.uint64(parts)).astype("int64")
 
 
-def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: int | None, backend: str) -> Array:
+def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: int | None, backend: Backend) -> Array:
     """Parts by METIS, in one task: it takes the whole graph, both directions, in host memory."""
     try:
         import pymetis
@@ -127,8 +124,8 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
     place = np.argsort(sources, kind="stable")
     offsets = np.searchsorted(sources[place], np.arange(shape.vertices + 1))
     if parts == 1 or not len(keys):
-        return get_backend(backend).array.zeros(shape.vertices, dtype="int64")
+        return backend.array.zeros(shape.vertices, dtype="int64")
     _, membership = pymetis.part_graph(
         parts, pymetis.CSRAdjacency(offsets.astype("int32"), targets[place].astype("int32"))
     )
-    return get_backend(backend).array.asarray(membership, dtype="int64")
+    return backend.array.asarray(membership, dtype="int64")

@@ -15,22 +15,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
-from dasktc.errors import InputError
+from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import ranked
-from dasktc.pipeline.id_maps import SortedMap, TableMap, TextMap, VertexMap, arrays_of, map_of
+from dasktc.pipeline.id_maps import (
+    MAX_VERTICES,
+    SortedMap,
+    TableMap,
+    TextMap,
+    VertexMap,
+    arrays_of,
+    check_size,
+    map_of,
+)
 from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
-from dasktc.pipeline.sharded.vectors import Sharded, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, either, zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 
-__all__ = ["MAX_VERTICES", "IdRange", "Span", "SplitIds", "check_size", "observed", "vertex_map"]
+__all__ = ["IdRange", "Span", "SplitIds", "observed", "vertex_map"]
 
 Array = Any
 Frame = Any
-MAX_VERTICES = 2**31 - 1
-"""Columns are int32 and an edge is one int64 key of two dense ids."""
 CHUNK = 1 << 13
 NO_BOUND = VertexBudget(None)
 TABLE_BYTES = 21
@@ -102,7 +108,6 @@ def vertex_map(
     executor: Executor,
     frames: list[Any],
     ids: Ids,
-    backend: str,
     budget: VertexBudget = NO_BOUND,
     span: Span | None = None,
 ) -> tuple[Any, VertexBudget]:
@@ -116,7 +121,6 @@ def vertex_map(
     executor : Executor
     frames : list of handles of edge frames as `canonicalize.read` returns them; at least one
     ids : {"int", "text"}
-    backend : str
     budget : VertexBudget
         Decides whether ids are sharded.
     span : Span, optional
@@ -139,11 +143,11 @@ def vertex_map(
         if executor.memory_per_call is not None:
             most = min(most, executor.memory_per_call // TABLE_BYTES)
         if split:
-            places = executor.map("vertices", _places, list(frames), low, width, backend)
-            return _split(executor, places, ids, backend, budget.shards), budget
+            places = executor.map("vertices", _places, list(frames), low, width, executor.backend)
+            return _split(executor, places, ids, budget.shards), budget
         if width <= most:
-            return _table(executor, frames, low, width, backend), budget
-    frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), backend)
+            return _table(executor, frames, low, width), budget
+    frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), executor.backend)
     if ids == "text" and not budget.on_device:
         sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids)))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
@@ -151,35 +155,37 @@ def vertex_map(
         if budget.shards(total) > 1:
             given = zipped(list(frames), frame_ids)
             return _split(
-                executor, executor.map("vertices", _text_places, given, backend), ids, backend, budget.shards
+                executor, executor.map("vertices", _text_places, given, executor.backend), ids, budget.shards
             ), budget
     merge, made = (_unite_text, _text_map) if ids == "text" else (unite, _sorted_map)
-    united = tree(executor, "vertices", partial(merge, backend=backend), frame_ids)
-    return executor.submit("vertices", made, united, backend), budget
+    united = tree(executor, "vertices", partial(merge, backend=executor.backend), frame_ids)
+    return executor.submit("vertices", made, united, executor.backend), budget
 
 
-def _table(executor: Executor, frames: list[Any], low: int, width: int, backend: str) -> Any:
-    mark = Fold(partial(_marks, width, backend), partial(_mark, low=low, backend=backend), _either)
-    return executor.submit("vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, backend)
+def _table(executor: Executor, frames: list[Any], low: int, width: int) -> Any:
+    mark = Fold(partial(_marks, width, executor.backend), partial(_mark, low=low, backend=executor.backend), either)
+    return executor.submit(
+        "vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, executor.backend
+    )
 
 
-def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, backend: str, shards: Callable[[int], int]) -> Any:
+def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Callable[[int], int]) -> Any:
     """Number ids in shards; returns a map where the distinct ids turn out to fit one.
 
     `ids_and_places` has for each frame its distinct ids, ascending, and the positions of both ends among them.
     """
     own, edges = executor.transpose("vertices", ids_and_places, 2)
     distinct, numbers = numbered(
-        executor, "vertices", own, shards, texts(backend) if ids == "text" else integers(backend)
+        executor, "vertices", own, shards, texts(executor.backend) if ids == "text" else integers(executor.backend)
     )
     check_size(distinct.size)
     if shards(distinct.size) > 1:
         return SplitIds(distinct, edges, numbers)
-    return executor.submit("vertices", map_of, list(distinct.parts), ids, backend)
+    return executor.submit("vertices", map_of, list(distinct.parts), ids, executor.backend)
 
 
-def _places(frames: Frame | list[Frame], low: int, width: int, backend: str) -> list[Array]:
-    xp, columns = get_backend(backend).array, [frame[name] for name in ("src", "dst") for frame in _listed(frames)]
+def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
+    xp, columns = backend.array, [frame[name] for name in ("src", "dst") for frame in _listed(frames)]
     ends = xp.concatenate([column.values.astype("int64", copy=False) for column in columns])
     if width < 2**63:
         ends -= low
@@ -194,9 +200,9 @@ def _text_size(ids: Any) -> tuple[int, int]:
     return len(ids), int(ids.nbytes)
 
 
-def _text_places(given: list[Any], backend: str) -> list[Any]:
+def _text_places(given: list[Any], backend: Backend) -> list[Any]:
     frames, ids = given
-    known, xp = map_of([_ascending(ids, backend)], "text", backend), get_backend(backend).array
+    known, xp = map_of([_ascending(ids, backend)], "text", backend), backend.array
     places = [
         xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in _listed(frames)])
         for name in ("src", "dst")
@@ -204,34 +210,26 @@ def _text_places(given: list[Any], backend: str) -> list[Any]:
     return [known.ids, xp.stack(places)]
 
 
-def _marks(width: int, backend: str) -> Array:
+def _marks(width: int, backend: Backend) -> Array:
     """Cleared marks of a range of ids: a flag an id, or the backend's own form."""
-    own = get_backend(backend).raw_edges
-    return get_backend(backend).array.zeros(width, dtype=bool) if own is None else own.marks(width)
+    own = backend.raw_edges
+    return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
 
 
-def _mark(present: Array, frame: Frame, low: int, backend: str) -> Array:
+def _mark(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
     """Mark the ids of a frame, or of a list of frames, in place."""
     if isinstance(frame, list):
         for one in frame:
             _mark(present, one, low, backend)
         return present
-    get_backend(backend).edges.mark(present, *arrays_of(frame), low)
+    backend.edges.mark(present, *arrays_of(frame), low)
     return present
 
 
-def _either(flags: list[Array]) -> Array:
-    """OR flags into a new vector, an input at a time, as `orient.total` adds."""
-    merged = flags.pop().copy()
-    while flags:
-        merged |= flags.pop()
-    return merged
-
-
-def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
-    xp, own = get_backend(backend).array, get_backend(backend).raw_edges
+def _table_map(present: Array, low: int, width: int, backend: Backend) -> VertexMap:
+    xp, own = backend.array, backend.raw_edges
     if own is not None:
-        ranked_ids = own.ranked(present, low, width)
+        ranked_ids: VertexMap = own.ranked(present, low, width)
         check_size(ranked_ids.size)
         return ranked_ids
     ids = xp.flatnonzero(present)
@@ -241,9 +239,9 @@ def _table_map(present: Array, low: int, width: int, backend: str) -> VertexMap:
     return TableMap(low, table, ids + low if low else ids)
 
 
-def observed(degree: Array, ids: IdRange, backend: str) -> VertexMap:
+def observed(degree: Array, ids: IdRange, backend: Backend) -> VertexMap:
     """The map of those ids of a range that have a degree."""
-    xp, own = get_backend(backend).array, get_backend(backend).raw_edges
+    xp, own = backend.array, backend.raw_edges
     present = degree > 0
     if own is None:
         return _table_map(present, *ids, backend)
@@ -252,11 +250,11 @@ def observed(degree: Array, ids: IdRange, backend: str) -> VertexMap:
     return _table_map(marks, *ids, backend)
 
 
-def _integer_ids(frames: Frame | list[Frame], backend: str) -> Array:
+def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
     if isinstance(frames, list):
         return unite([_integer_ids(frame, backend) for frame in frames], backend)
     frame = frames
-    distinct = get_backend(backend).distinct
+    distinct = backend.distinct
     ends = _proper(*frame) if isinstance(frame, tuple) else [frame[name].values for name in ("src", "dst")]
     return unite([distinct(end).astype("int64", copy=False) for end in ends], backend)
 
@@ -267,7 +265,7 @@ def _proper(src: Array, dst: Array) -> list[Array]:
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 
 
-def _text_ids(frames: Frame | list[Frame], backend: str) -> Any:
+def _text_ids(frames: Frame | list[Frame], backend: Backend) -> Any:
     return _unite_text([frame[end] for frame in _listed(frames) for end in ("src", "dst")], backend)
 
 
@@ -275,22 +273,22 @@ def _listed(frames: Frame | list[Frame]) -> list[Frame]:
     return frames if isinstance(frames, list) else [frames]
 
 
-def _unite_text(columns: list[Any], backend: str) -> Any:
-    return get_backend(backend).text.unite(columns)
+def _unite_text(columns: list[Any], backend: Backend) -> Any:
+    return backend.text.unite(columns)
 
 
-def texts(backend: str) -> ValueOps:
+def texts(backend: Backend) -> ValueOps:
     """The operations of `sharded.unique` on columns of text ids."""
     return ValueOps(
         _cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text
     )
 
 
-def _ascending(ids: Any, backend: str) -> Any:
-    return get_backend(backend).text.ascending(ids)
+def _ascending(ids: Any, backend: Backend) -> Any:
+    return backend.text.ascending(ids)
 
 
-def _ascending_union(columns: list[Any], backend: str) -> Any:
+def _ascending_union(columns: list[Any], backend: Backend) -> Any:
     return _ascending(_unite_text(columns, backend), backend)
 
 
@@ -302,8 +300,8 @@ def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
     return [pa.concat_arrays([ids[begin:end]]) for begin, end in pairwise([0, *cuts, len(ids)])]
 
 
-def _find_text(values: Any, among: Any, backend: str) -> Array:
-    return get_backend(backend).text.dense(among, values)
+def _find_text(values: Any, among: Any, backend: Backend) -> Array:
+    return backend.text.dense(among, values)
 
 
 def _hash_text(ids: Any) -> Array:
@@ -317,20 +315,11 @@ def _hash_text(ids: Any) -> Array:
     return hashes >> np.uint64(1)
 
 
-def _text_map(ids: Any, backend: str) -> TextMap:
+def _text_map(ids: Any, backend: Backend) -> TextMap:
     check_size(len(ids))
-    return TextMap(get_backend(backend).text.ascending(ids), backend)
+    return TextMap(backend.text.ascending(ids), backend)
 
 
-def _sorted_map(ids: Array, backend: str) -> SortedMap:
+def _sorted_map(ids: Array, backend: Backend) -> SortedMap:
     check_size(len(ids))
     return SortedMap(ids, backend)
-
-
-def check_size(vertices: int) -> None:
-    """Refuse graphs with more vertices than 32-bit columns can hold (InputError)."""
-    if vertices > MAX_VERTICES:
-        raise InputError(
-            f"the graph has {vertices:,} vertices, {MAX_VERTICES:,} at most can be counted: "
-            "vertex ids inside blocks are 32-bit; count its connected components one at a time"
-        )

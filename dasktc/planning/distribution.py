@@ -4,7 +4,7 @@ What a task does costs the same either way, but tasks share it; on the other han
 time, the client waits for what plans depend on, and edges travel. With W workers, R rows and S bytes of files:
 
     work       S / read + R / rows + index edges / edges + probes / probes
-    one call   work + waits of one task
+    one call   threads of a worker > 1: threading · work / threads, else work; + waits of one task
     tasks      sharing · work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
 
 A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. A small
@@ -37,7 +37,7 @@ Kind = Literal["call", "tasks"]
 
 
 class SourceSize(NamedTuple):
-    """How large a source is, as far as that is known before it is read: what predictions start from.
+    """Size of a source, as far as it is known before reading: what predictions start from.
 
     Attributes
     ----------
@@ -74,13 +74,19 @@ class Distribution:
         return f"{way}: {self.why}"
 
     def not_possible(self) -> Distribution:
-        """Tasks after all: their results stand in files, or blocks have proxies."""
+        """The choice of tasks where one call is predicted to be faster but not possible."""
         why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
         return replace(self, kind="tasks", why=why)
 
 
 def choose_distribution(
-    size: SourceSize | None, workers: int, memory: int, rates: Rates, backend: str, ids: Literal["int", "text"] = "int"
+    size: SourceSize | None,
+    workers: int,
+    memory: int,
+    rates: Rates,
+    backend: str,
+    ids: Literal["int", "text"] = "int",
+    threads: int = 1,
 ) -> Distribution:
     """Choose the faster way of the two that fits.
 
@@ -95,6 +101,8 @@ def choose_distribution(
     rates : Rates
     backend : {"cpu", "cuda"}
     ids : {"int", "text"}
+    threads : int
+        Those of a worker's that one call there has.
 
     Returns
     -------
@@ -102,18 +110,18 @@ def choose_distribution(
     """
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")
-    call, tasks = (pipeline_seconds(size, number, rates) for number in (1, workers))
+    call, tasks = pipeline_seconds(size, 1, rates, threads), pipeline_seconds(size, workers, rates)
     needed = size.rows * ROW_BYTES[ids][backend]
     if needed > memory:
         why = f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
         return Distribution("tasks", why, call, tasks)
-    if workers == 1:
+    if workers == threads:
         return Distribution("call", "there is one worker", call, None)
     said = f"{call:.2g} s predicted in one call on one worker, {tasks:.2g} s as tasks on {workers:,}"
     return Distribution("call" if call < tasks else "tasks", said, call, tasks)
 
 
-def pipeline_seconds(size: SourceSize, workers: int, rates: Rates) -> float:
+def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:
     """Predict the seconds from a source to the number, on one worker (as one call) or on several (as tasks).
 
     Parameters
@@ -121,11 +129,13 @@ def pipeline_seconds(size: SourceSize, workers: int, rates: Rates) -> float:
     size : SourceSize
     workers : int
     rates : Rates
+    threads : int
+        Of the one worker.
     """
     edges = size.rows
     work = size.stored / rates.read + edges / rates.rows + edges / rates.edges + probes_of(edges) / rates.probes
     if workers == 1:
-        return work + rates.round_trip
+        return (rates.threading * work / threads if threads > 1 else work) + rates.round_trip
     others = (workers - 1) / workers
     received = edges * others * (EXCHANGED_BYTES / workers + COLUMN_BYTES)
     scheduler = TASKS_A_WORKER * workers * rates.overhead + WAITS * rates.round_trip

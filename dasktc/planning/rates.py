@@ -1,4 +1,4 @@
-"""What one worker does in a second, as measured: the rates that predictions are made with."""
+"""Measured rates of one worker, with which predictions are made."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class Rates:
         Seconds until the client has a task's result, and the next task has begun.
     sharing : float
         How many times the work of one call several workers do together: they send and receive, and merge again.
+    threading : float
+        How many times the work of one thread several threads of one process do together.
     source : str
         Where the figures come from.
     """
@@ -49,10 +51,11 @@ class Rates:
     rows: float
     round_trip: float
     sharing: float
+    threading: float
     source: str
 
     def changed(self, **given: float | None) -> Rates:
-        """Replace those that are given.
+        """Return the rates with those replaced that are given.
 
         Raises
         ------
@@ -77,6 +80,7 @@ RATES = {
         rows=1e7,
         round_trip=0.015,
         sharing=1.5,
+        threading=1.15,
         source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
         "TCP; 1.8 to 4.2 ms a task on a busy machine; reading and preparing: Kronecker 20 from Parquet",
     ),
@@ -89,6 +93,7 @@ RATES = {
         rows=3e9,
         round_trip=0.012,
         sharing=1.0,
+        threading=1.0,
         source="kernel hub on one H200: Kronecker graphs of scale 20 to 24, a random graph; TCP (UCX between two GPUs "
         "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine; reading: Kronecker 22 and 24 from the page cache",
     ),

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -200,6 +201,13 @@ inline unsigned ballot(unsigned mask, bool vote, int line) {
   return exchange(mask, vote, line).votes;
 }
 
+inline unsigned reduce_add(unsigned mask, unsigned x, int line) {
+  const Meeting& all = exchange(mask, as_bits(x), line);
+  unsigned sum = 0;
+  for (unsigned left = mask; left; left &= left - 1) { sum += unsigned(all.values[__builtin_ctz(left)]); }
+  return sum;
+}
+
 inline void sync_warp(int line, unsigned mask = ~0u) { exchange(mask, 0, line); }
 
 // Let the waiting threads go, once all wait at one barrier. False when nobody can go on.
@@ -291,7 +299,8 @@ const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t s
 #define __shfl_sync(mask, x, lane) host::shuffle(mask, x, lane, __LINE__)
 #define __shfl_up_sync(mask, x, delta) host::shuffle_up(mask, x, delta, __LINE__)
 #define __shfl_down_sync(mask, x, delta) host::shuffle_down(mask, x, delta, __LINE__)
-#define __shfl_xor_sync(mask, x, bits) host::shuffle(mask, x, (threadIdx.x % 32) ^ (bits), __LINE__)
+#define __shfl_xor_sync(mask, value, bits) host::shuffle(mask, value, (threadIdx.x % 32) ^ (bits), __LINE__)
+#define __reduce_add_sync(mask, x) host::reduce_add(mask, x, __LINE__)
 #define __ballot_sync(mask, vote) host::ballot(mask, vote, __LINE__)
 #define __any_sync(mask, vote) (host::ballot(mask, vote, __LINE__) != 0)
 #define __all_sync(mask, vote) (host::ballot(mask, !(vote), __LINE__) == 0)
@@ -300,6 +309,7 @@ inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
+using std::sqrt;
 template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }

@@ -6,15 +6,20 @@ A kernel is serial and runs without the GIL: several run at once on threads of a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, probes, radix, supports, text, visit
+from dasktc.backends.cpu import edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
+from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
+from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
 from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
 from dasktc.errors import InputError
@@ -87,8 +92,10 @@ def warm() -> None:
     """Compile, or load from the cache, everything that this backend compiles."""
     for kernel in KERNELS.values():
         kernel.load()
-    radix.radix_sort.load()
+    radix.warm()
     edges.warm()
+    edge_columns.warm()
+    vertices.warm()
 
 
 def _read(part: Any, upstream: Any) -> pd.DataFrame:
@@ -118,7 +125,18 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return supports.edges(task) if kernel == "hub" else visit.support(task)
+    how = KERNELS[kernel].support
+    made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
+    return made
+
+
+def _vertex_support(
+    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
+) -> tuple[dict[int, Array], int, int]:
+    how = KERNELS[kernel].support
+    assert how is not None, kernel
+    made: tuple[dict[int, Array], int, int] = import_module(how).vertices(task, sides, sizes)
+    return made
 
 
 BACKEND = Backend(
@@ -134,9 +152,14 @@ BACKEND = Backend(
     scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
     support=_support,
-    vertex_support=supports.vertices,
+    vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    peel=PEEL,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
+    vertices=CpuVertices(),
+    merge=radix.merge,
+    shared=CpuSharedArrays(),
 )

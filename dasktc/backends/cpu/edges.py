@@ -22,7 +22,7 @@ from numba import types
 from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.csr import Array
 
-__all__ = ["RANGES", "CpuEdges"]
+__all__ = ["RANGES", "CpuEdges", "of_one_type"]
 
 RANGES = 1 << 10
 """Most ranges that keys are split to in one pass."""
@@ -104,15 +104,15 @@ def _oriented(keys: Array, rank: Array, shift: int, oriented: Array) -> None:
         oriented[i] = max(a, b) << shift | min(a, b)
 
 
-def _rows(keys: Array, start: int, columns: int, offsets: Array, numbers: Array) -> None:
+def _rows(keys: Array, start: int, columns: int, first: int, offsets: Array, numbers: Array) -> None:
     i = 0
     for row in range(len(offsets) - 1):
-        offsets[row] = i
+        offsets[row] = first + i
         while i < len(keys) and keys[i] < start + columns:
             numbers[i] = keys[i] - start
             i += 1
         start += columns
-    offsets[len(offsets) - 1] = i
+    offsets[len(offsets) - 1] = first + i
 
 
 def _given(dtype: Any, layout: str = "C") -> Any:
@@ -133,7 +133,7 @@ distinct = Kernel(_distinct, (_made,))
 degrees = Kernel(_degrees, (_given_keys, _number, _made))
 sources = Kernel(_sources, (_given_keys, _number, _made))
 orient = Kernel(_oriented, (_given_keys, _table, _number, _made))
-rows = Kernel(_rows, (_given_keys, _number, _number, _made, types.Array(types.int32, 1, "C")))
+rows = Kernel(_rows, (_given_keys, _number, _number, _number, _made, types.Array(types.int32, 1, "C")))
 
 
 class CpuEdges:
@@ -143,12 +143,12 @@ class CpuEdges:
 
     def mark(self, present: Array, src: Array, dst: Array, low: int) -> None:
         """Set the flags of the ids, counted from `low`, of all edges."""
-        src, dst = _of_one_type(src, dst)
+        src, dst = of_one_type(src, dst)
         mark[types.int32 if src.dtype == np.int32 else types.int64](src, dst, low, present.view(np.uint8))
 
     def keys(self, src: Array, dst: Array, of: Any, shift: int) -> Array:
         """Canonical keys in the order of the edges."""
-        src, dst = _of_one_type(src, dst)
+        src, dst = of_one_type(src, dst)
         keys = np.empty(len(src), np.int64)
         kind = types.int32 if src.dtype == np.int32 else types.int64
         if hasattr(of, "table"):
@@ -199,11 +199,11 @@ class CpuEdges:
     def rows(self, keys: Array, start: int, count: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
         offsets, numbers = np.empty(count + 1, np.int64), np.empty(len(keys), np.int32)
-        rows(keys, start, columns, offsets, numbers)
+        rows(keys, start, columns, 0, offsets, numbers)
         return offsets, numbers
 
 
-def _of_one_type(*columns: Array) -> list[Array]:
+def of_one_type(*columns: Array) -> list[Array]:
     """Columns of one type, int32 or int64."""
     narrow = all(column.dtype == np.int32 for column in columns)
     return [column.astype(np.int32 if narrow else np.int64, copy=False) for column in columns]

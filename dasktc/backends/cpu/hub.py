@@ -46,6 +46,9 @@ from dasktc.backends.cpu.sizes import AHEAD, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
 __all__ = [
+    "BY_EDGE",
+    "BY_ROW",
+    "NOTHING",
     "REACH",
     "ROWS_AHEAD",
     "bitmap_start",
@@ -67,6 +70,9 @@ ROWS_AHEAD = 16
 """Index rows prefetched ahead of the one in work."""
 REACH = (1 << 32) - 1
 """Farthest place of a deferred list from the first: they are noted in 32 bits."""
+
+NOTHING, BY_EDGE, BY_ROW = 0, 1, 2
+"""What `group` writes beside each list."""
 
 U = np.uint64
 
@@ -208,8 +214,11 @@ def _by_rows(
 # the deferred edges, grouped by column v
 
 
-def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
-    """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end."""
+def _group(t: Triple, hubs: int, waiting: Array, lists: Array, beside: int) -> None:
+    """Write (start, length) of each deferred list A into its group; waiting[v] becomes the group's end.
+
+    With BY_EDGE or BY_ROW the place of the index edge, or its row, is written beside, counted from the first row's.
+    """
     index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
     in_place = same and shift == 0
     place = 0
@@ -230,8 +239,11 @@ def _group(t: Triple, hubs: int, waiting: Array, lists: Array) -> None:
             cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
             a, b = cut - first, length(stream, v)
             if b > SHORT and 0 < a < b:
-                lists[U(waiting[U(v)]), 0] = first - table[begin]
-                lists[U(waiting[U(v)]), 1] = a
+                at = U(waiting[U(v)])
+                lists[at, 0] = first - table[begin]
+                lists[at, 1] = a
+                if beside != NOTHING:
+                    lists[at, 2] = np.int64(p) - index[begin] if beside == BY_EDGE else u - begin
                 waiting[U(v)] += 1
 
 
@@ -285,5 +297,5 @@ _bytes = types.Array(types.uint8, 1, "C")
 
 hub_bitmaps = Kernel(_hub_bitmaps, (TRIPLE, types.int64, _words))
 by_rows = Kernel(_by_rows, (TRIPLE, types.int64, _words, _words, _sizes, types.int64))
-group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists))
+group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists, types.int64))
 by_columns = Kernel(_by_columns, (TRIPLE, types.int64, _sizes, _lists, _bytes))

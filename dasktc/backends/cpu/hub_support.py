@@ -46,7 +46,7 @@ from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.cpu.sizes import AHEAD, BATCH, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
-__all__ = ["edges_by_columns", "edges_by_rows", "group", "ranks", "vertices_by_columns", "vertices_by_rows"]
+__all__ = ["edges_by_columns", "edges_by_rows", "ranks", "vertices_by_columns", "vertices_by_rows"]
 
 U = np.uint64
 MOST_ADDED = (1 << LOWER) - 1
@@ -280,35 +280,6 @@ def _edges_by_rows(
     return triangles, wedges, deferred, following
 
 
-def _group(t: Triple, hubs: int, waiting: Array, lists: Array, by_edge: bool) -> None:
-    """As `hub.group`, with the place of the index edge, or its row, beside each list; counted from the first row's."""
-    index, index_columns, table, table_columns, stream, _, begin, end, same, shift = t
-    in_place = same and shift == 0
-    place = 0
-    for column in range(len(waiting)):
-        size = waiting[column]
-        waiting[column] = place
-        place += size
-    for u in range(begin, end):
-        prefetch_row(index, index_columns, u + ROWS_AHEAD, end)
-        first, last = table[u], table[u + 1]
-        cut = first
-        for p in range(U(index[u]), U(index[u + 1])):
-            v = np.int64(index_columns[p])
-            if v < hubs:
-                continue
-            if v >= len(waiting):
-                break
-            cut = np.int64(p) if in_place else before(table_columns, cut, last, v + shift)
-            a, b = cut - first, length(stream, v)
-            if b > SHORT and 0 < a < b:
-                at = U(waiting[U(v)])
-                lists[at, 0] = first - table[begin]
-                lists[at, 1] = a
-                lists[at, 2] = np.int64(p) - index[begin] if by_edge else u - begin
-                waiting[U(v)] += 1
-
-
 def _edges_by_columns(
     t: Triple,
     hubs: int,
@@ -484,7 +455,6 @@ _sums = types.Array(types.int64, 1, "C")
 _batch = _words, _lists, _sizes, _sizes
 
 ranks = Kernel(_ranks, (types.int64, _words, _shorts))
-group = Kernel(_group, (TRIPLE, types.int64, _sizes, _lists, types.boolean))
 edges_by_rows = Kernel(
     _edges_by_rows,
     (

@@ -150,7 +150,7 @@ def _chunk(t: Triple, tables: Tables, most: int) -> tuple[int, int, int, int]:
     if deferred == 0:
         return triangles, wedges, probes, end
     t, lists = t._replace(end=end), _lists(tables, deferred, most)
-    hub.group(t, hubs, waiting, lists)
+    hub.group(t, hubs, waiting, lists, hub.NOTHING)
     closed, tested = hub.by_columns(t, hubs, waiting, lists, tables.marker)
     return triangles + closed, wedges, probes + tested, end
 

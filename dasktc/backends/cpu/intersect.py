@@ -39,6 +39,7 @@ __all__ = [
     "length",
     "longest_row",
     "merge",
+    "merged",
     "search",
     "triple",
     "trust",
@@ -195,7 +196,7 @@ def _trust(t: Triple, depth: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -> Any:
+def merged(left: Array, i: Any, i_end: Any, right: Array, j: Any, j_end: Any) -> Any:
     """Count common entries; without a branch on the data."""
     common = 0
     while i < i_end and j < j_end:
@@ -218,7 +219,7 @@ def _merge(t: Triple) -> tuple[int, int, int, int]:
             cut = before(table_columns, cut, last, v + shift)
             row, row_end = stream[v], stream[v + 1]
             if first < cut and row < row_end:
-                triangles += _merged(table_columns, first, cut, stream_columns, row, row_end)
+                triangles += merged(table_columns, first, cut, stream_columns, row, row_end)
                 probes += cut - first + row_end - row
     return triangles, wedges, probes, 0
 

@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 from dasktc.backends.cpu import probes
-from dasktc.backends.cpu.sizes import hash_bytes, hub_bytes
+from dasktc.backends.cpu.sizes import hash_bytes, hub_bytes, support_bytes
 from dasktc.backends.cpu.splits import hub_cost, sample_bytes, search_cost, stream_cost
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.kernel import NO_CORE, ROWS, Kernel, Rule
@@ -39,6 +39,11 @@ class CpuKernel(Kernel):
         The probes of index edges, from lengths and positions alone.
     scratch : callable (TaskSize, GraphBounds or None) -> int
         Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
+    support : str, optional
+        Module that gives triangles by edge and by vertex, by functions `edges` and `vertices` as `supports` has them;
+        none: it does not.
+    support_scratch : callable (TaskSize, GraphBounds or None) -> int
+        As `scratch`, for these, beside what they return.
     """
 
     backend: ClassVar[str] = "cpu"
@@ -46,6 +51,8 @@ class CpuKernel(Kernel):
     count: str | Callable[[BlockTask], tuple[int, int, int, int]]
     probes: probes.Rule
     scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
+    support: str | None = None
+    support_scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
 
     @property
     def function(self) -> Any:
@@ -59,8 +66,20 @@ class CpuKernel(Kernel):
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
         """Bytes next to a task's blocks, at most: of the kernel, or of the sample that says where splits are cut."""
-        sample = sample_bytes(of.splits * of.index_edges, of.splits) if of.splits > 1 else 0
-        return max(sample, self.scratch(of, graph))
+        return max(_sample_bytes(of), self.scratch(of, graph))
+
+    @property
+    def gives_supports(self) -> bool:
+        """Whether there is a module for it."""
+        return self.support is not None
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes next to a task's blocks and the results, at most."""
+        return max(_sample_bytes(of), self.support_scratch(of, graph))
+
+
+def _sample_bytes(of: TaskSize) -> int:
+    return sample_bytes(of.splits * of.index_edges, of.splits) if of.splits > 1 else 0
 
 
 HERE = "dasktc.backends.cpu"
@@ -74,6 +93,8 @@ OWN = (
         auto=(Rule(90, {}, f"{ROWS}, and tables pay"),),
         keeps_tables=True,
         cost=hub_cost,
+        support=f"{HERE}.supports",
+        support_scratch=support_bytes,
     ),
     CpuKernel(
         "trust",
@@ -97,6 +118,7 @@ OWN = (
         f"{HERE}.intersect:count_merge",
         probes.merge,
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
+        support=f"{HERE}.merge_support",
     ),
     CpuKernel(
         "search",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dasktc.backends.cpu import hub_support
+from dasktc.backends.cpu import hub, hub_support
 from dasktc.backends.cpu.hub_tables import Tables, lent
 from dasktc.backends.cpu.instructions import LEVELS, LOWER
 from dasktc.backends.cpu.intersect import Triple, triple
@@ -26,7 +26,7 @@ Groups = Callable[[Triple, Tables, Array], int]
 """Visits the edges that were put off, which are in the lists: triangles."""
 
 
-@compiles(hub_support.ranks, hub_support.edges_by_rows, hub_support.group, hub_support.edges_by_columns)
+@compiles(hub_support.ranks, hub_support.edges_by_rows, hub.group, hub_support.edges_by_columns)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     """Count the triangles of a task for each of their edges.
 
@@ -60,10 +60,10 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
         def groups(t: Triple, by: Tables, lists: Array) -> int:
             return int(hub_support.edges_by_columns(t, by.hubs, by.waiting, lists, by.marker, hits, *supports))
 
-        return supports, *_visited(task, t, tables, rows, groups, True)
+        return supports, *_visited(task, t, tables, rows, groups, hub.BY_EDGE)
 
 
-@compiles(hub_support.vertices_by_rows, hub_support.group, hub_support.vertices_by_columns)
+@compiles(hub_support.vertices_by_rows, hub.group, hub_support.vertices_by_columns)
 def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[dict[int, Array], int, int]:
     """Count the triangles of a task for each of their vertices.
 
@@ -97,7 +97,7 @@ def vertices(task: BlockTask, sides: Sides, sizes: Mapping[int, int]) -> tuple[d
             given = (t, by.hubs, by.waiting, lists, by.marker, rows, columns, third)
             return int(hub_support.vertices_by_columns(*given))
 
-        return sums, *_visited(task, t, tables, by_rows, groups, False)
+        return sums, *_visited(task, t, tables, by_rows, groups, hub.BY_ROW)
 
 
 def _batch(tables: Tables) -> tuple[Array, Array, Array, Array]:
@@ -113,7 +113,7 @@ def _counters(tables: Tables) -> tuple[Array, Array]:
     return np.zeros(LOWER * words, np.uint64), np.zeros(LEVELS * words, np.uint64)
 
 
-def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Groups, by_edge: bool) -> tuple[int, int]:
+def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Groups, beside: int) -> tuple[int, int]:
     """Visit as many rows at a time as put few edges off, and then these; triangles and wedges."""
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = 0
@@ -123,7 +123,7 @@ def _visited(task: BlockTask, t: Triple, tables: Tables, rows: Rows, groups: Gro
         triangles, wedges = triangles + closed, wedges + walked
         if deferred:
             chunk, lists = t._replace(end=following), np.zeros((deferred + AHEAD, 3), np.uint32)
-            hub_support.group(chunk, tables.hubs, tables.waiting, lists, by_edge)
+            hub.group(chunk, tables.hubs, tables.waiting, lists, beside)
             triangles += groups(chunk, tables, lists)
         t = t._replace(begin=following)
     return triangles, wedges

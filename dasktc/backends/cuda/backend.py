@@ -5,6 +5,7 @@ Imported by `get_backend("cuda")` alone: this module needs a GPU, its driver, Cu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from types import ModuleType
@@ -13,12 +14,14 @@ from typing import Any
 from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
 from dasktc.backends.cuda import edge_functions as device_recipes
-from dasktc.backends.cuda import launch
+from dasktc.backends.cuda import launch, supports
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
@@ -207,7 +210,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    for file in ("vertices", "bitmatrix"):
+    for file in ("vertices", "bitmatrix", "peel", "wedges"):
         _module(file, ())
     for macros in RadixSort(device()).defines():
         _module("sort", macros)
@@ -226,7 +229,15 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return device_visit.support(device(), _typed(task))
+    if KERNELS[kernel].support is None:
+        return device_visit.support(device(), _typed(task))
+    return supports.edges(device(), _typed(task), kernel)
+
+
+def _vertex_support(
+    task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
+) -> tuple[dict[int, Array], int, int]:
+    return supports.vertices(device(), _typed(task), kernel, sides, sizes)
 
 
 def _listing(task: BlockTask, limit: int) -> Any:
@@ -288,11 +299,14 @@ def backend() -> Backend:
         scratch_bytes=scratch_bytes,
         expected_probes=expected_probes,
         support=_support,
+        vertex_support=_vertex_support,
         listing=_listing,
         add_ends=partial(device_visit.add_ends, cp),
+        closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        peel=DevicePeel(device()),
         raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),

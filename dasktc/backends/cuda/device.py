@@ -92,6 +92,9 @@ class Launch(NamedTuple):
         The kernel's macros.
     file : str
         Its file, as `nvrtc.source` takes it.
+    outputs : tuple of three arrays, or none
+        What a kernel with outputs adds to, in place: by edge the sums of the index, table and stream block, int32; by
+        vertex those of index rows, index columns and table columns, uint64. Zeros at first; none: it only counts.
     """
 
     device: Device
@@ -100,6 +103,7 @@ class Launch(NamedTuple):
     totals: Array
     defines: Defines
     file: str
+    outputs: tuple[Array, ...] = ()
 
     @property
     def shape(self) -> dict[str, int]:

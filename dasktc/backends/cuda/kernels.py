@@ -41,7 +41,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dasktc.backends.cpu import probes
 from dasktc.backends.cpu.splits import hub_cost, search_cost, stream_cost
@@ -52,7 +52,7 @@ from dasktc.backends.cuda.probes import Rule as ProbesRule
 from dasktc.backends.kernel import LISTED, NO_CORE, ROWS, Kernel, Rule
 from dasktc.backends.protocol import GraphBounds, TaskSize
 
-__all__ = ["OWN", "CudaKernel", "by_edges"]
+__all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
 
 def by_edges(launch: Launch) -> None:
@@ -79,7 +79,8 @@ def short(launch: Launch) -> None:
     given, shape = launch.given, launch.shape
     cut = given["same"][0] and given["shift"][0] == 0  # then what stands before v in a row is where v stands
     grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
-    launch.run("short_rows" if cut else "short_blocks", grid, shape["BLOCK"], launch.totals)
+    entry = ("short_rows" if cut else "short_blocks") + ("_each" if launch.outputs else "")
+    launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
 
 
 LSTC = {"TILE": 1024, "THREADS": 128, "CHUNK": 4}
@@ -104,6 +105,24 @@ def no_scratch(index_edges: int, block_edges: int, columns: int) -> int:
     return 1 << 12
 
 
+class Support(NamedTuple):
+    """How a kernel gives triangles by edge and by vertex: the same `launch`, which is given outputs.
+
+    Attributes
+    ----------
+    file : str
+        As that of the kernel. With the macro VERTICES its outputs are by vertex.
+    scratch : callable (index_edges, block_edges, columns) -> int
+        As that of the kernel.
+    macros : mapping of str to int
+        Beside those of the kernel.
+    """
+
+    file: str
+    scratch: Callable[[int, int, int], int]
+    macros: Mapping[str, int] = {}
+
+
 @dataclass(frozen=True)
 class CudaKernel(Kernel):
     """All that the backend knows of a kernel.
@@ -121,6 +140,8 @@ class CudaKernel(Kernel):
     macros : mapping of str to int
         Its own, with the values in the source; a macro that the source does not define may be among them. A name in
         lower case is no macro but a setting of the launch, which needs no other compilation.
+    support : Support, optional
+        How it gives triangles by edge and by vertex, if it does.
     """
 
     backend: ClassVar[str] = "cuda"
@@ -130,6 +151,16 @@ class CudaKernel(Kernel):
     launch: Callable[[Launch], None] = by_edges
     scratch: Callable[[int, int, int], int] = no_scratch
     macros: Mapping[str, int] = field(default_factory=dict)
+    support: Support | None = None
+
+    @property
+    def gives_supports(self) -> bool:
+        """Whether it has outputs."""
+        return self.support is not None
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes next to a task's blocks and the outputs, at most."""
+        return self.support.scratch(of.index_edges, of.block_edges, of.columns) if self.support is not None else 0
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
         """Bytes next to a task's blocks, at most; the graph makes no difference."""
@@ -155,6 +186,7 @@ OWN = (
         launch_hub.hub,
         launch_hub.hub_bytes,
         launch_hub.HUB,
+        Support("support", launch_hub.hub_support_bytes, launch_hub.SUPPORT),
         auto=(Rule(90, {}, f"{ROWS}, and records or tables pay"),),
         keeps_tables=True,
         cost=hub_cost,
@@ -167,6 +199,7 @@ OWN = (
         launch_hub.hub,
         launch_hub.bitmap_bytes,
         launch_hub.HUB | {"PLAIN": 1},
+        Support("support", launch_hub.bitmap_bytes, launch_hub.SUPPORT),
         auto=(Rule(70, {"longest": (LISTED + 1, inf), "wedges": (0, SOME)}, f"{ROWS}, and bitmaps are soon filled"),),
         lean=True,
         keeps_tables=True,
@@ -251,6 +284,7 @@ OWN = (
         device_probes.same(probes.merge),
         short,
         macros=SHORT,
+        support=Support("short", no_scratch),
         auto=(
             Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and a thread holds one in registers"),
             Rule(20, {"usual": (0, 15), "longest": (0, LISTED), "wedges": (0, 6 * FEW)}, f"{ROWS}, and {SMALL}"),

@@ -1,8 +1,10 @@
-"""The launches of `hub` and of `bitmap`, its plain form: see kernels/hub.cu."""
+"""The launches of `hub` and of `bitmap`, its plain form: see kernels/hub.cu, and with outputs kernels/support.cu.
+
+Both files have the same entry points; those that find triangles take the outputs as well.
+"""
 
 from __future__ import annotations
 
-from math import isqrt
 from types import ModuleType
 
 import numpy as np
@@ -11,9 +13,10 @@ from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Launch
 from dasktc.backends.cuda.launch_edges import slices
+from dasktc.backends.kernel import MOST_HUBS, hub_count
 from dasktc.errors import InputError
 
-__all__ = ["HUB", "bitmap_bytes", "hub", "hub_bytes", "hub_count", "longest_row"]
+__all__ = ["HUB", "SUPPORT", "bitmap_bytes", "hub", "hub_bytes", "hub_support_bytes", "longest_row"]
 
 HUB = {
     "SMALL": 16,
@@ -24,7 +27,7 @@ HUB = {
     "NEAR_WARPS": 2,
     "TABLE_WARPS": 2,
     "AHEAD": 4,
-    "BITMAP": 1 << 16,
+    "BITMAP": MOST_HUBS,
     "FILTER": 1 << 13,
     "NEAR": 1 << 14,
     "SHORT": 64,
@@ -34,10 +37,10 @@ HUB = {
     "CAPACITY": 12,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
+SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4}
+"""Macros of the form with outputs, beside these."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""
-HUB_BYTES = 4
-"""Bytes an index edge that the hubs' bitmaps may take."""
 NARROW = 1 << 16
 """Rows of a lower triangle whose columns are their own fingerprints."""
 ROUNDS = 2
@@ -45,19 +48,6 @@ ROUNDS = 2
 has two at the most."""
 MOST_COLUMNS = 1 << 34
 """Columns of a block that a list's record can point into."""
-
-
-def hub_count(index_edges: int, stream_rows: int, lower: bool = True, most: int = HUB["BITMAP"]) -> int:
-    """Choose the number of hubs: their bitmaps, hubs²/16 bytes, take at most HUB_BYTES an index edge.
-
-    Parameters
-    ----------
-    index_edges, stream_rows : int
-    lower : bool
-        Blocks that are no lower triangles have no hubs.
-    most : int
-    """
-    return min(most, isqrt(16 * HUB_BYTES * index_edges), stream_rows) if lower else 0
 
 
 def longest_row(xp: ModuleType, task: BlockTask) -> int:
@@ -119,7 +109,10 @@ def hub(launch: Launch) -> None:
     lower = task.table.lower and task.stream.lower
     hubs = hub_count(task.index.edges, task.stream.rows, lower, shape["BITMAP"])
     apart = task.table is not task.stream
-    given["hubs"], given["near"] = hubs, hubs if plain else min(hubs, shape["NEAR"])
+    near = hubs if plain else min(hubs, shape["NEAR"])
+    if launch.outputs and not (shape.get("VERTICES") and task.index is task.table is task.stream):
+        near = 0  # by edge it is not near hubs alone that (v, w) has triangles with
+    given["hubs"], given["near"] = hubs, near
     given["tables"] = task.stream.rows if apart else 0
     long_rows = min(task.index.rows, task.table.edges // (shape["SMALL"] + 1))
     keys = task.stream.rows + apart * task.table.rows if long_rows and not plain else 0
@@ -154,7 +147,7 @@ def _by_records(hub: Launch, words: int) -> None:
         return records
 
     records = kept.once(hub.task, "records", words, make)
-    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, narrow, hub.totals)
+    hub.spread(f"hub_short{words}", int(hub.given["rows"][0]), records, narrow, hub.totals, *hub.outputs)
 
 
 def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) -> int:
@@ -164,11 +157,14 @@ def _by_rows(hub: Launch, hubs: int, long_rows: int, lists: Array, plain: bool) 
     items = xp.empty((long_rows + hub.task.index.edges // shape["ITEM_EDGES"] + 1, 2), dtype="uint32")
     state, total = xp.zeros(2, dtype="uint32"), xp.zeros(1, dtype="uint64")
     values = (bitmaps, items, state[:1], lists, total, np.uint32(plain), hub.totals)
-    hub.spread("hub_edges", int(hub.given["rows"][0]), *values)
-    if long_rows and (hubs or plain):
+    hub.spread("hub_edges", int(hub.given["rows"][0]), *values, *hub.outputs)
+    if long_rows and (int(hub.given["near"][0]) or plain):
         entry, warps = ("hub_plain", shape["PLAIN_WARPS"]) if plain else ("hub_near", shape["NEAR_WARPS"])
         grid = min(32 * device.processors, len(items))
-        hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals)
+        if hub.outputs and not plain:
+            near = int(hub.given["near"][0])
+            bitmaps = kept.once(hub.task, "square", near, lambda: _square(hub, near))
+        hub.run(entry, grid, 32 * warps, bitmaps, items, state[:1], state[1:], hub.totals, *hub.outputs)
     return int(total[0]) if long_rows else 0
 
 
@@ -177,6 +173,12 @@ def _bitmaps(hub: Launch, hubs: int) -> Array:
     if hubs:
         hub.spread("hub_bitmaps", 32 * hubs, bitmaps)
     return bitmaps
+
+
+def _square(hub: Launch, near: int) -> Array:
+    square = hub.device.array.zeros(near * -(-near // 32), dtype="uint32")
+    hub.spread("hub_square", 32 * near, square)
+    return square
 
 
 def _share_edges(task: BlockTask) -> int:
@@ -199,14 +201,15 @@ def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
     device, xp, shape, task = hub.device, hub.device.array, hub.shape, hub.task
     ends = xp.cumsum(lists, dtype="uint64")
     records = xp.empty(total, dtype="uint64")
-    hub.spread("hub_lists", int(hub.given["rows"][0]), ends, records)
+    whose = (xp.empty(total, dtype="uint64"),) if hub.outputs else ()
+    hub.spread("hub_lists", int(hub.given["rows"][0]), ends, records, *whose)
     items = xp.empty((min(keys, total) + total // shape["ITEM_LISTS"] + 1, 2), dtype="uint32")
     state = xp.zeros(2, dtype="uint32")
     hub.spread("hub_items", keys, ends, np.int64(keys), items, state[:1])
     table, stream = kept.once(task, "narrow columns", None, lambda: _narrows(hub))
     grid = min(32 * device.processors, len(items))
-    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals)
-    hub.run("hub_tables", grid, 32 * shape["TABLE_WARPS"], *values)
+    values = (table, stream, ends, records, items, state[:1], state[1:], hub.totals, *whose, *hub.outputs)
+    hub.run("hub_tables", grid, 32 * shape["MET_WARPS" if hub.outputs else "TABLE_WARPS"], *values)
 
 
 def _narrows(hub: Launch) -> tuple[Array, Array]:
@@ -234,6 +237,18 @@ def hub_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     edges = max(index_edges, block_edges)
     lists = RECORD_BYTES * index_edges + (HUB["CAPACITY"] - RECORD_BYTES) * edges
     return bitmap_bytes(index_edges, block_edges, columns) + lists + 2 * _item_bytes(edges, columns) + 64 * columns
+
+
+def hub_support_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `hub` with outputs, beside a task's blocks and the outputs: beside each record whose it is.
+
+    Parameters
+    ----------
+    index_edges, block_edges, columns : int
+        As in `Backend`.
+    """
+    near = min(hub_count(max(index_edges, block_edges), columns), HUB["NEAR"])
+    return hub_bytes(index_edges, block_edges, columns) + RECORD_BYTES * index_edges + near * (near // 8 + 4)
 
 
 def bitmap_bytes(index_edges: int, block_edges: int, columns: int) -> int:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from dasktc.backends.cpu import probes
 from dasktc.backends.cpu.splits import GROUP, share_of
 from dasktc.backends.csr import BEHIND, Array, BlockTask
-from dasktc.backends.cuda.launch_hub import hub_count, longest_row
+from dasktc.backends.cuda.launch_hub import longest_row
+from dasktc.backends.kernel import hub_count
 
 __all__ = ["Edges", "Rule", "bitmap", "expected_probes", "hindex", "hub", "lstc", "same"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.executors.base import Shared
 from dasktc.executors.device.prefetch import Place
 from dasktc.executors.spill.value_files import Stored, contents
 
@@ -62,7 +61,7 @@ def _received(places: list[Hosted], sizes: list[int], many: bool, length: int | 
     return handle
 
 
-class DeviceHandle(Shared):
+class DeviceHandle:
     """Locates a result: on the device, or elsewhere. Pickled it takes the value along, in the host's memory.
 
     Attributes
@@ -155,7 +154,7 @@ class DeviceHandle(Shared):
         return None if self.places is None else self.places[number]
 
 
-class DeviceEntry(Shared):
+class DeviceEntry:
     """An entry of a result that is a list; one that it owns goes with it."""
 
     def __init__(self, of: DeviceHandle, number: int, owns: bool = False) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dasktc.backends.cuda import block_cache
 from dasktc.errors import InputError
-from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, Shared, ask_nobody
+from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
 from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
 from dasktc.executors.spill.file_store import SMALL, resolve_once, small_for, usable
@@ -45,7 +45,7 @@ BLOCKS_AHEAD = 3
 """Blocks that room is made for beside a task's own, where there is any: with one, every second copy is waited for."""
 
 
-class DeviceStore(Shared, LocalStore):
+class DeviceStore(LocalStore):
     """Makes calls in this process, and keeps what is on the device within a budget.
 
     Parameters

@@ -28,7 +28,7 @@ from itertools import chain, zip_longest
 from threading import RLock
 from typing import Any
 
-from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, Shared, ask_nobody
+from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.spill.prefetch import Prefetcher
 from dasktc.executors.spill.value_files import Flat, Stored, flatten, load, store
 from dasktc.executors.spill.work_dir import WorkDir
@@ -50,8 +50,8 @@ THREADED = 0.75
 """Share of a budget that several threads are given: malloc keeps what they have freed, for each of them."""
 
 
-class SpillableResult(Shared):
-    """A result that is in memory until the store writes it to a file."""
+class SpillableResult:
+    """Handle of a result that is in memory until the store writes it to a file."""
 
     def __init__(self, value: Any, nbytes: int) -> None:
         self.value, self.nbytes, self.many = value, nbytes, type(value) in (list, tuple)
@@ -63,7 +63,7 @@ class SpillableResult(Shared):
         return value if self.stored is None else load(self.stored, copy)
 
 
-class ListEntry(Shared):
+class ListEntry:
     """An entry of a result that is a list. It holds the whole result, but reads its own section of a file alone."""
 
     def __init__(self, of: SpillableResult | Stored, number: int) -> None:
@@ -76,7 +76,7 @@ class ListEntry(Shared):
         return value[self.number] if stored is None else load(stored.section(self.number), copy)
 
 
-class FileStore(Shared, LocalStore):
+class FileStore(LocalStore):
     """Keeps results of calls in this process within a budget: in memory while they fit, then in files.
 
     Parameters
@@ -201,7 +201,7 @@ class FileStore(Shared, LocalStore):
 
 
 def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
-    """Call a function of blocks, and let go of them; `trimmed`: and of what malloc keeps free for each thread."""
+    """Call a function of blocks, and free them; `trimmed`: also what malloc keeps free for each thread."""
     try:
         return function(*args)
     finally:
@@ -239,7 +239,7 @@ def small_for(budget: int) -> int:
 
 
 def resolve_once(resolve: Callable[[Any], Any], handles: list[Any]) -> list[Any]:
-    """Values of handles, and empty the list; a handle that is there twice, as a block in two roles, is loaded once."""
+    """Load the values of handles, and empty the list; a handle that is there twice (a block in two roles) once."""
     values = {id(handle): resolve(handle) for handle in handles}
     numbers = [id(handle) for handle in handles]
     handles.clear()
@@ -263,7 +263,7 @@ def blocksize_within(memory: int | str, most: int) -> int:
 
 
 def trim_allocators() -> None:
-    """Have Arrow and malloc give back what they hold free; malloc where it can be asked to: glibc."""
+    """Have Arrow and glibc's malloc return free memory to the system."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     with suppress(OSError, AttributeError, TypeError):  # Windows takes no None
@@ -271,6 +271,6 @@ def trim_allocators() -> None:
 
 
 def copy_small(values: list[Flat], many: bool) -> Any:
-    """A small value that shares no memory with what it may have been cut from."""
+    """Copy a small value, so that it shares no memory with the array that it may be a slice of."""
     copies = [pickle.loads(value.head, buffers=[bytearray(buffer) for buffer in value.buffers]) for value in values]
     return copies if many else copies[0]

@@ -2,7 +2,8 @@
 
 What an object means:
 
-* a table: its two id columns, other columns ignored; an array: its two columns; a pair of columns;
+* a table: its two id columns, other columns ignored; an array or a tensor: its two columns, of shape
+  (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids;
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
   file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
 * a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
@@ -22,7 +23,7 @@ from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
 from dasktc.io.memory.kinds import kind, readable, roots, unknown
-from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
+from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas, from_torch
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object", "node_labels"]
@@ -35,6 +36,7 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "pandas": from_pandas,
     "pyarrow": from_arrow,
     "scipy": from_scipy,
+    "torch": from_torch,
 }
 
 
@@ -44,8 +46,9 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     Parameters
     ----------
     obj : object
-        A pandas or Dask DataFrame, Arrow table, NumPy or Dask array of shape (m, 2), pair (tuple or list)
-        of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph; for
+        A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
+        (2, m), pair (tuple or list) of one-dimensional arrays or sequences, list of edges (pairs of ids; but two items
+        are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for
         the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal

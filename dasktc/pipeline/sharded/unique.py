@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.executors.base import Executor, tree
+from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
 
 __all__ = ["ValueOps", "integers", "mixed", "numbered", "places", "unite"]
@@ -68,8 +69,6 @@ def numbered(
     numbers : list of lists of handles of arrays of int32
         For each list the numbers of its values, one array a shard.
     """
-    from dasktc.pipeline.vertex_ids import check_size
-
     starts = _starts(executor, stage, values, shards, ops)
     ranges = executor.transpose(stage, executor.map(stage, ops.cut, list(values), starts), len(starts) + 1)
     arity = ARITY if executor.memory_per_call is None else ARITY_WITHIN
@@ -112,7 +111,7 @@ def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
     return numbers
 
 
-def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple[Sharded, Sharded]:
+def places(executor: Executor, stage: str, keys: Sharded, bound: int) -> tuple[Sharded, Sharded]:
     """Sort distinct keys across the shards, and tell each key's position in the sorted order.
 
     Parameters
@@ -121,7 +120,8 @@ def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple
     stage : str
     keys : Sharded
         Of int64, all distinct.
-    backend : str
+    bound : int
+        Every key is at least 0 and below it.
 
     Returns
     -------
@@ -130,29 +130,29 @@ def places(executor: Executor, stage: str, keys: Sharded, backend: str) -> tuple
     place : Sharded
         The position of each key there, sharded as `keys`.
     """
-    sorted_shards = executor.map(stage, _ascending, list(keys.parts), backend)
-    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(backend))
-    parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), backend)
+    sorted_shards = executor.map(stage, _ascending, list(keys.parts), bound, executor.backend)
+    ascending, numbers = numbered(executor, stage, sorted_shards, lambda _: len(keys.parts), integers(executor.backend))
+    parts = executor.map(stage, _in_place, zipped(list(keys.parts), numbers), executor.backend)
     return ascending, Sharded(keys.starts, parts)
 
 
-def _ascending(keys: Array, backend: str) -> Array:
-    return get_backend(backend).array.sort(keys)
+def _ascending(keys: Array, bound: int, backend: Backend) -> Array:
+    return backend.sort(keys.copy(), bound)
 
 
-def _in_place(given: list[Any], backend: str) -> Array:
-    xp, (keys, numbers) = get_backend(backend).array, given
+def _in_place(given: list[Any], backend: Backend) -> Array:
+    xp, (keys, numbers) = backend.array, given
     place = xp.empty(len(keys), dtype="int32")
     place[keys.argsort()] = xp.concatenate(numbers)
     return place
 
 
-def unite(lists: list[Array], backend: str) -> Array:
+def unite(lists: list[Array], backend: Backend) -> Array:
     """Merge lists to their distinct values, ascending; on the CPU in place: a hash table would take twice as much."""
-    xp = get_backend(backend).array
+    xp = backend.array
     values = xp.concatenate(lists)
-    if backend != "cpu":
-        return get_backend(backend).distinct(values)
+    if backend.name != "cpu":
+        return backend.distinct(values)
     values.sort(kind="stable")
     new = xp.ones(len(values), dtype=bool)
     xp.not_equal(values[1:], values[:-1], out=new[1:])
@@ -163,7 +163,7 @@ def _find(values: Array, among: Array) -> Array:
     return among.searchsorted(values)
 
 
-def integers(backend: str) -> ValueOps:
+def integers(backend: Backend) -> ValueOps:
     """The operations on arrays of int64."""
     return ValueOps(cut, partial(unite, backend=backend), _find, mixed)
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold
 
-__all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
+__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "zipped"]
 
 Array = Any
 GROUP = 8
@@ -45,6 +45,9 @@ class Sharded:
         if callable(self._parts):
             self._parts = self._parts()
         return self._parts
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what would make the parts later belongs to this process
+        return Sharded, (self.starts, self.parts)
 
     @property
     def size(self) -> int:
@@ -122,7 +125,6 @@ def added(
     ids: list[Any],
     values: list[Any],
     starts: tuple[int, ...],
-    backend: str,
     how: tuple[str, int] = ("add", 0),
 ) -> Sharded:
     """Scatter many lists of values into a new sharded vector, and combine values with the same index.
@@ -137,7 +139,6 @@ def added(
         One value for each index.
     starts : tuple of int
         Of the result.
-    backend : str
     how : (str, int)
         The array module's function that combines two values, and the initial value of an entry.
 
@@ -151,9 +152,9 @@ def added(
     group, parts = GROUP if executor.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
-            partial(_filled, end - first, how[1], backend),
-            partial(_put, first=first, joined=how[0], backend=backend),
-            partial(_joined, joined=how[0], backend=backend),
+            partial(_filled, end - first, how[1], executor.backend),
+            partial(_put, first=first, how=how[0], backend=executor.backend),
+            partial(joined, how=how[0], backend=executor.backend),
         )
         groups = [of_shard[start : start + group] for start in range(0, len(of_shard), group)]
         of_shard.clear()
@@ -166,23 +167,35 @@ def _cut_pairs(pair: list[Array], starts: Any) -> list[tuple[Array, Array]]:
     return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(_cuts(ids, starts))]
 
 
-def _filled(size: int, value: int, backend: str) -> Array:
-    return get_backend(backend).array.full(size, value, dtype="int64")
+def _filled(size: int, value: int, backend: Backend) -> Array:
+    return backend.array.full(size, value, dtype="int64")
 
 
-def _put(vector: Array, updates: list[Any], first: int, joined: str, backend: str) -> Array:
-    function = getattr(get_backend(backend).array, joined)
+def _put(vector: Array, updates: list[Any], first: int, how: str, backend: Backend) -> Array:
+    function = getattr(backend.array, how)
     for ids, values in updates:
         places = ids - first
         vector[places] = function(vector.take(places), values)
     return vector
 
 
-def _joined(vectors: list[Array], joined: str, backend: str) -> Array:
-    """Combine vectors into a new one, an input at a time, as `orient.total` adds."""
-    function, result = getattr(get_backend(backend).array, joined), vectors.pop().copy()
+def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
+    """Combine vectors into a new one by a binary function of the array module, an input at a time.
+
+    The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
+    while it is combined.
+    """
+    function, result = getattr(backend.array, how), vectors.pop().copy()
     while vectors:
         function(result, vectors.pop(), out=result)
+    return result
+
+
+def either(vectors: list[Array]) -> Array:
+    """OR vectors into a new one, as `joined`."""
+    result = vectors.pop().copy()
+    while vectors:
+        result |= vectors.pop()
     return result
 
 
@@ -191,7 +204,6 @@ def moved(
     stage: str,
     vector: Sharded,
     place: Sharded,
-    backend: str,
     starts: tuple[int, ...] | None = None,
 ) -> Sharded:
     """Permute a sharded vector: entry i of the vector becomes entry place[i] of the result.
@@ -202,13 +214,12 @@ def moved(
     stage : str
     vector, place : Sharded
         Sharded alike; `place` is a permutation of 0 .. V-1.
-    backend : str
     starts : tuple of int, optional
         Of the result; default: as before.
     """
     pairs = executor.map(stage, _by_place, zipped(list(vector.parts), list(place.parts)))
     ids, values = executor.transpose(stage, pairs, 2)
-    return added(executor, stage, ids, values, starts or vector.starts, backend)
+    return added(executor, stage, ids, values, starts or vector.starts)
 
 
 def _by_place(given: list[Array]) -> list[Array]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dasktc.backends import ON_DEVICE
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.options import Ids, Options, bytes_of, format_size
@@ -149,13 +148,13 @@ def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBu
     options : Options
     ids : {"int", "text"}
     """
-    backend, how, given = options.chosen_backend, options.chosen_reorder, bytes_of(options.memory)
-    if backend in ON_DEVICE or executor.memory_per_call is not None or not executor.distributed:
+    backend, how, given = executor.backend, options.chosen_reorder, bytes_of(options.memory)
+    if backend.on_device or executor.memory_per_call is not None or not executor.distributed:
         at_a_time = 1 if executor.distributed else executor.workers
-        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend in ON_DEVICE, at_a_time=at_a_time)
+        budget = VertexBudget(executor.memory_per_call, ids, how, on_device=backend.on_device, at_a_time=at_a_time)
         return (
             budget._replace(memory=given / executor.memory_per_call) if given and executor.memory_per_call else budget
         )
-    share = executor.memory(given, backend)
+    share = executor.memory(given)
     budget = VertexBudget(max(LEAST_MEMORY, share), ids, how, IN_MEMORY)
     return budget._replace(memory=given / share) if given and share else budget

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.backends import get_backend
+from dasktc.backends import Backend
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.pipeline.canonicalize import Canonical, edges_of
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 Array = Any
-Places = Callable[[Executor, Oriented, int, str], Sharded]
+Places = Callable[[Executor, Oriented, int], Sharded]
 
 
-def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int, shards: int, backend: str) -> Oriented:
+def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int, shards: int) -> Oriented:
     """Orient as `pipeline.orient.orient` does, with sharded vertex vectors; the result is the same.
 
     Parameters
@@ -47,20 +47,19 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     shift : int
         Bits an id takes in a key.
     shards : int
-    backend : str
     """
     starts, number = even(size, shards), edges_of(executor, edges)
-    results = executor.map("orient", _with_degrees, edges.partitions, shift, backend)
+    results = executor.map("orient", _with_degrees, edges.partitions, shift, executor.backend)
     ids, local, degrees = executor.transpose("orient", results, 3)
-    degree = added(executor, "orient", ids, degrees, starts, backend)
+    degree = added(executor, "orient", ids, degrees, starts)
     degrees.clear()
-    ascending, rank, top = _by_weight(executor, "orient", degree, backend)
+    ascending, rank, top = _by_weight(executor, "orient", degree)
     del degree
     ranks = taken(executor, "orient", rank, ids)
     del rank
-    results = executor.map("orient", _oriented, zipped(local, ranks), shift, backend)
+    results = executor.map("orient", _oriented, zipped(local, ranks), shift, executor.backend)
     partitions, ids, sources = executor.transpose("orient", results, 3)
-    outward = added(executor, "orient", ids, sources, ascending.starts, backend)
+    outward = added(executor, "orient", ids, sources, ascending.starts)
     bits = _bits(size)
     pairs = zipped(list(ascending.parts), list(outward.parts))
     inward = Sharded(ascending.starts, executor.map("orient", _in_degree, pairs, top, bits))
@@ -70,21 +69,22 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     return Oriented(partitions, order, outward, inward, wedges, number)
 
 
-def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None, shift: int, backend: str) -> Oriented:
+def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None, shift: int) -> Oriented:
     """Reorder as `pipeline.reorder.reorder` does, with sharded vertex vectors; the result is the same.
 
-    `places` (executor, graph, shift, backend) returns the new id of each rank (`orders.Order.places`); the other
+    `places` (executor, graph, shift) returns the new id of each rank (`orders.Order.places`); the other
     parameters are those of `reorder`.
     """
     if places is None:
         return graph
-    place = places(executor, graph, shift, backend)
-    ids, local = executor.transpose("reorder", executor.map("reorder", localised, graph.partitions, shift, backend), 2)
+    place = places(executor, graph, shift)
+    ids, local = executor.transpose(
+        "reorder", executor.map("reorder", localised, graph.partitions, shift, executor.backend), 2
+    )
     new_ids = taken(executor, "reorder", place, ids)
-    partitions = executor.map("reorder", _relabelled, zipped(local, new_ids), shift, backend)
+    partitions = executor.map("reorder", _relabelled, zipped(local, new_ids), shift, executor.backend)
     order, outward, inward = (
-        moved(executor, "reorder", vector, place, backend)
-        for vector in (graph.order, graph.out_degree, graph.in_degree)
+        moved(executor, "reorder", vector, place) for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
     return Oriented(partitions, order, outward, inward, graph.wedges, graph.edges)
 
@@ -92,26 +92,26 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
 # a partition as a small graph
 
 
-def localised(keys: Array, shift: int, backend: str) -> list[Array]:
+def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
     """The distinct vertices of some edges, ascending, and the edges over their positions there."""
-    ends = get_backend(backend).array.concatenate(unpack(keys, shift))
+    ends = backend.array.concatenate(unpack(keys, shift))
     ids, places = ranked(ends, 1 << shift, backend)
     return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]
 
 
-def _with_degrees(keys: Array, shift: int, backend: str) -> list[Array]:
+def _with_degrees(keys: Array, shift: int, backend: Backend) -> list[Array]:
     ids, local = localised(keys, shift, backend)
     return [ids, local, add_degrees(_none(ids, backend), local, shift, backend).astype("int32")]
 
 
-def _none(ids: Array, backend: str) -> Array:
-    return get_backend(backend).array.zeros(len(ids), dtype=get_backend(backend).numbers)
+def _none(ids: Array, backend: Backend) -> Array:
+    return backend.array.zeros(len(ids), dtype=backend.numbers)
 
 
-def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
+def _oriented(given: list[Any], shift: int, backend: Backend) -> list[Array]:
     """The oriented keys, the ranks that occur in them, ascending, and the out-degree of each in this partition."""
     local, by_shard = given
-    rank = get_backend(backend).array.concatenate(by_shard)
+    rank = backend.array.concatenate(by_shard)
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
@@ -119,9 +119,9 @@ def _oriented(given: list[Any], shift: int, backend: str) -> list[Array]:
     return [relabel(by_rank, ranks, shift, backend), ranks, sources.astype("int32")]
 
 
-def _relabelled(given: list[Any], shift: int, backend: str) -> Array:
+def _relabelled(given: list[Any], shift: int, backend: Backend) -> Array:
     local, by_shard = given
-    return relabel(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
+    return relabel(local, backend.array.concatenate(by_shard), shift, backend)
 
 
 # orders
@@ -131,7 +131,7 @@ def _bits(size: int) -> int:
     return max(1, (size - 1).bit_length())
 
 
-def _by_weight(executor: Executor, stage: str, weight: Sharded, backend: str) -> tuple[Sharded, Sharded, int]:
+def _by_weight(executor: Executor, stage: str, weight: Sharded) -> tuple[Sharded, Sharded, int]:
     """Sort vertices by descending weight, ties by ascending id.
 
     Returns
@@ -145,8 +145,8 @@ def _by_weight(executor: Executor, stage: str, weight: Sharded, backend: str) ->
     """
     top, bits = max(executor.gather(weight.map(executor, stage, _largest)), default=0), _bits(weight.size)
     _refuse_beyond(top + 1, bits)
-    keys = Sharded(weight.starts, weight.map(executor, stage, _weight_keys, top, bits, backend))
-    return *places(executor, stage, keys, backend), top
+    keys = Sharded(weight.starts, weight.map(executor, stage, _weight_keys, top, bits, executor.backend))
+    return *places(executor, stage, keys, (top + 1) << bits), top
 
 
 def _refuse_beyond(weights: int, bits: int) -> None:
@@ -161,9 +161,9 @@ def _largest(weight: Array, first: int) -> int:
     return int(weight.max()) if len(weight) else 0
 
 
-def _weight_keys(weight: Array, first: int, top: int, bits: int, backend: str) -> Array:
+def _weight_keys(weight: Array, first: int, top: int, bits: int, backend: Backend) -> Array:
     keys = (top - weight) << bits
-    keys |= get_backend(backend).array.arange(first, first + len(weight), dtype="int64")
+    keys |= backend.array.arange(first, first + len(weight), dtype="int64")
     return keys
 
 
@@ -178,43 +178,43 @@ def _in_degree(pair: list[Array], top: int, bits: int) -> Array:
     return top - (keys >> bits) - outward
 
 
-def by_dense_id(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_dense_id(executor: Executor, graph: Oriented, shift: int) -> Sharded:
     """The new id of each rank: its position in ascending order of the caller's ids."""
     return graph.order
 
 
-def by_indegree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_indegree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
     """The new id of each rank: its position in descending order of in-degree."""
-    return _by_weight(executor, "reorder", graph.in_degree, backend)[1]
+    return _by_weight(executor, "reorder", graph.in_degree)[1]
 
 
-def by_collective_degree(executor: Executor, graph: Oriented, shift: int, backend: str) -> Sharded:
+def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
     """The new id of each rank: its position in TRUST's collective degree order, in bands of out-degree."""
     size, starts = graph.order.size, graph.order.starts
     bits, bands = _bits(size), 3 * (size + 1)
     _refuse_beyond(bands, bits)
     ids, local = executor.transpose(
-        "reorder", executor.map("reorder", localised, list(graph.partitions), shift, backend), 2
+        "reorder", executor.map("reorder", localised, list(graph.partitions), shift, executor.backend), 2
     )
     inputs = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
-    sums = executor.map("reorder", _collective_degree, inputs, shift, backend)
-    _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts, backend), backend)
+    sums = executor.map("reorder", _collective_degree, inputs, shift, executor.backend)
+    _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts))
     inputs = zipped(local, taken(executor, "reorder", visit, ids))
-    firsts = executor.map("reorder", _first_visit, inputs, size, shift, backend)
-    first = added(executor, "reorder", ids, firsts, starts, backend, ("minimum", size))
+    firsts = executor.map("reorder", _first_visit, inputs, size, shift, executor.backend)
+    first = added(executor, "reorder", ids, firsts, starts, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
-    return places(executor, "reorder", keys, backend)[1]
+    return places(executor, "reorder", keys, bands << bits)[1]
 
 
-def _collective_degree(given: list[Any], shift: int, backend: str) -> Array:
+def _collective_degree(given: list[Any], shift: int, backend: Backend) -> Array:
     local, by_shard = given
-    return collective_degree(local, get_backend(backend).array.concatenate(by_shard), shift, backend)
+    return collective_degree(local, backend.array.concatenate(by_shard), shift, backend)
 
 
-def _first_visit(given: list[Any], size: int, shift: int, backend: str) -> Array:
+def _first_visit(given: list[Any], size: int, shift: int, backend: Backend) -> Array:
     local, by_shard = given
-    return first_visit(local, get_backend(backend).array.concatenate(by_shard), size, shift, backend)
+    return first_visit(local, backend.array.concatenate(by_shard), size, shift, backend)
 
 
 def _band_keys(given: list[Array], size: int, bits: int) -> Array:

@@ -1,0 +1,79 @@
+"""Triangles by edge and by vertex of a counting task, by the kernels that count: what `cpu.supports` is on the CPU.
+
+Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.cuda import launch
+from dasktc.backends.cuda.device import Device
+from dasktc.backends.cuda.kernels import Support
+
+__all__ = ["edges", "vertices"]
+
+
+def edges(
+    device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None
+) -> tuple[list[Array], int, int]:
+    """Count the triangles of a task for each of their edges; as `backends.cpu.visit.support`.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    kernel : str
+        One that has outputs.
+    macros : dict, optional
+        In place of its own.
+    """
+    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
+    for block in blocks:
+        if id(block) not in shared:
+            shared[id(block)] = device.array.zeros(block.edges, dtype="int32")
+    supports = [shared[id(block)] for block in blocks]
+    return supports, *_run(device, task, kernel, dict(macros or {}), tuple(supports))
+
+
+def vertices(
+    device: Device,
+    task: BlockTask,
+    kernel: str,
+    sides: tuple[int, int, int],
+    sizes: Mapping[int, int],
+    macros: dict[str, int] | None = None,
+) -> tuple[dict[int, Array], int, int]:
+    """Count the triangles of a task for each of their vertices; as `backends.cpu.supports.vertices`.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device.
+    kernel : str
+        One that has outputs.
+    sides : tuple of three int
+    sizes : mapping of int to int
+    macros : dict, optional
+        In place of its own.
+    """
+    sums = {side: device.array.zeros(size, dtype="int64") for side, size in sizes.items()}
+    triangles, wedges = _run(
+        device, task, kernel, {"VERTICES": 1} | (macros or {}), tuple(sums[side].view("uint64") for side in sides)
+    )
+    return sums, triangles, wedges
+
+
+def _run(
+    device: Device, task: BlockTask, kernel: str, macros: dict[str, int], outputs: tuple[Array, ...]
+) -> tuple[int, int]:
+    """Launch a kernel with outputs; triangles and wedges."""
+    how = launch.KERNELS[kernel].support
+    assert isinstance(how, Support), kernel
+    ready = launch.ready(device, task, kernel, {**how.macros, **macros})
+    launch.start(ready._replace(file=how.file, outputs=outputs), kernel)
+    triangles, wedges, _, _ = launch.counts(ready)
+    return triangles, wedges

@@ -1,0 +1,485 @@
+// Shared by `hub`, which counts, and by `support`, which says where triangles are: settings, the hubs' bitmaps, records of
+// short rows, and lists with the tables that they are streamed against. hub.cu says what they are for.
+
+#ifndef SMALL
+#define SMALL 16  // longest table row that gets no table
+#endif
+#ifndef LONG
+#define LONG 8  // plain: B so many times as long as A is searched, not streamed
+#endif
+#ifndef BLOCK
+#define BLOCK 256  // threads in a block of the kernels that take a thread an edge or a row
+#endif
+#ifndef PIECE
+#define PIECE 16777216  // most entries of a record; a longer list is cut
+#endif
+#ifndef ITEM_EDGES
+#define ITEM_EDGES 1024  // a row is cut into work items of so many index edges
+#endif
+#ifndef ITEM_LISTS
+#define ITEM_LISTS 1024  // a table's lists are cut into work items of so many
+#endif
+#ifndef TABLE_WARPS
+#define TABLE_WARPS 2
+#endif
+#ifndef AHEAD
+#define AHEAD 4  // lists whose loads are under way together
+#endif
+#ifndef PLAIN_WARPS
+#define PLAIN_WARPS 8
+#endif
+#ifndef NEAR_WARPS
+#define NEAR_WARPS 2
+#endif
+#ifndef NEAR
+#define NEAR 16384  // most near hubs
+#endif
+#ifndef SHORT
+#define SHORT 64  // longest row of tasks that are counted with records alone
+#endif
+#ifndef WORDS4
+#define WORDS4 11  // longest row up to which records have 4 words: the launch's choice
+#endif
+#ifndef WORDS8
+#define WORDS8 22  // likewise 8 words; else 16
+#endif
+#ifndef CAPACITY
+#define CAPACITY 12  // bytes an edge, with offsets, that records of 8 or 16 words may take; else they have 4
+#endif
+#ifndef EDGES
+#define EDGES 2  // records that a thread has under way; of 4 words twice as many
+#endif
+#ifndef BITMAP
+#define BITMAP 65536  // ids in a row's own bitmap, and most hubs
+#endif
+#ifndef FILTER
+#define FILTER 8192  // bits of the filter behind it
+#endif
+
+constexpr uint32 BITMAP_WORDS = BITMAP / 32, FILTER_WORDS = FILTER / 32;
+constexpr uint32 BYTES = BITMAP / 8 - 4;  // of a bitmap, by words: id x has its word at x >> 3 & BYTES
+
+// First word of hub v's bitmap. Row v has no bit behind v, so it takes v / 32 + 1 words.
+__device__ __forceinline__ uint32 bitmap_of(uint32 v) {
+  uint32 group = v >> 5;
+  return (group + 1) * ((group << 4) + (v & 31));
+}
+
+__device__ __forceinline__ uint32 filter_bit(uint32 x) { return (x * 2654435769u) >> 7 & (FILTER - 1); }
+
+// 1. The hubs' bitmaps, a warp a hub; they come zeroed.
+extern "C" __global__ void hub_bitmaps(Task t, uint32* bitmaps) {
+  uint32 lane = threadIdx.x % 32;
+  int64 warps = int64(gridDim.x) * blockDim.x / 32;
+  for (int64 v = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / 32; v < t.hubs; v += warps) {
+    int64 last = t.stream.offsets[v + 1];
+    for (int64 q = t.stream.offsets[v] + lane; q < last; q += 32) {
+      uint32 w = t.stream.columns[q];
+      atomicOr(bitmaps + bitmap_of(uint32(v)) + (w >> 5), 1u << (w & 31));
+    }
+  }
+}
+
+// Where no row is longer than SHORT, every stream row has a record of 4 * WORDS bytes, half a sector to two: its
+// length and up to FEW fingerprints of 16 bits or, of a longer row, where it begins and which of MARKS marks its
+// entries leave. What would take three random reads or more takes one, but for what is found, which is looked up in
+// the row itself unless ids of 16 bits are their own fingerprints.
+template <uint32 WORDS> struct Record {
+  static constexpr uint32 FEW = 2 * WORDS - 1, MARKS = 32 * (WORDS - 3), LONGER = 0xffff;
+
+  uint32 word[WORDS];
+
+  __device__ __forceinline__ bool fits() const { return (word[0] & 0xffff) != LONGER; }
+  __device__ __forceinline__ uint32 length() const { return fits() ? word[0] & 0xffff : word[1]; }
+  __device__ __forceinline__ int64 begin() const { return int64(word[0] >> 16) << 32 | word[2]; }  // of a longer row
+  __device__ __forceinline__ static uint32 mark_of(uint32 x) { return uint32(uint64(x * 2654435769u) * MARKS >> 32); }
+};
+
+__device__ __forceinline__ uint32 fingerprint(uint32 x, bool narrow) {
+  return narrow ? x & 0xffff : (x * 2654435769u) >> 16;
+}
+
+template <uint32 WORDS> __device__ __forceinline__ Record<WORDS> record_of(const uint4* records, int64 v) {
+  Record<WORDS> record;
+#pragma unroll
+  for (uint32 i = 0; i < WORDS / 4; i++) {
+    uint4 part = __ldg(records + v * (WORDS / 4) + i);
+    record.word[4 * i] = part.x;
+    record.word[4 * i + 1] = part.y;
+    record.word[4 * i + 2] = part.z;
+    record.word[4 * i + 3] = part.w;
+  }
+  return record;
+}
+
+// The longest row of a block.
+extern "C" __global__ void hub_longest(Task, const int64* offsets, int64 rows, uint32* longest) {
+  uint32 mine = 0;
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
+    mine = max(mine, uint32(offsets[v + 1] - offsets[v]));
+  }
+  mine = warp_max(mine);
+  if (threadIdx.x % 32 == 0 && mine) { atomicMax(longest, mine); }
+}
+
+// A row's fingerprints; the first one again where there are no more, so that none is found that is not there.
+template <uint32 WORDS>
+__device__ __forceinline__ void note_few(Record<WORDS>& record, const int32* row, uint32 size, bool narrow) {
+  uint32 first = size ? fingerprint(row[0], narrow) : 0;
+  record.word[0] = size | first << 16;
+#pragma unroll
+  for (uint32 k = 1; k < WORDS; k++) {
+    uint32 low = 2 * k - 1 < size ? fingerprint(row[2 * k - 1], narrow) : first;
+    uint32 high = 2 * k < size ? fingerprint(row[2 * k], narrow) : first;
+    record.word[k] = low | high << 16;
+  }
+}
+
+template <uint32 WORDS>
+__device__ __forceinline__ void note_marks(Record<WORDS>& record, const int32* row, uint32 size, int64 begin) {
+  record.word[0] = record.LONGER | uint32(begin >> 32) << 16;
+  record.word[1] = size;
+  record.word[2] = uint32(begin);
+#pragma unroll
+  for (uint32 k = 3; k < WORDS; k++) { record.word[k] = 0; }
+  for (uint32 i = 0; i < size; i++) {
+    uint32 mark = record.mark_of(row[i]);
+#pragma unroll
+    for (uint32 k = 3; k < WORDS; k++) { record.word[k] |= mark >> 5 == k - 3 ? 1u << (mark & 31) : 0; }
+  }
+}
+
+template <uint32 WORDS>
+__device__ __forceinline__ void make_records(const Task& t, int64 rows, uint4* records, bool narrow) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 v = int64(blockIdx.x) * blockDim.x + threadIdx.x; v < rows; v += threads) {
+    int64 begin = t.stream.offsets[v];
+    uint32 size = uint32(t.stream.offsets[v + 1] - begin);
+    Record<WORDS> record;
+    if (size <= record.FEW) {
+      note_few(record, t.stream.columns + begin, size, narrow);
+    } else {
+      note_marks(record, t.stream.columns + begin, size, begin);
+    }
+#pragma unroll
+    for (uint32 i = 0; i < WORDS; i += 4) {
+      records[(v * WORDS + i) / 4] = {record.word[i], record.word[i + 1], record.word[i + 2], record.word[i + 3]};
+    }
+  }
+}
+
+// Whether a record has a fingerprint: a half of some word that is zero after the exclusive or.
+template <uint32 WORDS> __device__ __forceinline__ bool has(const Record<WORDS>& record, uint32 print) {
+  uint32 both = print << 16 | print, other = (record.word[0] ^ both) | 0xffff;  // its low half is the length
+  uint32 zeros = (other - 0x10001u) & ~other;
+#pragma unroll
+  for (uint32 k = 1; k < WORDS; k++) {
+    other = record.word[k] ^ both;
+    zeros |= (other - 0x10001u) & ~other;
+  }
+  return zeros & 0x80008000u;
+}
+
+// Entries of A that are in a record of row v, or in the row itself.
+template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
+    const Task& t, int64 v, const int32* a, int64 size, const Record<WORDS>& record, bool narrow) {
+  uint32 found = 0;
+  if (record.fits()) {
+    for (int64 i = 0; i < size; i++) {
+      if (!has(record, fingerprint(a[i], narrow))) { continue; }
+      found += narrow || contains(t.stream.columns, t.stream.offsets[v], t.stream.offsets[v + 1], a[i]);
+    }
+    return found;
+  }
+  const int32* row = t.stream.columns + record.begin();
+  for (int64 i = 0; i < size; i++) {
+    uint32 mark = record.mark_of(a[i]), word = 0;
+#pragma unroll
+    for (uint32 k = 3; k < WORDS; k++) { word = mark >> 5 == k - 3 ? record.word[k] : word; }
+    if (word >> (mark & 31) & 1) { found += contains(row, 0, record.length(), a[i]); }
+  }
+  return found;
+}
+
+// A thread a row u; the records of EDGES edges, of 4 words twice as many, are under way together. `seen(u, p, v, first,
+// a)` gets each edge that has triangles.
+template <uint32 WORDS, class Seen>
+__device__ __forceinline__ void count_short(
+    const Task& t, const uint4* records, bool narrow, Totals* totals, const Seen& seen) {
+  constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
+  Sums sums;
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k < t.rows; k += threads) {
+    int64 u = row_of(t, k), first = t.table.offsets[u], last = t.table.offsets[u + 1];
+    int64 end = t.same ? last : t.index.offsets[u + 1];
+    for (int64 p = t.same ? first : t.index.offsets[u]; p < end; p += AT_ONCE) {
+      Record<WORDS> record[AT_ONCE];
+#pragma unroll
+      for (uint32 i = 0; i < AT_ONCE; i++) {
+        if (p + i < end) { record[i] = record_of<WORDS>(records, t.index.columns[p + i]); }
+      }
+#pragma unroll
+      for (uint32 i = 0; i < AT_ONCE; i++) {
+        if (p + i >= end) { break; }
+        sums.wedges += record[i].length();
+        if (first == last || record[i].length() == 0) { continue; }
+        int64 v = t.index.columns[p + i], a = before(t, p + i, first, last, v);
+        sums.probes += a;
+        uint32 found = in_record(t, v, t.table.columns + first, a, record[i], narrow);
+        sums.triangles += found;
+        if (found) { seen(u, p + i, v, first, a); }
+      }
+    }
+  }
+  sums.add_up(totals);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records4(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<4>(t, rows, records, narrow);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records8(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<8>(t, rows, records, narrow);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_records16(Task t, int64 rows, uint4* records, uint32 narrow) {
+  make_records<16>(t, rows, records, narrow);
+}
+
+// Lists: an edge of a long row that meets no bitmap has its shorter list streamed against a table
+// of the longer one. All lists against one table lie together, as records: place of the first
+// entry in its block, entries, and whether they stand behind the bitmap. A table's key is its row:
+// of the stream block for v, which A is streamed against, of the table block for u.
+
+// A list as it is streamed: four ids are read together, the first list entry is entry `skip` of
+// the first four. `behind` is the list's place among the ids behind the bitmap.
+__device__ __forceinline__ uint64 record(int64 start, int64 size, bool behind) {
+  uint64 skip = start & 3;
+  return uint64(start >> 2) << 32 | uint64(behind) << 31 | (skip + size) << 2 | skip;
+}
+
+constexpr int64 MOST = PIECE;
+
+struct List {
+  int64 key, start, front, size;  // the first `front` entries are below BITMAP
+  int64 other;  // the end of the edge that is not the table's
+
+  __device__ int64 records() const { return (front + MOST - 1) / MOST + (size - front + MOST - 1) / MOST; }
+};
+
+__device__ __forceinline__ List shorter_list(
+    const Task& t, int64 u, int64 v, int64 first, int64 a, int64 begin, int64 b) {
+  List list = a < b ? List{v, first, a, a, u} : List{t.tables + u, begin, b, b, v};
+  const int32* columns = (a < b ? t.table.columns : t.stream.columns) + list.start;
+  if (columns[list.size - 1] >= BITMAP) { list.front = lower_bound(columns, 0, list.size, BITMAP); }
+  return list;
+}
+
+// 2. All edges. Short table rows are met: `visit(u, p, first, last)`. Edges of longer ones meet the near hubs' bitmaps in
+// work items of so many edges, and the rest are counted by table; plain, all is left to the work items.
+template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
+    int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
+  uint64 found = 0;
+  auto keep = [&](const TaskRow& row) {
+    bool cut = row.size > SMALL && row.edges && (plain || t.index.columns[row.begin] < t.near);
+    uint32 count = cut ? uint32((row.edges + item_edges - 1) / item_edges) : 0;
+    uint32 place = reserve(items_end, count);
+    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(row.u), i); }
+    return row.size <= SMALL || !plain;
+  };
+  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+    if (last - first <= SMALL) { return visit(u, p, first, last); }
+    int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+    int64 a = before(t, p, first, last, v);
+    sums.wedges += b;
+    if (a == 0 || b == 0) { return; }
+    sums.probes += v < t.near ? a : min(a, b);
+    if (v < t.near) { return; }
+    List list = shorter_list(t, u, v, first, a, begin, b);
+    found += list.records();
+    atomicAdd(lists + list.key, uint64(list.records()));
+  });
+  add_to(all_lists, found);
+}
+
+// The list of each edge that neither a short row nor a bitmap counts: `visit(list, p)`.
+template <class Visit> __device__ __forceinline__ void each_list(const Task& t, const Visit& visit) {
+  auto keep = [](const TaskRow& row) { return row.size > SMALL; };
+  each_edge(t, keep, [&](int64 u, int64 p, int64 first, int64 last) {
+    int64 v = t.index.columns[p];
+    if (v < t.near) { return; }
+    int64 begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
+    int64 a = before(t, p, first, last, v);
+    if (a && b) { visit(shorter_list(t, u, v, first, a, begin, b), p); }
+  });
+}
+
+// The lists of some rows alone, where those of all rows are too many.
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_counts(Task t, uint64* lists, uint64* all_lists) {
+  uint64 found = 0;
+  each_list(t, [&](const List& list, int64) {
+    found += list.records();
+    atomicAdd(lists + list.key, uint64(list.records()));
+  });
+  add_to(all_lists, found);
+}
+
+// 3. The lists' records. `ends` holds, by key, where its records end; and then where they begin.
+// `note(place, list, p)` is told of each.
+template <class Note>
+__device__ __forceinline__ void put_lists(const Task& t, uint64* ends, uint64* records, const Note& note) {
+  each_list(t, [&](const List& list, int64 p) {
+    int64 count = list.records();
+    uint64* place = records + atomicAdd(ends + list.key, uint64(-count)) - count;
+    for (int64 i = 0; i < list.front; i += MOST) {
+      note(place - records, list, p);
+      *place++ = record(list.start + i, min(MOST, list.front - i), false);
+    }
+    for (int64 i = list.front; i < list.size; i += MOST) {
+      note(place - records, list, p);
+      *place++ = record(list.start + i, min(MOST, list.size - i), true);
+    }
+  });
+}
+
+// 4. Tables with lists, cut into work items.
+extern "C" __global__ void hub_items(Task, const uint64* begins, int64 keys, uint2* items, uint32* items_end) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; k - threadIdx.x % 32 < keys; k += threads) {
+    uint64 size = k < keys ? begins[k + 1] - begins[k] : 0;
+    uint32 count = uint32((size + ITEM_LISTS - 1) / ITEM_LISTS);
+    uint32 place = reserve(items_end, count);
+    for (uint32 i = 0; i < count; i++) { items[place + i] = make_uint2(uint32(k), i); }
+  }
+}
+
+// The entries of a list, AT_ONCE of each thread read together: `work(w)`.
+template <class Row, class Work>
+__device__ __forceinline__ void each_entry(const int32* columns, int64 size, const Work& work) {
+  constexpr uint32 AT_ONCE = 4;
+  for (int64 i = threadIdx.x; i < size; i += AT_ONCE * Row::THREADS) {
+    uint32 w[AT_ONCE];
+#pragma unroll
+    for (uint32 k = 0; k < AT_ONCE; k++) {
+      int64 place = i + k * Row::THREADS;
+      w[k] = place < size ? columns[place] : ALL;
+    }
+#pragma unroll
+    for (uint32 k = 0; k < AT_ONCE; k++) {
+      if (w[k] != ALL) { work(w[k]); }
+    }
+  }
+}
+
+template <class Row> __device__ void set_entries(Row& row, const int32* columns, int64 size) {
+  each_entry<Row>(columns, size, [&](uint32 w) {
+    if (w < BITMAP) {
+      atomicOr(row.bits + (w >> 5), 1u << (w & 31));
+    } else {
+      uint32 bit = filter_bit(w);
+      atomicOr(row.filter + (bit >> 5), 1u << (bit & 31));
+    }
+  });
+}
+
+template <class Row> __device__ void clear_all(Row& row) {
+  for (uint32 k = threadIdx.x; k < Row::WORDS / 2; k += Row::THREADS) {
+    reinterpret_cast<uint2*>(row.bits)[k] = make_uint2(0, 0);
+  }
+  if (Row::WORDS % 2 && threadIdx.x == 0) { row.bits[Row::WORDS - 1] = 0; }
+  for (uint32 k = threadIdx.x; k < Row::FILTERS; k += Row::THREADS) { row.filter[k] = 0; }
+}
+
+// Long lists' words are too many to be worth looking for.
+template <class Row> __device__ void clear_entries(Row& row, const int32* columns, int64 size) {
+  if (size > Row::WORDS / 4) { return clear_all(row); }
+  each_entry<Row>(columns, size, [&](uint32 w) {
+    if (w < BITMAP) {
+      row.bits[w >> 5] = 0;
+    } else {
+      row.filter[filter_bit(w) >> 5] = 0;
+    }
+  });
+}
+
+__device__ __forceinline__ uint32 bit_of(const uint32* bits, uint32 byte, uint32 shift) {
+  return *reinterpret_cast<const uint32*>(reinterpret_cast<const char*>(bits) + byte) >> (shift & 31) & 1;
+}
+
+// Which of four 16-bit ids have their bit set, the first one lowest.
+__device__ __forceinline__ uint32 four(const uint32* bits, uint2 ids) {
+  uint32 found = bit_of(bits, ids.y >> 19 & BYTES, ids.y >> 16);
+  found = found * 2 + bit_of(bits, ids.y >> 3 & BYTES, ids.y);
+  found = found * 2 + bit_of(bits, ids.x >> 19 & BYTES, ids.x >> 16);
+  return found * 2 + bit_of(bits, ids.x >> 3 & BYTES, ids.x);
+}
+
+// The low halves of columns; threads take four at a time.
+extern "C" __global__ void hub_narrow(Task, const int32* columns, int64 size, uint2* narrow) {
+  int64 threads = int64(gridDim.x) * blockDim.x;
+  for (int64 k = int64(blockIdx.x) * blockDim.x + threadIdx.x; 4 * k < size; k += threads) {
+    uint32 ids[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) { ids[i] = 4 * k + i < size ? columns[4 * k + i] & 0xffff : 0; }
+    narrow[k] = make_uint2(ids[0] | ids[1] << 16, ids[2] | ids[3] << 16);
+  }
+}
+
+// A long table row in shared memory: its bitmap and filter, and its hub words in ascending order.
+template <uint32 WORDS_, uint32 FILTERS_, uint32 WARPS_> struct Row {
+  static constexpr uint32 WORDS = WORDS_, FILTERS = FILTERS_, WARPS = WARPS_, THREADS = 32 * WARPS_;
+  alignas(8) uint32 bits[WORDS];
+  uint32 filter[FILTERS];
+  unsigned short words[WORDS];
+  uint32 sums[WARPS];
+  uint32 used;
+  uint32 item;
+};
+
+using FullRow = Row<BITMAP_WORDS, FILTER_WORDS, PLAIN_WARPS>;
+using NearRow = Row<NEAR / 32, 1, NEAR_WARPS>;
+
+// List the words below `most` that have a bit set. A warp takes a quarter of them, twice over.
+template <class Row> __device__ void list_words(Row& row, uint32 most) {
+  constexpr uint32 THREADS = Row::THREADS, WARPS = Row::WARPS;
+  uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32 share = (most + THREADS - 1) / THREADS * 32, begin = warp * share;
+  uint32 end = min(begin + share, most), mine = 0;
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    mine += __popc(__ballot_sync(ALL, set));
+  }
+  if (lane == 0) { row.sums[warp] = mine; }
+  __syncthreads();
+  uint32 place = 0, all = 0;
+  for (uint32 i = 0; i < WARPS; i++) {
+    place += i < warp ? row.sums[i] : 0;
+    all += row.sums[i];
+  }
+  for (uint32 k = begin; k < end; k += 32) {
+    bool set = k + lane < end && row.bits[k + lane];
+    uint32 votes = __ballot_sync(ALL, set);
+    if (set) { row.words[place + __popc(votes & ((1u << lane) - 1))] = (unsigned short)(k + lane); }
+    place += __popc(votes);
+  }
+  if (threadIdx.x == 0) { row.used = all; }
+  __syncthreads();
+}
+
+// Take work items until none is left: `work(u, first, last, begin, end)` gets a long table
+// row and some of its index row's edges, with nothing set in `row`.
+template <class Row, class Work> __device__ __forceinline__ void each_item(
+    Row& row, const Task& t, const uint2* items, const uint32* items_end, uint32* next, const Work& work) {
+  uint32 count = *items_end;
+  clear_all(row);
+  for (;;) {
+    if (threadIdx.x == 0) { row.item = atomicAdd(next, 1u); }
+    __syncthreads();
+    uint32 k = row.item;
+    if (k >= count) { break; }
+    int64 u = items[k].x;
+    int64 begin = t.index.offsets[u] + int64(items[k].y) * ITEM_EDGES;
+    work(u, t.table.offsets[u], t.table.offsets[u + 1], begin, min(begin + ITEM_EDGES, t.index.offsets[u + 1]));
+  }
+}

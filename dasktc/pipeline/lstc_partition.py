@@ -25,7 +25,7 @@ from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
 from dasktc.pipeline.sharded.vectors import either
-from dasktc.pipeline.shuffle import exchange, splitters
+from dasktc.pipeline.shuffle import Inputs, exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import Where
@@ -228,7 +228,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", numbered, [row << shift for row in rows[1:-1]], bound)
+        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, executor.backend, prefer=at)

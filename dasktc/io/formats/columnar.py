@@ -5,8 +5,8 @@ The first bytes say which of the three formats a file has.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dasktc.options import Ids
 
 __all__ = ["parts"]
+
+log = logging.getLogger("dasktc")
 
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
@@ -123,9 +125,13 @@ class _Files:
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read all at once, or one by one where that fails; None as for one."""
-        with suppress(Exception):  # which file it was, and whether it is damaged, shows when it is read alone
+        try:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
                 return frame
+        except MemoryError:
+            raise
+        except Exception as error:  # which file it was, and whether it is damaged, shows when it is read alone
+            log.info("%d files are read one by one, since cuDF reads them not at once: %s", len(self.parts), error)
         frames = [part.read_on_device(backend) for part in self.parts]
         if any(frame is None for frame in frames):
             return None

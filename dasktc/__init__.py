@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dasktc.api.cluster import cluster
     from dasktc.api.count import prepare, triangle_count
+    from dasktc.api.estimate import estimate_triangles
     from dasktc.api.graph import Graph
+    from dasktc.api.published_graph import get_graph
+    from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
 
@@ -19,7 +22,10 @@ __all__ = [
     "Graph",
     "InputError",
     "TriangleCount",
+    "TriangleEstimate",
     "cluster",
+    "estimate_triangles",
+    "get_graph",
     "prepare",
     "triangle_count",
 ]
@@ -33,7 +39,10 @@ _HOMES = {
     "Graph": "api.graph",
     "InputError": "errors",
     "TriangleCount": "counting.result",
+    "TriangleEstimate": "counting.estimate",
     "cluster": "api.cluster",
+    "get_graph": "api.published_graph",
+    "estimate_triangles": "api.estimate",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }
@@ -50,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -1,4 +1,4 @@
-"""Errors that a user meets: one line, the fact with figures, its likely cause, what to do."""
+"""Errors for users, each one line: the fact with figures, its likely cause, what to do."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = 60
 
     def repr_int(self, x: int, level: int) -> str:
-        """Python refuses to write out integers of more than 4,300 digits."""
+        """Shorten large integers: Python refuses to print more than 4,300 digits."""
         return super().repr_int(x, level) if x.bit_length() < 10_000 else f"<integer of {x.bit_length():,} bits>"
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: one short line, whatever it is."""
+    """Format a value for an error: one short line, whatever its type."""
     return " ".join(_Short().repr(value).split())

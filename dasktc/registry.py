@@ -1,4 +1,4 @@
-"""Names that options take, and the object behind each: the package's own, then those of installed plug-ins.
+"""Registries of schemes, kernels, orders and assignments by name: the package's own, then installed plug-ins'.
 
 A plug-in is a distribution with an entry point in the group of a registry, whose name is the object's:
 
@@ -41,7 +41,7 @@ _log = logging.getLogger("dasktc")
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
-    """Objects by name, in the order in which help shows them; an entry that is set here is known to this process alone.
+    """A registry: objects by name, in the order of help; an entry that is set here is known to this process alone.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
 @cache
 def _plugins(group: str, kind: str) -> list[tuple[EntryPoint, Any]]:
-    """The entry points of a group, each with its objects or with what is wrong; in the same order everywhere."""
+    """Load the entry points of a group, in the same order in all processes: the objects of each, or what is wrong."""
     points = sorted(entry_points(group=group), key=lambda point: (_distribution(point), point.name))
     return [(point, _loaded(point, resolve_name(kind))) for point in points]
 
@@ -128,7 +128,7 @@ def _loaded(point: EntryPoint, kind: type) -> tuple[Any, ...] | str:
 
 
 def _left_out(point: EntryPoint, problem: str) -> str:
-    """Log that a plug-in is left out, and say so."""
+    """Log that a plug-in is left out, and return that sentence."""
     said = f"plug-in {point.name!r} ({point.value}) of {_distribution(point)} is left out: {problem}"
     _log.warning("dasktc: warning: %s; mend or uninstall it", said)
     return said
@@ -139,7 +139,7 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def left_out(option: str, name: str) -> str | None:
-    """Why a plug-in of that name is left out of what an option takes, if there is one."""
+    """Return why the plug-in of a name is left out of an option's registry; None where there is no such plug-in."""
     registries: tuple[Registry[Any], ...] = (SCHEMES, *KERNELS.values())
     return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
 
@@ -169,12 +169,12 @@ ASSIGNMENTS: Registry[Any] = Registry(
 
 
 def kernel_of(name: str) -> Any:
-    """The kernel of a name that any backend has."""
+    """Return the kernel of a name, of the first backend that has one."""
     return next(registry[name] for registry in KERNELS.values() if name in registry)
 
 
 def check_kernel(name: str) -> None:
-    """Refuse a name that no backend's kernel has.
+    """Refuse the name of a kernel that no backend has.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def kernel_names() -> tuple[str, ...]:
 
 
 def kernel_lines() -> list[tuple[str, str]]:
-    """Each kernel's name with its line of help; those that only CUDA has say so."""
+    """List each kernel's name with its line of help, which says where only CUDA has it."""
     return [
         *KERNELS["cpu"].lines(),
         *((name, f"on CUDA, {line}") for name, line in KERNELS["cuda"].lines() if name not in KERNELS["cpu"]),

@@ -6,31 +6,20 @@
 #ifndef VERTICES
 #define VERTICES 0  // 1: sums by vertex, 64-bit; 0: by edge, 32-bit
 #endif
-#ifndef PRIVATE
-#define PRIVATE 2048  // by vertex: ids whose sums a thread block that meets short rows keeps for itself
-#endif
 
 #if VERTICES
 using Sum = uint64;
 
 struct Out {
   Sum *rows, *columns, *third;
-  uint32 *near_columns = nullptr, *near_third = nullptr;  // in shared memory, of the ids below PRIVATE
 
-  __device__ __forceinline__ static void add(Sum* sums, uint32* near, uint32 x, uint32 count) {
-    if (near && x < PRIVATE) {
-      atomicAdd(near + x, count);
-    } else {
-      atomicAdd(sums + x, Sum(count));
-    }
-  }
   // Index edge (u, v), at place p, has `count` triangles.
   __device__ __forceinline__ void edge(int64, int64 u, int64 v, uint32 count) const {
     atomicAdd(rows + u, Sum(count));
-    add(columns, near_columns, uint32(v), count);
+    atomicAdd(columns + v, Sum(count));
   }
   // One triangle's third vertex w, which stands at these places of the table's and of the stream's columns.
-  __device__ __forceinline__ void third_vertex(uint32 w, int64, int64) const { add(third, near_third, w, 1); }
+  __device__ __forceinline__ void third_vertex(uint32 w, int64, int64) const { atomicAdd(third + w, Sum(1)); }
 };
 #else
 using Sum = uint32;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from contextlib import contextmanager
 from dataclasses import replace
 from unittest import mock
@@ -15,6 +17,7 @@ from oracle import complete, wheel
 from pipeline import EVERY_KERNEL, block_of, cpu, random_edges, skewed_edges, source_of
 
 import dasktc
+from dasktc.api.progress import json_lines
 from dasktc.backends.csr import OrientedCSR, TaskCount
 from dasktc.counting import tasks as counting
 from dasktc.counting.tasks import Job, Record, check, jobs, verify_records
@@ -381,6 +384,67 @@ def test_progress_says_every_stage_in_order():
     stages = list(dict.fromkeys(stage for stage, _, _ in said))
     assert stages == ["read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify"]
     assert [step for step in said if step[0] == "count"] == [("count", done, 3) for done in range(4)]
+
+
+def test_a_result_is_its_number(graph):
+    result = graph.triangle_count()
+    number = int(result)
+    assert type(number) is int
+    assert type(result + 1) is int
+    assert result == number == result.triangles
+    assert result != number + 1
+    assert number - 1 < result < number + 1
+    assert hash(result) == hash(number)
+    assert f"{result:,}|{result}" == f"{number:,}|{number}"
+    assert json.loads(json.dumps({"triangles": result})) == {"triangles": number}
+    assert np.asarray([result, 1]).tolist() == [number, 1]
+    assert np.asarray(result).dtype == np.int64
+    assert repr(result).startswith(f"TriangleCount(triangles={number}, ")
+    assert f"triangles  {number:,}" in str(result)
+    for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert (type(same), same, same.plan, same.wedges) == (type(result), result, result.plan, result.wedges)
+    assert str(number) in result._repr_html_().replace(",", "")
+
+
+def test_a_count_beyond_64_bits_is_its_number(graph):
+    large = replace(graph.triangle_count(), triangles=2**70 + 1)
+    assert large == 2**70 + 1
+    assert pickle.loads(pickle.dumps(large)) - 1 == 2**70
+
+
+def test_a_graph_says_what_it_holds():
+    with dasktc.prepare(source_of(EDGES), partition="hash2d", parts=2) as graph:
+        held = f"{graph.edges:,}"
+        assert repr(graph).startswith(f"Graph(vertices={graph.vertices}, edges={graph.edges}, hash2d, ")
+        assert "in this process" in repr(graph)
+        assert held in str(graph)
+        assert held in graph._repr_html_()
+    assert repr(graph) == "Graph(closed)"
+    assert "closed" in graph._repr_html_()
+
+
+def test_only_public_names_are_listed():
+    assert set(dir(dasktc)) == {*dasktc.__all__, "__version__"}
+
+
+def test_progress_is_shown(capsys):
+    for count in (
+        lambda **more: dasktc.triangle_count(source_of(EDGES), **more),
+        dasktc.prepare(source_of(EDGES)).triangle_count,
+    ):
+        number = count(progress=False)
+        assert capsys.readouterr().err == ""
+        assert count(progress=True) == number
+        assert "count" in capsys.readouterr().err
+    with pytest.raises(InputError, match="progress 'yes' cannot be called: pass True"):
+        dasktc.triangle_count(source_of(EDGES), progress="yes")
+
+
+def test_progress_as_lines_of_json(capsys):
+    dasktc.triangle_count(source_of(EDGES), splits=3, progress=json_lines())
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert events[0] == {"stage": "read", "done": 0, "total": 1}
+    assert {"stage": "count", "done": 3, "total": 3} in events
 
 
 def test_errors_of_tasks_are_those_of_the_user():

@@ -32,6 +32,7 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.counting import checkpoint
+from dasktc.counting import estimate as estimates
 from dasktc.errors import InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.files import open_source
@@ -632,3 +633,25 @@ def test_local_cuda_cluster(protocol, monkeypatch):
     for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):
         found = dasktc.triangle_count(kronecker(14, parts=4), backend="cuda", workers="all", **options)
         assert (found.backend, found.triangles) == ("cuda", 2843668)
+
+
+# estimates and updates
+
+
+@pytest.mark.parametrize("options", [dict(partition="whole"), dict(partition="hash2d", parts=2)], ids=str)
+def test_estimates_and_updates(emulated, options):
+    rng = np.random.default_rng(4)
+    add, remove = (
+        pd.DataFrame(rng.integers(0, size, (rows, 2)), columns=["a", "b"]) for size, rows in ((320, 40), (256, 3000))
+    )
+    changes = []
+    for backend in ("cuda", "cpu"):
+        graph = dasktc.prepare(kronecker(8), backend=backend, **options)
+        counted = estimates._wedges(graph)
+        sampled = estimates._sample(graph, counted, sum(counted.values()) // 3, 5)
+        change = graph.update(add=add, remove=remove)
+        assert int(change.graph.triangle_count(verify=1.0)) == int(graph.triangle_count()) + change.triangles
+        assert change.graph.edge_support().support.sum() == 3 * int(change.graph.triangle_count())
+        changes.append((sampled, change.triangles, change.vertices.to_dict(), change.graph.triangles().to_dict()))
+    assert changes[0] == changes[1]
+    assert len(changes[0][2]) > 0

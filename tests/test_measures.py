@@ -15,7 +15,7 @@ from tiers import some
 import dasktc
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.counting import measures
+from dasktc.counting import frames, measures
 from dasktc.counting import triangle_list as lists
 from dasktc.counting import vertex_counts as by_vertex
 from dasktc.errors import CountError, InputError
@@ -123,7 +123,7 @@ def test_ids_are_the_callers():
 
 
 def test_edges_come_in_partitions(monkeypatch):
-    monkeypatch.setattr(measures, "PARTITION_EDGES", 7)
+    monkeypatch.setattr(frames, "PARTITION_BYTES", 7 * 24)
     edges = oracle.complete(9)
     assert supports(measures.edge_support(prepare(edges, parts=2))) == oracle.support(edges)
 
@@ -219,7 +219,7 @@ ON_A_CLUSTER = [
 
 @pytest.mark.parametrize("plan", some(ON_A_CLUSTER, lambda plan: plan == {"parts": 2}), ids=str)
 def test_on_a_cluster(client, plan, monkeypatch):
-    monkeypatch.setattr(measures, "PARTITION_EDGES", 100)
+    monkeypatch.setattr(frames, "PARTITION_BYTES", 100 * 45)
     edges = list(nx.gnm_random_graph(50, 300, seed=7).edges())
     graph = prepare([(f"v{u}", f"v{v}") for u, v in edges], client, **plan)
     alone = prepare([(f"v{u}", f"v{v}") for u, v in edges])

@@ -374,16 +374,16 @@ def foreign(module):
         (foreign("cugraph.structure.graph_classes"), "view_edge_list"),
         (foreign("cupyx.scipy.sparse"), "get"),
         ((foreign("cupy"), foreign("cupy")), "cupy.Thing .*get"),
-        (foreign("graph_tool"), "graph_tool.Thing holds no edges"),
+        (foreign("graph_tool"), r"graph_tool.Thing is not read itself: .* pass graph.get_edges\(\)"),
+        (foreign("elsewhere"), "elsewhere.Thing holds no edges"),
         (pd.Series([1]), "holds no edges"),
         (nx, "holds no edges"),
         ({1: 2}, "holds no edges"),
         (pa.array([1]), "holds no edges"),
         (np.int64(3), "holds no edges"),
         (pd.DataFrame({"a": [1]}), r"columns are \['a'\]"),
-        (np.zeros((2, 3), dtype=int), r"shape \(2, 3\)"),
+        (np.zeros((3, 4), dtype=int), r"shape \(3, 4\)"),
         (np.zeros(3, dtype=int), r"shape \(3,\)"),
-        ([(0, 1), (1, 2), (2, 0)], r"3 items .* numpy.array\(edges\)"),
         (([0, 1], [1]), "column 0 of the pair has 2 rows, column 1 of the pair 1"),
         (("ab", "cd"), "builtins.str"),
         (([0], 1), "builtins.int"),
@@ -733,3 +733,73 @@ print(*sorted({"dask", "distributed", "networkx", "igraph", "scipy", "cudf", "cu
 def test_detection_imports_no_library():
     done = subprocess.run([sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout.split() == []
+
+
+class Tensor:
+    """What a PyTorch tensor offers, without PyTorch."""
+
+    __module__ = "torch"
+
+    def __init__(self, array, is_cuda=False):
+        self.array, self.is_cuda = np.asarray(array), is_cuda
+        self.ndim = self.array.ndim
+
+    def __len__(self):
+        return len(self.array)
+
+    def numpy(self):
+        return self.array
+
+
+EDGE_LISTS = {
+    "list of tuples": PAIRS,
+    "list of lists": [list(pair) for pair in PAIRS],
+    "tuple of tuples": tuple(PAIRS),
+    "one edge": PAIRS[:1],
+    "an edge a column": np.array(PAIRS).T,
+    "one edge a column": np.array(PAIRS[:1]).T,
+    "no edge a column": np.empty((2, 0), int),
+    "an edge a column, Dask": da.from_array(np.array(PAIRS).T, chunks=(1, 4)),
+    "tensor": Tensor(PAIRS),
+    "edge_index": Tensor(np.array(PAIRS).T),
+    "two tensors": (Tensor(SRC), Tensor(DST)),
+}
+
+
+@pytest.mark.parametrize("name", EDGE_LISTS)
+def test_lists_and_columns_of_edges(name):
+    obj = EDGE_LISTS[name]
+    assert pairs(open_object(obj)) == {"one": PAIRS[:1], "no": []}.get(name.split()[0], PAIRS)
+
+
+def test_names_of_edges_in_a_list():
+    assert pairs(open_object([("a", "b"), ("b", "c"), ("c", "a")])) == [("a", "b"), ("b", "c"), ("c", "a")]
+
+
+def test_two_sequences_are_two_columns():
+    assert pairs(open_object(([0, 1], [1, 2]))) == [(0, 1), (1, 2)]
+    assert pairs(open_object(([0, 1], [2, 3]))) == [(0, 2), (1, 3)], "a tuple of two columns"
+    assert pairs(open_object(list(zip((0, 2), (1, 3), strict=True)))) == [(0, 2), (1, 3)], "as a list"
+    assert pairs(open_object([[0, 1, 2], [1, 2, 0]])) == [(0, 1), (1, 2), (2, 0)]
+
+
+class Elsewhere:
+    __module__ = "dgl.heterograph"
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        ([], "the list is empty: it names no file and holds no edge"),
+        ([(0, 1, 2.5)], r"item 0 of the list is \(0, 1, 2.5\) .* weights and attributes are not read"),
+        ([(0, 1), (1, 2), 5], "item 2 of the list is 5 where an edge is expected"),
+        ([(0, 1), ("a", "b"), (1, 2)], "ids are all integers or all strings"),
+        (np.zeros((3, 3), int), r"has shape \(3, 3\): an edge list has one edge a row, or a column"),
+        (Tensor(PAIRS, is_cuda=True), "the tensor lies in GPU memory: .*cupy.from_dlpack"),
+        (Elsewhere(), r"dgl.heterograph.Elsewhere is not read itself: .*pass graph.edges\(\)"),
+    ],
+)
+def test_refused_lists_of_edges(obj, message):
+    with pytest.raises(InputError, match=message) as error:
+        read(open_object(obj))
+    one_line(error)

@@ -83,7 +83,7 @@ def test_any_multigraph_gives_what_it_gives_in_memory(tmp_path_factory, reorder,
         assert [frozenset(row) for row in graph.triangle_list().to_numpy().tolist()] == [
             frozenset(row) for row in build(LocalExecutor(), source, options).triangle_list().to_numpy().tolist()
         ]
-        with mock.patch("dasktc.counting.measures.FRAME_BYTES", 1):
+        with mock.patch("dasktc.counting.edge_frames.FRAME_BYTES", 1):
             found = graph.edge_support()
         assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == support(edges)
 

@@ -464,7 +464,9 @@ def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
 def test_a_series_of_all_vertices_is_refused_with_figures(sparse, tmp_path):
     graph = dasktc.prepare(sparse[0], memory="18MB", work_dir=tmp_path)
     for ask in (graph.triangles, graph.clustering):
-        with pytest.raises(InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, or prepare with more"):
+        with pytest.raises(
+            InputError, match=r"300,000 vertices take 12.6 MB .* with per_vertex, take .*, or prepare with more"
+        ):
             ask()
 
 
@@ -483,7 +485,7 @@ def results(graph):
 def test_results_are_those_of_whole_vectors(choice, given, reorder, shards):
     source, options = partial(source_of, given, kind_of(given), 3), Options(reorder=reorder, **choice)
     expected = results(build(LocalExecutor(), source(), options))
-    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.measures.PARTITION_EDGES", 30):
+    with in_shards(shards), many_partitions(20), mock.patch("dasktc.counting.frames.PARTITION_BYTES", 30 * 24):
         found = results(build(LocalExecutor(), source(), options))
     for one, other in zip(found[:2], expected[:2], strict=True):
         pd.testing.assert_series_equal(one, other)

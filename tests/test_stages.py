@@ -56,7 +56,7 @@ class Finished(SchedulerPlugin):
 
     def transition(self, key, start, finish, *args, **kwargs):
         if (start, finish) == ("processing", "memory"):
-            self.tasks[key[0].rpartition("-")[0]] += 1
+            self.tasks[key[0].rpartition("-")[0].strip("_")] += 1
 
 
 @pytest.mark.parametrize("partition", ["whole", "edges"])
@@ -229,3 +229,33 @@ assert (got.value[0].sum(), got.value[1].sum(), got.facts) == (499500, 3, ("rows
 def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path):
     for program in (SPAWNED, RECEIVED):
         subprocess.run([sys.executable, "-c", program, str(tmp_path / "sent")], check=True, timeout=patience(60))
+
+
+def test_every_page_of_the_dashboard_takes_the_keys():
+    """What the page of task groups does with them, while a graph is counted and afterwards."""
+    from distributed.dashboard.components.scheduler import TaskGroupGraph
+
+    errors, labels = [], set()
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        page = TaskGroupGraph(cluster.scheduler)
+
+        async def look():
+            labels.update(key[1:-1] for key in cluster.scheduler.tasks if "count-" in key[0])
+            try:
+                page.update()
+            except Exception as error:
+                errors.append(error)
+
+        def stage(name, done, total):
+            cluster.sync(look)
+
+        graph = dasktc.prepare(kronecker(8), client, partition="hash2d", parts=2, splits=2, progress=stage)
+        graph.triangle_count(progress=stage)
+        for ask in (graph.triangles, graph.edge_support, graph.clustering, graph.triangle_list, graph.trussness):
+            ask()
+            stage("asked", 1, 1)
+        assert errors == []
+        assert {"read", "canonical", "orient", "blocks", "count", "support"} <= set(cluster.scheduler.task_prefixes)
+    assert labels <= {((i, k, j), split) for i in range(2) for k in range(2) for j in range(2) for split in range(2)}
+    assert labels

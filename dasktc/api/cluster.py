@@ -1,4 +1,4 @@
-"""`cluster` starts workers on this host for notebooks and scripts: those that the command line starts."""
+"""`dasktc.cluster` starts Dask workers on this host, as `--workers` does on the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StartedCluster:
         self.client, self._owned = client, owned
 
     def close(self) -> None:
-        """End the client and the workers; the second time there is nothing to do."""
+        """Close the client and end the workers; a second call does nothing."""
         self._owned.close()
 
     def __enter__(self) -> Any:

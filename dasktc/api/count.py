@@ -1,4 +1,4 @@
-"""`triangle_count` counts the triangles of a source; `prepare` makes a graph that can be asked several things."""
+"""`triangle_count` counts the triangles of a source; `prepare` returns a `Graph` that answers several questions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
@@ -21,7 +22,7 @@ from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small
-from dasktc.errors import DeviceMemoryError, InputError
+from dasktc.errors import DeviceMemoryError, InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, warn_of_tcp, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
@@ -32,6 +33,7 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
     RETRIES,
     WORKER_SECONDS,
+    AttributeOptions,
     CountOptions,
     Options,
     RunOptions,
@@ -39,6 +41,7 @@ from dasktc.options import (
     format_size,
     read_ids,
 )
+from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
@@ -86,7 +89,7 @@ def triangle_count(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> TriangleCount:
     """Count the triangles of a graph, exactly.
 
@@ -96,8 +99,9 @@ def triangle_count(
     ----------
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
-        or SciPy files, BVGraph), or several; a pandas or Dask DataFrame, an (m, 2) array (NumPy, Dask) or a pair
-        of arrays, a SciPy sparse matrix, a NetworkX or python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
+        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges, a SciPy sparse matrix, a NetworkX or
+        python-igraph graph; a `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}
@@ -166,7 +170,8 @@ def triangle_count(
     host_memory : int or str, optional
         Bytes of the host's memory, pinned, for what does not fit `memory` on a GPU, for each process. Default: half
         of what is free, or of a worker's memory limit.
-    progress : callable (stage, done, total), optional
+    progress : callable (stage, done, total) or bool, optional
+        True: a bar in the terminal, a widget in Jupyter.
 
     Returns
     -------
@@ -196,7 +201,8 @@ def triangle_count(
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
     run = RunOptions.of(locals())
-    counting = CountOptions(verify, seed, checkpoint, progress)
+    counting = CountOptions(verify, seed, checkpoint)
+    check_keywords(progress=progress)
     outputs = Outputs(per_vertex, per_edge, report)
     outputs.check()
     check_place(work_dir)
@@ -205,7 +211,8 @@ def triangle_count(
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with connect(run, options.backend, lean=memory is not None) as anywhere:
+    with showing(progress) as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+        counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
@@ -220,7 +227,7 @@ def triangle_count(
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = _prepared(executor, given, options, progress or silent, cluster)
+                graph = _prepared(executor, given, options, watcher or silent, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
                 outputs.write(graph, result)
@@ -258,11 +265,30 @@ def prepare(
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    weight: str | None = None,
+    directed: bool = False,
+    duplicates: str | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
 
-    Parameters and errors are those of `triangle_count`.
+    Parameters and errors are those of `triangle_count`, and:
+
+    Parameters
+    ----------
+    weight : str, optional
+        Keep weights, for `Graph.clustering`: the name, or the position, of a column of a DataFrame, an Arrow table, a
+        Parquet, text or CSV file, or the attribute of a NetworkX or igraph graph's edges (in NetworkX graphs 1 where an
+        edge has none); of a sparse matrix and of a Matrix Market file any name stands for the entries' values.
+    directed : bool
+        Keep directions, from a row's first id to its second, for `Graph.clustering` and `Graph.triad_census`; all other
+        questions ignore them.
+    duplicates : {"sum", "last"}, optional
+        The weight of an edge that several rows give other weights: their sum, each row's counted, or that of the last.
+        Rows of an edge are those of both directions, unless `directed`. Default: such a source is refused.
+
+    Weights and directions are kept in this process alone, in its memory: they are refused with a client, with `memory`,
+    and with backend="cuda".
 
     Returns
     -------
@@ -280,24 +306,49 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    attributes = AttributeOptions(weight, directed, duplicates)
     check_keywords(progress=progress)
+    if attributes:
+        options = _in_one_process(attributes, options)
     run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
-    opened = as_source(source, reading)
-    with ExitStack() as stack:
+    opened = as_source(source, replace(reading, weight=weight, directed=directed))
+    with ExitStack() as closing, ExitStack() as stack:
+        watcher = closing.enter_context(showing(progress))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
+        if attributes and anywhere.distributed:
+            raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
             executor = limited(anywhere, options.memory, work_dir, host_memory)
-            return _prepared(executor, opened, options, progress or silent, cluster)
+            if not attributes:
+                return _prepared(executor, opened, options, watcher or silent, cluster)
+            rows, frames = read_rows(executor, opened)
+            graph = _prepared(executor, rows, options, watcher or silent, cluster)
+            kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
+            return replace(graph, prepared=replace(graph.prepared, attributes=kept))
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
         starts = run.client is None and run.threads is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
+
+
+def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
+    """The options with the CPU as backend; refuses what is for graphs beyond the memory of one process."""
+    if options.memory is not None:
+        raise _not_here(attributes, f"memory={options.memory!r} may keep parts of the graph in files", "leave it out")
+    if options.backend == "cuda":
+        raise _not_here(attributes, "backend='cuda' has its blocks on a GPU", "leave it out")
+    return replace(options, backend="cpu")
+
+
+def _not_here(attributes: AttributeOptions, fact: str, advice: str) -> InputError:
+    given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
+    return InputError(f"{given} is given and {fact}: weights and directions are kept in one process's memory; {advice}")
 
 
 def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
@@ -326,7 +377,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
-    """The plan with why the backend was chosen, and what was found out of the memory; empty: nothing."""
+    """Append to a plan why the backend was chosen, and why the count went out of core; empty texts add nothing."""
     choice = "; ".join(filter(None, (plan.choice, of_backend)))
     return replace(plan, choice=choice, why="; ".join(filter(None, (plan.why, of_memory))))
 
@@ -334,7 +385,7 @@ def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
 def _within_what_is_free(
     function: Callable[[Options], T], executor: Executor, options: Options, again: bool = True
 ) -> tuple[T, str]:
-    """Call a function of options; where a device has no room, once more within what is free there.
+    """Call a function of options; where device memory does not suffice, once more with `memory` set to what is free.
 
     Parameters
     ----------
@@ -381,7 +432,7 @@ def build(executor: Executor, source: Source, options: Options, progress: Progre
 def _prepared(
     executor: Executor, source: Source, options: Options, progress: Progress, cluster: ClusterRun | None = None
 ) -> Graph:
-    """Run them; on a cluster in one call on one worker where it was so chosen and can be."""
+    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call."""
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -417,17 +468,21 @@ def read_options(
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
-    """Open whatever a caller may hand over; a `Source` is returned as it is."""
-    if isinstance(source, Source):
-        return source
+    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is."""
     options = ReadOptions() if options is None else options
-    if _is_path(source):
+    opened: Source
+    if isinstance(source, Source):
+        opened = source
+    elif _is_path(source):
         from dasktc.io.files import open_source
 
-        return open_source(source, options)
-    from dasktc.io.memory import from_object
+        opened = open_source(source, options)
+    else:
+        from dasktc.io.memory import from_object
 
-    opened: Source = from_object(source, options)
+        opened = from_object(source, options)
+    if options.weight is not None and opened.weight is None:
+        raise InputError(f"{opened.name} has no weights: weight={shown(options.weight)} is given; leave it out")
     return opened
 
 
@@ -437,7 +492,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _with_names(text: str) -> str:
-    """A docstring whose places of names, as <kernel>, say what the registries have."""
+    """Fill the placeholders of a docstring, as <kernel>, with the lists of the registries."""
     lists = {"kernel": kernel_lines(), **{names.option: names.lines() for names in (SCHEMES, ORDERS, ASSIGNMENTS)}}
     for option, lines in lists.items():
         said = "; ".join(f"{name}: {line}" for name, line in lines)

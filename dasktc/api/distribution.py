@@ -52,7 +52,7 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
 
 
 def in_one_call(cluster: ClusterRun, outputs: Outputs, checkpoint: object) -> bool:
-    """Whether the whole count is one call: a checkpoint keeps tasks, and files of results are written by them."""
+    """Whether the whole count runs as one call; not with a checkpoint or output files, which tasks write."""
     return cluster.how.kind == "call" and checkpoint is None and outputs == Outputs()
 
 
@@ -64,7 +64,7 @@ def rates_of(executor: DaskExecutor) -> Rates:
 
 
 def prepares_in_one_call(executor: Executor, options: Options, how: Distribution) -> bool:
-    """Whether the stages before counting are one call: results stand in memory, and partitions are arithmetic alone."""
+    """Whether the stages before counting can run as one call: results in memory, partitions computed without data."""
     if how.kind == "tasks" or executor.memory_per_call is not None:
         return False
     return all(scheme.dealing in (BY_REMAINDER, BY_RANGES) for scheme in considered(options.partition))

@@ -8,20 +8,29 @@ import threading
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
+from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures
+from dasktc.counting import measures, weighted_clustering
+from dasktc.counting import trussness as trusses
+from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.square_clustering import square_clustering
+from dasktc.counting.summary import Rows, as_html, as_text
+from dasktc.counting.triad_census import triad_census
 from dasktc.counting.triangle_list import triangle_list
+from dasktc.counting.update import Change, update
 from dasktc.errors import InputError
-from dasktc.options import CountOptions
-from dasktc.pipeline.prepare import Progress, plan_again
-
-if TYPE_CHECKING:
-    import pandas as pd
+from dasktc.executors.attached import AttachedExecutor, futures_in
+from dasktc.executors.base import MemoryStore
+from dasktc.executors.local import LocalExecutor
+from dasktc.options import CountOptions, Options, bytes_of, format_size
+from dasktc.pipeline.build_blocks import Blocks
+from dasktc.pipeline.prepare import Prepared, Progress, plan_again
 
 __all__ = ["Graph", "OwnedCluster"]
 
@@ -67,7 +76,7 @@ class _Closed:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph(CountingContext):
     """A graph that is ready to be counted, again and again; made by `dasktc.prepare`.
 
@@ -102,13 +111,70 @@ class Graph(CountingContext):
         closed: Any = _Closed()
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed))
+        self.counted.forget()
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=None))
         try:
             if hasattr(executor, "close"):
                 executor.close()
         finally:
             if self.owned is not None:
                 self.owned.close()
+
+    def summary(self) -> Rows:
+        """Rows of (name, text) for people; of a closed graph one."""
+        if isinstance(self.executor, _Closed):
+            return [("closed", "its blocks, and the workers started for it, are gone")]
+        plan, options = self.plan, self.options
+        where = "in this process"
+        if self.client is not None:
+            where = f"on {plan.workers:,} worker threads of {self.client.scheduler.address}"
+        budget = bytes_of(options.memory)
+        within = "" if budget is None else f", and in files beyond {format_size(budget)} a process"
+        return [
+            ("vertices", f"{plan.vertices:,}"),
+            ("edges", f"{plan.edges:,}"),
+            ("prepared", f"for {options.chosen_kernel} on {options.chosen_backend}, {options.chosen_reorder} order"),
+            ("plan", f"{plan.partition}, n = {plan.parts}, m = {plan.splits}, {plan.tasks:,} tasks"),
+            ("blocks", f"{format_size(plan.bytes_total)} {where}{within}"),
+        ]
+
+    def __repr__(self) -> str:
+        said = self.summary()
+        if len(said) == 1:
+            return "Graph(closed)"
+        return f"Graph(vertices={self.vertices}, edges={self.edges}, {self.plan.partition}, {said[-1][1]})"
+
+    def __str__(self) -> str:
+        return as_text(self.summary())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.summary())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by reference to the blocks on the cluster; in one process by value.
+
+        Raises
+        ------
+        InputError
+            The blocks stand in files, or on devices, of the processes that made them.
+        """
+        if isinstance(self.executor, _Closed):
+            raise InputError("this graph was closed: there is nothing to copy or to pickle; prepare it again")
+        if type(getattr(self.executor, "store", None)) is not MemoryStore:
+            raise InputError(
+                "this graph keeps blocks in files or on devices of its own processes: they go with it, so that it "
+                "cannot be copied or pickled; prepare it without memory, or write results with per_vertex and per_edge"
+            )
+        if isinstance(self.executor, LocalExecutor):
+            return _copied, (self.prepared, self.blocks, self.options, self.executor.workers)
+        faults = self.executor.faults  # type: ignore[attr-defined]
+        return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
+
+    def __dask_graph__(self) -> dict[Any, Any] | None:
+        """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""
+        if isinstance(self.executor, _Closed | LocalExecutor):
+            return None
+        return dict(enumerate(futures_in(self.prepared, self.blocks)))
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +190,7 @@ class Graph(CountingContext):
         verify: float = 0.0,
         seed: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> TriangleCount:
         """Count the triangles.
 
@@ -139,7 +205,8 @@ class Graph(CountingContext):
         checkpoint : path, optional
             Folder that keeps the results of finished tasks, made if it is not there. The same count with the
             same folder goes on where an earlier one ended, however it ended.
-        progress : callable (stage, done, total), optional
+        progress : callable (stage, done, total) or bool, optional
+            True: a bar in the terminal or the notebook.
 
         Returns
         -------
@@ -154,28 +221,45 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        counting = CountOptions(verify, seed, checkpoint, progress)
-        if kernel is None:
-            return count(self, counting)
-        options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
-        prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
-        return count(replace(self, prepared=prepared, options=options), counting)
+        with showing(progress) as watcher:
+            counting = CountOptions(verify, seed, checkpoint, watcher)
+            if kernel is None:
+                result = count(self, counting)
+                self.counted.agree(result.triangles)
+                return result
+            options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
+            prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
+            return count(replace(self, prepared=prepared, options=options), counting)
 
     @said_in_one_line
-    def triangles(self) -> pd.Series[int]:
+    def triangles(self, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Count the triangles of every vertex.
+
+        What a graph has counted it keeps until it is closed: asked again, also for what follows from the same numbers,
+        it counts nothing.
+
+        Parameters
+        ----------
+        frame : {"pandas", "cudf", "dask"}, optional
+            What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
+            of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
+            the graph is not closed, and are cuDF where the graph was in GPU memory or Dask's configuration has
+            "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
+            GPU memory, Dask where it was a Dask collection, else pandas.
+        vertices : sequence or column, optional
+            Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
 
         Returns
         -------
-        pandas.Series of int64
+        Series of int64
             Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
-            after clean-up.
+            after clean-up. The `attrs` of a pandas answer name the kernel that counted; the log does for every answer.
 
         Raises
         ------
         InputError
             A task needs more memory than a worker has: it keeps a number for every edge. Or vertices did not fit this
-            process, which would get a number of each.
+            process, which would get a number of each. Or an id of `vertices` is not in the graph.
         CountError
             A check failed: there is no result.
 
@@ -185,20 +269,29 @@ class Graph(CountingContext):
         >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
         >>> graph.triangles().to_dict()
         {0: 1, 1: 1, 2: 1, 3: 0}
+        >>> graph.triangles(vertices=[3, 2]).to_dict()
+        {3: 0, 2: 1}
         """
-        return measures.triangles(self)
+        return measures.triangles(self, frame, vertices)
 
     @said_in_one_line
-    def edge_support(self) -> Any:
+    def edge_support(self, *, frame: str | None = None, edges: Any = None) -> Any:
         """Count the triangles of every edge.
+
+        Parameters
+        ----------
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `triangles`; default: with a client Dask, else as there.
+        edges : table, array of shape (m, 2), or sequence of pairs, optional
+            The answer is for these alone, in their order; either end may come first. A pair that is no edge is refused.
 
         Returns
         -------
-        pandas.DataFrame, or with a client dask.dataframe.DataFrame
-            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows
-            ascend; those of a Dask DataFrame do so in each of its partitions, which stay on the
-            workers for as long as it lives, and as the workers do: those that `prepare` started end with
-            the graph. `graph.client.compute` brings it to the caller.
+        DataFrame
+            One row an undirected edge: "src" below "dst", the caller's ids, and "support", int64. Rows ascend, through
+            all partitions of a Dask DataFrame, and are numbered from 0 on. Of `edges` the ends are as they were given.
+            A Dask DataFrame lives as the workers do: those that `prepare` started end with the graph.
+            `graph.client.compute` brings it to the caller.
 
         Raises
         ------
@@ -208,37 +301,158 @@ class Graph(CountingContext):
         Examples
         --------
         >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).edge_support()
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> graph.edge_support()
            src  dst  support
         0    0    1        1
         1    0    2        1
         2    1    2        1
         3    2    3        0
+        >>> graph.edge_support(edges=[(3, 2)])
+           src  dst  support
+        0    3    2        0
         """
-        return measures.edge_support(self)
+        return measures.edge_support(self, frame, edges)
 
     @said_in_one_line
-    def clustering(self) -> pd.Series[float]:
+    def clustering(self, weight: str | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+
+        Of a graph that was prepared with directions it is Fagiolo's: the share of its possible directed triangles.
+
+        Parameters
+        ----------
+        weight : str, optional
+            Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights by the largest
+            weight. The name that the graph was prepared with.
+        frame, vertices
+            As of `triangles`.
 
         Returns
         -------
-        pandas.Series of float64
+        Series of float64
             Named "clustering", by the caller's ids in ascending order, of the vertices with an edge
             after clean-up; 0 of a vertex with one neighbour, as in NetworkX.
 
         Raises
         ------
         InputError, CountError
-            As `triangles`.
+            As `triangles`. Or there are no weights of that name, or the largest is 0.
 
         Examples
         --------
         >>> import dasktc
         >>> dasktc.prepare(([0, 1, 2, 2, 2], [1, 2, 0, 3, 4])).clustering().round(3).to_dict()
         {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [8, 1, 1]})
+        >>> dasktc.prepare(frame, weight="w").clustering(weight="w").to_dict()
+        {0: 0.25, 1: 0.25, 2: 0.25}
+        >>> dasktc.prepare(frame, directed=True).clustering().to_dict()
+        {0: 0.5, 1: 0.5, 2: 0.5}
         """
-        return measures.clustering(self)
+        if weight is not None or self.is_directed:
+            return weighted_clustering.clustering(self, weight, frame, vertices)
+        return measures.clustering(self, frame, vertices)
+
+    @said_in_one_line
+    def measures(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Give every vertex's number of neighbours, its triangles and its local clustering coefficient.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        DataFrame
+            Columns "degree" and "triangles", int64, and "clustering", float64, by the caller's ids.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).measures().round(3)
+                degree  triangles  clustering
+        vertex
+        0            2          1       1.000
+        1            2          1       1.000
+        2            3          1       0.333
+        3            1          0       0.000
+        """
+        return measures.measures(self, frame, vertices)
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether it was prepared with directions."""
+        return self.prepared.attributes is not None and self.prepared.attributes.directed
+
+    @said_in_one_line
+    def square_clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Compute every vertex's square clustering coefficient: which share of its possible cycles of four there is.
+
+        As in NetworkX; directions are ignored.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        Series of float64
+            Named "square_clustering", by the caller's ids; 0 where no cycle is possible.
+
+        Raises
+        ------
+        InputError
+            The graph is on workers, or was prepared within `memory`: one process must hold it.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 3, 0], [1, 2, 3, 0, 4])).square_clustering().round(3).to_dict()
+        {0: 0.333, 1: 0.5, 2: 1.0, 3: 0.5, 4: 0.0}
+        """
+        return square_clustering(self, frame, vertices)
+
+    @said_in_one_line
+    def triad_census(self, isolated: int = 0) -> dict[str, int]:
+        """Count the triples of vertices of a directed graph by type: which of their three pairs are joined, and how.
+
+        Parameters
+        ----------
+        isolated : int
+            Vertices without an edge, which a source does not list; they are in triples too.
+
+        Returns
+        -------
+        dict of str to int
+            By the 16 types "003" to "300" of Holland and Leinhardt, in NetworkX's order: numbers of mutual, single and
+            missing edges.
+
+        Raises
+        ------
+        InputError
+            The graph was prepared without directions.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> census = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), directed=True).triad_census()
+        >>> {name: count for name, count in census.items() if count}
+        {'012': 1, '021D': 1, '021C': 1, '030C': 1}
+        """
+        return triad_census(self, isolated)
 
     @said_in_one_line
     def transitivity(self) -> float:
@@ -263,10 +477,15 @@ class Graph(CountingContext):
         return measures.transitivity(self)
 
     @said_in_one_line
-    def average_clustering(self) -> float:
+    def average_clustering(self, weight: str | None = None) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
         NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
+
+        Parameters
+        ----------
+        weight : str, optional
+            As of `clustering`.
 
         Returns
         -------
@@ -284,22 +503,134 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).average_clustering()
         1.0
         """
+        if weight is not None or self.is_directed:
+            return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
         return measures.average_clustering(self)
 
     @said_in_one_line
-    def triangle_list(self, limit: int | None = None) -> pd.DataFrame:
+    def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Compute the core number of every vertex: the largest k of a k-core that it is in.
+
+        The k-core is the largest subgraph each of whose vertices has k neighbours in it (Seidman, Social Networks 5,
+        1983). That is NetworkX's `core_number`, and cuGraph's of an undirected graph: there each edge counts once at
+        each end (cuGraph's `degree_type="bidirectional"`, where it is heeded, counts it in both directions, and gives
+        twice as much). It is found on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        Series of int64
+            Named "core_number", by the caller's ids in ascending order, of the vertices with an edge after clean-up.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours, or the vertices did not fit
+            this process; the figures are named.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).core_number().to_dict()
+        {0: 2, 1: 2, 2: 2, 3: 1}
+        """
+        return trusses.core_number(self, frame, vertices)
+
+    @said_in_one_line
+    def trussness(self, *, frame: str | None = None, edges: Any = None) -> Any:
+        """Compute the trussness of every edge: the largest k of a k-truss that it is in.
+
+        The k-truss is the largest subgraph each of whose edges is in k - 2 triangles of the subgraph (Cohen, Trusses,
+        2008), as NetworkX and cuGraph define it in their `k_truss`; other authors name the same subgraph by k - 2 or by
+        k - 1. Every edge is in the 2-truss. Edges are peeled on one worker, which is given the whole graph.
+
+        Parameters
+        ----------
+        frame, edges
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge, as in `edge_support`: "src", "dst" and "trussness", int64, at least 2.
+
+        Raises
+        ------
+        InputError
+            One worker has not the memory for the whole graph and every vertex's neighbours; the figures are named.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).trussness()
+           src  dst  trussness
+        0    0    1          3
+        1    0    2          3
+        2    1    2          3
+        3    2    3          2
+        """
+        return trusses.trussness(self, frame, edges)
+
+    @said_in_one_line
+    def k_truss(self, k: int, *, frame: str | None = None) -> Any:
+        """Find the k-truss: the largest subgraph each of whose edges is in k - 2 triangles of the subgraph.
+
+        That is the definition of NetworkX's `k_truss` and of cuGraph's (see `trussness`). It takes less time than
+        `trussness`: triangles are counted in the (k - 1)-core alone.
+
+        Parameters
+        ----------
+        k : int
+            2 and less: all edges.
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `edge_support`.
+
+        Returns
+        -------
+        DataFrame
+            One row an undirected edge of the k-truss, as in `edge_support`: "src", "dst" and "support", int64: its
+            triangles within the k-truss.
+
+        Raises
+        ------
+        InputError, CountError
+            As `trussness`.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).k_truss(3)
+           src  dst  support
+        0    0    1        1
+        1    0    2        1
+        2    1    2        1
+        """
+        return trusses.k_truss(self, k, frame)
+
+    @said_in_one_line
+    def triangle_list(self, limit: int | None = None, *, frame: str | None = None) -> Any:
         """List the triangles.
 
         Parameters
         ----------
         limit : int, optional
-            List so many at most. Which ones depends on the graph and its plan alone. Without it
-            the list is complete, and refused beyond 1,000,000 triangles.
+            List so many at most; nothing is counted where the first rows have them. Which ones depends on the graph,
+            its plan and the limit alone. Without it the list is complete, and refused beyond 1,000,000 triangles where
+            it is no Dask DataFrame.
+        frame : {"pandas", "cudf", "dask"}, optional
+            As of `triangles`.
 
         Returns
         -------
-        pandas.DataFrame
-            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend.
+        DataFrame
+            Columns "u", "v", "w": the caller's ids, u < v < w. Rows ascend, through all partitions, and are numbered
+            from 0 on.
 
         Raises
         ------
@@ -319,4 +650,125 @@ class Graph(CountingContext):
         >>> len(graph.triangle_list(limit=1))
         1
         """
-        return triangle_list(self, limit)
+        return triangle_list(self, limit, frame)
+
+    @said_in_one_line
+    def estimate_triangles(
+        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | None = None
+    ) -> TriangleEstimate:
+        """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
+
+        Parameters
+        ----------
+        error : float
+            Half of the interval, relative to the estimate, between 0 and 1.
+        confidence : float
+            Share of the seeds, between 0 and 1, for which the interval holds the number.
+        seed : int
+            Of the sample.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        TriangleEstimate
+
+        Raises
+        ------
+        InputError
+            `error` or `confidence` is not between 0 and 1.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
+        1
+        """
+        return estimate(self, error, confidence, seed, progress)
+
+    @said_in_one_line
+    def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
+        """Add and remove edges: the differences of the triangles, and a new graph. This one stays as it is.
+
+        Edges are removed first: one that is in both is in the new graph. Loops, repeated rows, edges to remove that are
+        not there and edges to add that are, change nothing. Only the neighbourhoods of changed edges are searched.
+
+        Parameters
+        ----------
+        add, remove : source, optional
+            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a path, as for `prepare`; their ids are of the
+            graph's type.
+
+        Returns
+        -------
+        Change
+            `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
+            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Closing
+            either graph ends workers that `prepare` started for them.
+
+        Raises
+        ------
+        InputError
+            The scheme puts an edge into several blocks; the order is not `degree`; vertices are in shards; or memory
+            does not suffice for a block and its copy.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]))
+        >>> change = graph.update(add=([3], [1]), remove=([0], [1]))
+        >>> change.triangles, change.vertices.to_dict()
+        (0, {0: -1, 3: 1})
+        >>> int(change.graph.triangle_count())
+        1
+        """
+        return update(self, add, remove)
+
+    @said_in_one_line
+    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | None = None) -> int:
+        """Count the cliques of `k` vertices: sets of vertices, each joined to all others.
+
+        Parameters
+        ----------
+        k : {3, 4, 5}
+        bound : int
+            Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
+            3 · 10^8 of them in a second. The work for k = 4 is known from the triangles, that for k = 5 from the
+            cliques of 4, which are counted first.
+        progress : callable (stage, done, total), optional
+
+        Returns
+        -------
+        int
+            Exact.
+
+        Raises
+        ------
+        InputError
+            The scheme is not `whole`, whose memory is named; the bits of the longest row do not fit a worker; or the
+            work is above the bound.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> from itertools import combinations
+        >>> ends = zip(*combinations(range(6), 2))
+        >>> graph = dasktc.prepare(tuple(map(list, ends)), partition="whole")
+        >>> [graph.clique_count(k) for k in (3, 4, 5)]
+        [20, 15, 6]
+        """
+        return clique_count(self, k, bound, progress).cliques
+
+
+def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:
+    executor = LocalExecutor(threads=threads).for_backend(options.chosen_backend)
+    return Graph(executor, prepared, blocks, options)
+
+
+def _attached(prepared: Prepared, blocks: Blocks, options: Options, patience: float, retries: int) -> Graph:
+    futures = futures_in(prepared, blocks)
+    executor: Any = AttachedExecutor(futures, options.chosen_backend, patience, retries)
+    return Graph(executor, prepared, blocks, options)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
+from dasktc.api.progress import showing
 from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
@@ -42,7 +43,7 @@ MAX_EDGES = 2**53
 
 @dataclass(frozen=True)
 class CostModelOptions:
-    """What a prediction is for, beside the graph.
+    """Number of GPUs, wedges and rates that a prediction assumes.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ def predict_source(
     security: Any = None,
     distribute: str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Prediction:
     """Read a source, once, plan its count, and predict what that takes; parameters as for `triangle_count`.
@@ -107,7 +108,7 @@ def predict_source(
     run = RunOptions.of({**locals(), "workers": None})
     reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
     opened = as_source(source, reading)
-    with connect(run, chosen.backend) as anywhere, ExitStack() as stack:
+    with showing(progress) as report, connect(run, chosen.backend) as anywhere, ExitStack() as stack:
         chosen, noted = choose_for(anywhere, opened, chosen)
         anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
         budget = within_memory(anywhere, chosen.memory, work_dir, host_memory)
@@ -115,7 +116,7 @@ def predict_source(
         planned = _workers(workers, wanted.gpus)
         limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
-        prepared = prepare_edges(executor, opened, chosen, progress or silent, limits=limits, planned_for=planned_for)
+        prepared = prepare_edges(executor, opened, chosen, report or silent, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
@@ -232,7 +233,7 @@ def _rates(means: CostModelOptions) -> Any:
 
 
 def _checked(means: CostModelOptions | None) -> CostModelOptions:
-    """The given ones, or those of nobody."""
+    """Check the given options; None: the defaults."""
     if means is None:
         return CostModelOptions()
     if not isinstance(means, CostModelOptions):

@@ -35,6 +35,7 @@ __all__ = [
     "kernels",
     "lazy_backend",
     "lean_kernel",
+    "peel_bytes",
     "scratch_bytes",
     "support_bytes",
     "support_kernels",
@@ -155,15 +156,14 @@ def support_kernels(name: str, kernel: str) -> list[str]:
         That one first, if it gives them; then the default, and those that take little memory. Perhaps none.
     """
     own = KERNELS[name]
-    giving = [each for each, entry in own.items() if entry.support_bytes(TaskSize(1, 1, 1, 1)) is not None]
-    wanted = [kernel, next(iter(own)), *(each for each in giving if own[each].lean)]
-    return [each for each in dict.fromkeys(wanted) if each in giving]
+    wanted = [kernel, next(iter(own)), *(each for each, entry in own.items() if entry.lean)]
+    return [each for each in dict.fromkeys(wanted) if each in own and own[each].gives_supports]
 
 
 def support_scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
     """Bytes that one of `support_kernels` works with for a task, beside its blocks and the supports."""
     entry: Kernel = KERNELS[name][kernel]
-    return entry.support_bytes(of, graph) or 0
+    return entry.support_bytes(of, graph)
 
 
 def support_bytes(name: str, edges: int, columns: int) -> int:
@@ -184,6 +184,18 @@ def support_bytes(name: str, edges: int, columns: int) -> int:
     from dasktc.backends.cpu import visit
 
     return visit.support_bytes(edges, columns)
+
+
+def peel_bytes(name: str, vertices: int, edges: int) -> int:
+    """Bytes that `Backend.peel` allocates for a graph beside its block and its supports, at most; needs no GPU.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    vertices, edges : int
+    """
+    an_edge, a_vertex = (64, 48) if name in ON_DEVICE else (52, 48)
+    return an_edge * edges + a_vertex * vertices + (1 << 16)
 
 
 def tasks_a_worker(name: str) -> int:

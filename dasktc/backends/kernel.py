@@ -143,9 +143,11 @@ class Kernel:
         """Bytes that it allocates for a task beside its blocks, at most; less where the graph is known."""
         raise NotImplementedError
 
-    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int | None:
-        """Bytes that it works with when it gives triangles by edge or by vertex, beside blocks and results, at most.
+    @property
+    def gives_supports(self) -> bool:
+        """Whether it gives triangles by edge and by vertex itself."""
+        return False
 
-        None where it does not give them.
-        """
-        return None
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes that it then works with for a task, beside its blocks and the results, at most."""
+        raise NotImplementedError

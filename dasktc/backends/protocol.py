@@ -13,11 +13,23 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.wedge_sample import Strata
 
 if TYPE_CHECKING:
     from dasktc.backends.edge_functions import Recipe
 
-__all__ = ["BACKENDS", "ON_DEVICE", "PARTITION_EDGES", "Backend", "Edges", "GraphBounds", "TaskSize", "TextIds"]
+__all__ = [
+    "BACKENDS",
+    "ON_DEVICE",
+    "PARTITION_EDGES",
+    "Backend",
+    "Edges",
+    "GraphBounds",
+    "Peel",
+    "Peeled",
+    "TaskSize",
+    "TextIds",
+]
 
 BACKENDS = ("cpu", "cuda")
 ON_DEVICE = ("cuda",)
@@ -144,6 +156,43 @@ class Edges(Protocol):
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
 
 
+class Peeled(NamedTuple):
+    """What peeling edges leaves.
+
+    Attributes
+    ----------
+    levels : array of int32, shape (edges,)
+        The level at which each edge went: its trussness less 2; -1 of those that stay.
+    left : array of int32, shape (edges,)
+        Of those that stay, the triangles that they have among themselves.
+    triangles : int
+        Triangles that went.
+    following : int or None
+        It ended early, since fewer than half of the edges stay: these are to be peeled from this level on.
+    """
+
+    levels: Any
+    left: Any
+    triangles: int
+    following: int | None = None
+
+
+class Peel(Protocol):
+    """What a backend does to peel a graph: one block of all edges, in an order in which columns are below their rows.
+
+    Levels run from `first` to `last`; what goes at an earlier one goes at `first`.
+    """
+
+    def rows(self, graph: OrientedCSR) -> Any:
+        """The row of every edge, int32."""
+
+    def cores(self, graph: OrientedCSR, first: int, last: int) -> Any:
+        """The core number of every vertex, int32, -1 of those above `last`."""
+
+    def trusses(self, graph: OrientedCSR, supports: Any, first: int, last: int) -> Peeled:
+        """Peel edges, whose triangles (int32) are given: those whose trussness is above last + 2 stay."""
+
+
 class RawEdges(Protocol):
     """What a device does with raw edges, loops among them."""
 
@@ -260,7 +309,9 @@ class Backend:
         Each vertex's triangles in a task, as `backends.cpu.supports.vertices` returns them, by a kernel that gives
         them itself.
     listing : callable (task, limit) -> array
-        The first triangles of a task, as `backends.cpu.visit.listing` returns them, in NumPy.
+        The first triangles of a task, as `backends.cpu.visit.listing` returns them.
+    peel : Peel
+        Takes a graph apart by degrees and by supports.
     add_ends : callable (block, values, at_row, at_column)
         Adds each edge's value to both of its ends, as `visit.add_ends` does.
     memory : callable () -> int
@@ -289,6 +340,10 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    cliques : callable (task, size) -> (cliques, work, wedges)
+        Counts cliques in a block that is the whole graph, as `backends.cpu.cliques.count` does.
+    closed_wedges : callable (task, Strata) -> (sampled, closed)
+        Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
         Multiprocessors of the device; 1 on the CPU.
     """
@@ -308,8 +363,11 @@ class Backend:
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    cliques: Callable[[BlockTask, int], tuple[int, int, int]]
+    closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges
+    peel: Peel
     chunk: int = 1 << 13
     raw_edges: RawEdges | None = None
     vertices: Vertices | None = None

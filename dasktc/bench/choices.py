@@ -46,7 +46,7 @@ class Choice(NamedTuple):
 
     @property
     def own(self) -> bool:
-        """Whether the order is the kernel's own, of a graph that is not cut."""
+        """Whether this is a kernel with its own order on the whole graph."""
         return (self.order, self.partition) == (Options(kernel=self.kernel).chosen_reorder, "whole")
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ def _now(backend: str) -> float:
 
 
 def _prepared(source: Make, order: str, partition: str, runs: int, backend: str) -> tuple[Graph, float]:
-    """Blocks of a scheme in an order of ids, and the seconds that they took."""
+    """Prepare the blocks of a scheme in an order of ids, and take the seconds."""
     samples: list[float] = []
     for _ in range(runs):
         began = _now(backend)

@@ -28,7 +28,7 @@ __all__ = ["FILES", "GENERATED", "run"]
 
 
 def clique(vertices: int) -> Source:
-    """Every pair of so many vertices."""
+    """Edges of a clique of so many vertices."""
     return as_source(np.triu_indices(vertices, 1))
 
 
@@ -135,7 +135,7 @@ def run(
 
 
 def _in_memory(path: str, backend: str) -> Source:
-    """The edges of a file, read once."""
+    """Read the edges of a file into memory, once."""
     used, columns = get_backend(backend), []
     for part in as_source(path).parts:
         frame = used.read(part, None)
@@ -186,7 +186,7 @@ def _choices(measurements: dict[str, Measured], backend: str) -> Section:
 
 
 def _against_one(measurements: dict[str, Measured], backend: str) -> str:
-    """What `auto` takes over the one fixed choice that is best for all graphs together."""
+    """Table of the times of `auto` over those of the single fixed choice that is best for all graphs together."""
     complete = [choice for choice in choices(backend) if all(choice in of.count for of in measurements.values())]
     best = min(complete, key=lambda choice: mean(of.ratios(choice)[0] for of in measurements.values()))
     over = {name: of.count[of.auto] / of.count[best] for name, of in measurements.items()}
@@ -197,7 +197,7 @@ def _against_one(measurements: dict[str, Measured], backend: str) -> str:
 
 
 def _fixed(measurements: dict[str, Measured], backend: str) -> Section:
-    """Every choice over the best for each graph: a fixed one is good if even its worst ratio is small."""
+    """Table of each choice's times over the best of each graph: a good one has a small worst ratio."""
     columns = {
         "choice": "",
         "count: worst": ".2f",

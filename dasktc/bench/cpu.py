@@ -112,7 +112,7 @@ def _command(scale: int, graphs: str | None, runs: int, quick: bool, gapbs: str 
 
 
 def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
-    """Write the inputs of all measurements, outside of these."""
+    """Write the inputs of all measurements before any is taken."""
     results.vertices, results.edges = in_fresh_process(prepare_inputs, Inputs(folder), results.scale)
     in_fresh_process(write_kronecker, results.scale, str(Path(folder, "kronecker.parquet")))
     for name, (file, triangles, _) in FILES.items():
@@ -129,7 +129,7 @@ def _prepare(results: Measured, folder: str, graphs: str | None) -> None:
 def _measures(
     results: Measured, counters: list[Counter], folder: str, turns: int
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """All measurements of one run, each with its name."""
+    """Yield the measurements of one run, each with its name."""
     parquet = str(Path(folder, "kronecker.parquet"))
     for counter in counters:
         if not counter.missing:

@@ -14,7 +14,7 @@ __all__ = ["Curve", "Point", "figure_15", "notes", "table_6"]
 
 @dataclass(frozen=True)
 class Point:
-    """A number of simulated workers.
+    """A point of a curve: a number of simulated workers.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Point:
 
 @dataclass
 class Curve:
-    """A graph.
+    """The curve of a graph over numbers of workers.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Curve:
     real: list[Real] = field(default_factory=list)
 
     def point(self, priced: Priced, rate: float) -> Point:
-        """Simulate, with the scheduler's times of the most real workers and blocks received at a rate."""
+        """Simulate workers: scheduler times are those of the largest real cluster, blocks come at a given rate."""
         dask = self.real[-1]
         whole = simulate(priced.costs, priced.workers, dask.overhead, priced.fetches(rate), dask.latency)
         return Point(priced, simulate(priced.costs, priced.workers), whole)

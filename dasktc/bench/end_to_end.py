@@ -1,4 +1,4 @@
-"""From the source to the number on a cluster that is up: what a user waits for, and what it goes on.
+"""Times whole counts on running clusters: what a user waits for, and what the time goes to.
 
 wall       from the call of `triangle_count` to its answer, on a cluster and workers that have counted before
 tasks      that the workers ran for it
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
     @property
     def kernel(self) -> float:
-        """Kernel seconds of the worker that had most."""
+        """Kernel seconds of the busiest worker."""
         seconds: dict[str, float] = {}
         for record in self.result.records:
             seconds[record.worker] = seconds.get(record.worker, 0.0) + record.count.seconds
@@ -122,7 +122,7 @@ def in_process(case: Case, backend: str) -> Run:
 
 
 def on_cluster(client: Any, case: Case, backend: str) -> Run:
-    """Count a graph with a client, and read off what its cluster did for it.
+    """Count a graph with a client, and read what its cluster did: tasks, waits, bytes, seconds.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def on_cluster(client: Any, case: Case, backend: str) -> Run:
 
 @contextmanager
 def _counted_waits() -> Iterator[list[None]]:
-    """Note each time that an executor waits for results of a cluster."""
+    """Count how often an executor waits for results of a cluster."""
     waits, results = list[None](), futures.results
 
     def counted(*args: Any, **options: Any) -> Iterator[tuple[Any, Any]]:
@@ -166,7 +166,7 @@ def _bytes_fetched(dask_worker: Any) -> int:
 
 @contextmanager
 def _report(client: Any, out: str) -> Iterator[None]:
-    """Write Dask's report of what the cluster does meanwhile: task stream, profiles by worker and of the scheduler."""
+    """Write Dask's performance report of what runs in this context: task stream, profiles by worker and scheduler."""
     from distributed import performance_report
 
     with client.as_current(), performance_report(filename=out):

@@ -58,7 +58,7 @@ class Raw(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """By which kernel; medians in milliseconds, counts, and bytes an edge at the peaks of both steps."""
+    """A graph's results: kernel, median milliseconds, counts, and peak bytes an edge of both steps."""
 
     by: str
     kernel: float
@@ -218,7 +218,7 @@ def _fits(case: Case) -> bool:
 
 
 def _raw(source: Source) -> Raw:
-    """Read all parts to one pair of columns on the device."""
+    """Read all parts into one pair of columns on the device."""
     from dasktc.backends import get_backend
 
     backend, columns = get_backend("cuda"), []
@@ -254,7 +254,7 @@ def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
 
 
 def _prepared(raw: Raw, options: Options) -> tuple[Graph, float]:
-    """Ready blocks of the raw edges, and the seconds that they took."""
+    """Prepare blocks of the raw edges, and take the seconds."""
     from dasktc.backends.cuda import backend as cuda
 
     cuda.synchronize()
@@ -281,7 +281,7 @@ def _check(case: Case, graph: Graph) -> str:
 
 
 def _small_cases(folder: Path) -> list[Case]:
-    """Those of the files that are there."""
+    """List those small graphs whose files are there."""
     there = {name: (folder / file, triangles) for name, (file, triangles, _) in SMALL.items()}
     return [
         Case(name, partial(as_source, str(path)), 0, triangles)
@@ -291,7 +291,7 @@ def _small_cases(folder: Path) -> list[Case]:
 
 
 def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
-    """As users count: nothing chosen."""
+    """Time a count of a small graph as users make it, with no option given."""
     columns = {
         "graph": "",
         "triangles": ",",
@@ -320,7 +320,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
 
 
 def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, float, float]:
-    """By which kernel; medians of milliseconds to the answer, and of the kernel."""
+    """Results of a small graph: kernel, median milliseconds to the answer, and of the kernel."""
     walls, kernels = [], []
     for _ in range(runs + 1):
         began = time.perf_counter()
@@ -336,7 +336,7 @@ def _answered(name: str, source: Any, triangles: int, runs: int) -> tuple[str, f
 
 
 def _left(cases: list[Case], say: Say) -> Section:
-    """Bytes of the device that are taken after a count and were not before the first one."""
+    """Device bytes that stay allocated after a count, over those before the first one."""
     from dasktc.backends.cuda import backend as cuda
     from dasktc.backends.cuda import memory as cuda_memory
 

@@ -1,4 +1,4 @@
-"""The part of `dasktc bench gpu` that counts on clusters of one GPU and more."""
+"""Counts of `dasktc bench gpu` on clusters of one GPU and more."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def several(cases: list[tuple[Case, str]], runs: int, workers: list[int], say: S
 
 
 def numbers(workers: str) -> list[int]:
-    """The numbers of GPUs in "1,2,4"; of "all" 1, 2, 4, ... and as many as there are.
+    """Parse numbers of GPUs, as in "1,2,4"; "all" is 1, 2, 4, ... up to as many as there are.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def numbers(workers: str) -> list[int]:
 
 
 def measure(executor: Executor, case: Case, kernel: str, runs: int) -> Counted:
-    """Prepare and count a graph on the workers that are there.
+    """Prepare and count a graph on a cluster.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _warm() -> None:
 
 
 def _afresh(executor: Executor, graph: Graph) -> TriangleCount:
-    """Count, the kernels' tables made anew: the first tasks of a worker make what its others share."""
+    """Count with kernel tables built anew: the first tasks of a worker build what its others share."""
     executor.run_on_workers(kept.forget)
     return graph.triangle_count()
 

@@ -61,7 +61,7 @@ class Inputs:
 
 
 class Counter(NamedTuple):
-    """Something that counts triangles.
+    """A tool or kernel that counts triangles: its name, and a function that counts.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Counter(NamedTuple):
 
 
 def cpu_seconds(function: Callable[[], T]) -> tuple[T, float]:
-    """Call a function and say how many CPU seconds this process took for it."""
+    """Call a function, and return its result and the CPU seconds that it took."""
     began = time.process_time()
     value = function()
     return value, time.process_time() - began

@@ -1,4 +1,4 @@
-"""The kernel that a user would write by hand: mark a row, look every streamed element up in the marks.
+"""A plain Numba kernel to compare with: mark a row, look every streamed element up in the marks.
 
 It is the yardstick of `dasktc bench cpu`: one page of Numba, no cleverness, on the same oriented graph.
 """

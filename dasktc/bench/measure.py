@@ -19,7 +19,7 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 
 
 def in_fresh_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function in a new interpreter whose libraries may use one thread, and return its result."""
+    """Call a function in a new interpreter whose libraries are limited to one thread, and return its result."""
     spawn = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, initializer=_use_one_thread) as pool:
         return pool.submit(function, *args, **kwargs).result()

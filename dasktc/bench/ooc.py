@@ -42,7 +42,7 @@ KNOWN = {
 
 
 class Run(NamedTuple):
-    """A count from the generator to the number.
+    """Measurements of one count, from the generator to the number.
 
     Attributes
     ----------

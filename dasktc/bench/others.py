@@ -22,7 +22,7 @@ GAPBS_MISSING = "not installed: build tc of https://github.com/sbeamer/gapbs and
 
 
 def other_tools(gapbs: str | None) -> list[Counter]:
-    """The other tools, those that are missing too; `gapbs` is the path of GAPBS' `tc` where it is known."""
+    """List the other tools, missing ones included; `gapbs` is the path of GAPBS' `tc` where it is known."""
     clustering = "centrality.LocalClusteringCoefficient(graph, turbo=True).run()"
     product = "C(L.S) << L.mxm(L, plus_pair); C.reduce_scalar(), L in degree order"
     binary = _find_gapbs(gapbs)
@@ -110,7 +110,7 @@ def _gapbs(binary: str, inputs: Inputs) -> Counted:
 
 
 def _serialized(edges: Array) -> bytes:
-    """A GAPBS .sg file: directed (one byte), edges in both directions, vertices, offsets, neighbours."""
+    """Write a GAPBS .sg file: directed (one byte), edges in both directions, vertices, offsets, neighbours."""
     import numpy as np
 
     both = np.concatenate([edges, edges[:, ::-1]])
@@ -137,7 +137,7 @@ def _trials(binary: str, graph: Path, trials: int) -> Counted:
 
 
 def _find_gapbs(path: str | None) -> str | None:
-    """The `tc` named, or one on PATH, if it is GAPBS': a `tc` on PATH is mostly Linux' traffic control."""
+    """Find GAPBS' `tc`: the one named, or one on PATH, where `tc` is mostly Linux' traffic control."""
     binary = path or shutil.which("tc")
     if binary and os.access(binary, os.X_OK):
         usage = subprocess.run([binary, "-h"], capture_output=True, text=True, check=False).stdout

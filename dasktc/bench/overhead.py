@@ -27,7 +27,7 @@ KERNEL = "merge"
 
 
 class Overhead(NamedTuple):
-    """A count on real workers of one thread each.
+    """Measurements of a count on real workers of one thread each.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class Overhead(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the workers' time, that which was not in tasks."""
+        """Share of the workers' time outside of tasks."""
         return self.outside / (self.workers * self.seconds)
 
 
 def measure(workers: int, quick: bool) -> list[Overhead]:
-    """Count with fewer tasks and with more.
+    """Measure counts with fewer and with more tasks.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _thread_seconds() -> float:
 
 
 def section(overheads: list[Overhead], quick: bool) -> Section:
-    """The table."""
+    """Format the table."""
     columns = {"workers": "d", "n": "d", "tasks": ",d", "count s": ".2f", "in tasks s": ".2f"}
     columns |= {
         "between tasks, ms": ".2f",

@@ -1,4 +1,4 @@
-"""Whole counts, from source to number, each in a process of its own: CPU seconds and memory, by stage or by worker."""
+"""Measures whole counts in processes of their own: CPU seconds and memory, by stage or by worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS, SPLITS = 4, 4
 
 @dataclass(frozen=True)
 class ProcessRun:
-    """A count in one process.
+    """Measurements of a count in one process.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ProcessRun:
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """A count on worker processes of one thread each; one entry a worker.
+    """Measurements of a count on workers of one thread each; one entry a worker.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _open(source: int | str) -> Any:
 
 
 def _small(source: int | str, folder: str) -> Any:
-    """A source of the same kind, to warm up with."""
+    """A small source of the same kind, to warm up with."""
     if isinstance(source, int):
         return _open(SMALL_SCALE)
     small = Path(folder, "small" + "".join(Path(source).suffixes[-2:]))

@@ -1,4 +1,4 @@
-"""The picture of `dasktc bench scaling`: speed-up over workers, simulated and real (TRUST, fig. 15)."""
+"""Plot of `dasktc bench scaling`: speed-up over workers, simulated and real (TRUST, fig. 15)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check(plots: tuple[str, ...]) -> None:
 
 
 def draw(curves: list[Curve], report: Report, out: Path) -> None:
-    """Draw the curves; without matplotlib note in the report that there is no picture.
+    """Draw the curves; without matplotlib note in the report that there is no plot.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ PACKAGES = (
 
 @dataclass
 class Section:
-    """A table.
+    """A table of a report.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Section:
     notes: list[str] = field(default_factory=list)
 
     def texts(self) -> list[list[str]]:
-        """The rows, each cell as its column's specification has it."""
+        """Rows as text, each cell formatted by its column."""
         return [[_text(c, spec) for c, spec in zip(row, self.columns.values(), strict=True)] for row in self.rows]
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Report:
         return "\n\n".join(["\n".join(head), *(str(section) for section in self.sections)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """The whole report, ready for JSON."""
         return {
             "command": self.command,
             **self.facts,
@@ -98,7 +98,7 @@ def _text(cell: Cell, spec: str) -> str:
 
 
 def load() -> str:
-    """How busy the machine is."""
+    """Load average of the machine, for the report."""
     import psutil
 
     return ", ".join(f"{average:.1f}" for average in psutil.getloadavg()) + " over the last 1, 5, 15 minutes"
@@ -121,7 +121,7 @@ def _processor() -> str:
 
 
 def versions() -> str:
-    """Python and the packages that take part."""
+    """Versions of Python and of the packages that take part."""
     installed = [f"python {platform.python_version()}"]
     for package in PACKAGES:
         try:

@@ -50,7 +50,7 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class Priced:
-    """The tasks of a plan and the seconds that counting each took.
+    """The tasks of a plan, and the counting seconds of each.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Real:
-    """A count on real workers of one thread each.
+    """Measurements of a count on real workers of one thread each.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> li
 
 
 def plan_for(plan: Plan, workers: int, splits: int | None = None, backend: str = "cpu") -> Plan:
-    """The plan of the same blocks for another number of workers.
+    """Plan the same blocks for another number of workers.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
 
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:
-    """Wall seconds a task, and before and after all tasks, of a nearly empty graph: Dask's overhead alone."""
+    """Dask's overhead: wall seconds a task, and before and after all tasks, of a nearly empty graph."""
     from dasktc.api.count import build
 
     small = Recipe("kronecker", (4,)).source()

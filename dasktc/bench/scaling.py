@@ -153,7 +153,7 @@ def _recipes(graphs: str, sizes: dict[str, Any]) -> Iterator[Recipe]:
 
 
 def _steps(most: int) -> list[int]:
-    """1, 2, 4, ... simulated workers."""
+    """Numbers of simulated workers: 1, 2, 4, ..."""
     if most < 2 or most & (most - 1):
         raise InputError(f"--most {most} is no power of two above 1: workers are doubled; give one such as 1024")
     return [1 << power for power in range(most.bit_length())]
@@ -173,7 +173,7 @@ def _real_workers(given: str | None, options: Options) -> list[int]:
 
 
 def _devices(backend: str) -> int:
-    """Cores, or GPUs, of this machine."""
+    """Number of cores, or GPUs, of this machine."""
     if backend == "cpu":
         import psutil
 

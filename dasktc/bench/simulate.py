@@ -1,4 +1,4 @@
-"""Counting tasks on workers that are not there: who would run which, and when all would be done.
+"""Simulates the schedule of counting tasks on workers: who runs which, and when all are done.
 
 The scheduler hands tasks out one after another, `overhead` seconds each, to workers in the order in which they ask.
 A worker asks at the start and whenever it has finished a task. It gets the next task of its own share; when that is

@@ -23,7 +23,7 @@ MB = 1_000_000
 
 @dataclass
 class Measured:
-    """The measurements of `dasktc bench cpu`; each list but `turns` has one entry a run.
+    """Measurements of `dasktc bench cpu`; each list but `turns` has one entry a run.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Measured:
 
 
 def sections(results: Measured, counters: Iterable[Counter]) -> list[Section]:
-    """Lay out all tables."""
+    """Make all tables of the report."""
     return [
         _stages(results),
         _kernels(results, list(counters)),

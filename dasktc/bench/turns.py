@@ -15,7 +15,7 @@ __all__ = ["Turn", "in_turns", "take_turns"]
 
 
 class Turn(NamedTuple):
-    """A count on one worker, and then on two.
+    """Measurements of a turn: a count on one worker, then on two.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def in_turns(scale: int, turns: int) -> list[Turn]:
 
 
 def take_turns(one: Graph, two: Graph, turns: int) -> list[Turn]:
-    """Count two prepared graphs by turns, after a warm-up count of each.
+    """Count two prepared graphs in turns, after a warm-up count of each.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _seconds(result: TriangleCount) -> list[float]:
 
 
 def _anew(graph: Graph) -> TriangleCount:
-    """Count without what the workers' threads keep of the last count: one that is made once has no tables yet."""
+    """Count without the tables that workers' threads keep of the last count, as a first count does."""
     from dasktc.backends.cpu import hub_tables
 
     client = graph.executor.client  # type: ignore[attr-defined]

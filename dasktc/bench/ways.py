@@ -16,7 +16,7 @@ __all__ = ["Way", "in_ways"]
 
 
 class Way(NamedTuple):
-    """A count from files to the number.
+    """Measurements of counts from files to the number, in one way.
 
     Attributes
     ----------

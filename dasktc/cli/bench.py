@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import NameOf, counting
+from dasktc.cli.options import NameOf, counting, reporting
 from dasktc.options import BACKENDS
 from dasktc.registry import SCHEMES
 
@@ -19,14 +19,22 @@ def bench() -> None:
     """Measure dasktc, against what else is installed."""
 
 
+def _say(text: str) -> None:
+    """Tell what is being measured."""
+    click.echo(text, err=True)
+
+
+def _print(report: Any, as_json: bool) -> None:
+    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
 @bench.command("papers")
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option("--quick", is_flag=True, help="Small graphs: two minutes on a laptop, at most.")
 @click.option("--graphs", metavar="DIR", help="Folder with soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
 @click.option("--out", metavar="DIR", help="Folder for plots and page.  [default: bench-papers]")
 @click.option("--backend", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="What counts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
     """What TRUST, H-INDEX, Fox et al., LSTC and TC-Stream show, measured again, and whether it agrees.
 
@@ -34,8 +42,7 @@ def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
     """
     from dasktc.bench.papers.run import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("cpu")
@@ -44,14 +51,12 @@ def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many.")
 @click.option("--quick", is_flag=True, help="Scale 14, one run, 3 turns of one worker and two instead of 15.")
 @click.option("--gapbs", metavar="PATH", help="GAPBS' tc, where it is installed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
     """Kernels, workers, files and memory on the CPU: ratios, from one run on one machine."""
     from dasktc.bench.cpu import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("gpu")
@@ -63,14 +68,12 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--workers", metavar="N,N,...", help="Also on clusters of so many GPUs, or all.")
 @click.option("--profile", metavar="OUT.html", help="With --workers: Dask's performance report of the last cluster.")
 @click.option("--files", metavar="DIR", help="Also write graphs to files there, and read them.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
     """Kernel and preparation on one GPU, and counting on several: milliseconds, counts checked."""
     from dasktc.bench.gpu import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("ooc")
@@ -82,11 +85,24 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--parts", type=int, metavar="n", help="Of limited runs.")
 @click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
     """Counts within --memory on one GPU, against one that has all of it: seconds, peak, what of copying is hidden."""
     from dasktc.bench.ooc import run
+
+    _print(run(**options, say=_say), as_json)
+
+
+@bench.command("questions")
+@click.option("--backend", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="What counts.")
+@click.option("--scale", type=int, help="Of a Kronecker graph that takes the place of all others.")
+@click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many turns, after a warm-up.")
+@click.option("--quick", is_flag=True, help="Two tiny graphs, one turn.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+def bench_questions(as_json: bool, debug: bool, **options: Any) -> None:
+    """Triangles per vertex and per edge, clustering and lists beside the count, and beside other libraries."""
+    from dasktc.bench.questions import run
 
     report = run(**options, say=lambda text: click.echo(text, err=True))
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
@@ -97,14 +113,12 @@ def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many.")
 @click.option("--quick", is_flag=True, help="Two small graphs, one run.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True, help="What counts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
     """What auto chooses, against every fixed choice of kernel, order and scheme."""
     from dasktc.bench.choose import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("scaling")
@@ -122,11 +136,9 @@ def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--overhead", is_flag=True, help="Only what Dask takes a task, in a real count of more than 10 s.")
 @click.option("--plot", "plots", multiple=True, metavar="OUT", help="Draw it: .png, .svg, .pdf or .html; repeatable.")
 @counting
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
+@reporting
 def bench_scaling(as_json: bool, debug: bool, **options: Any) -> None:
     """Speed-up and balance from 1 to 1,024 workers, simulated from measured tasks; real ones beside them."""
     from dasktc.bench.scaling import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)

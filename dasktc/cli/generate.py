@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import RUNNING, options_of, running, secured
+from dasktc.cli.options import RUNNING, options_of, reporting, running, secured
 from dasktc.errors import InputError
 
 __all__ = ["generate"]
@@ -59,8 +59,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
                 help="What makes the edges: auto takes a GPU where there is one.",
             ),
             click.option("--force", is_flag=True, help="Replace OUT if it exists."),
-            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-            click.option("--debug", is_flag=True, help="Show where an error comes from."),
+            reporting,
         )
         return generate.command()(options_of(*common)(write))
 

@@ -20,7 +20,7 @@ import click
 from dasktc.cli.bench import bench
 from dasktc.cli.cluster_templates import SAMPLES, sample
 from dasktc.cli.generate import generate
-from dasktc.cli.options import counting, distributing, printing, reading, running, secured, spilling
+from dasktc.cli.options import counting, distributing, printing, reading, running, secured, spilling, watching
 from dasktc.errors import DasktcError
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
 
@@ -87,7 +87,7 @@ def _complain(text: str) -> None:
 
 
 def _say(answer: str) -> int:
-    """Write what a command had to say; the exit code.
+    """Write a command's output, and return the exit code.
 
     A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
     shows of any command that is cut off so.
@@ -109,7 +109,7 @@ def _say(answer: str) -> int:
 
 
 def _let_go(stream: Any) -> None:
-    """Have what a stream holds go nowhere: the interpreter would try again to write it at its end."""
+    """Discard what a stream has buffered: the interpreter would try again to write it when it ends."""
     with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
@@ -158,19 +158,46 @@ cli.add_command(generate)
 @click.option("--per-vertex", metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
 @click.option("--per-edge", metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
 @click.option("--report", metavar="OUT.html", help="Write a page about the count.")
+@watching
 @printing
-def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
     from dasktc.api.count import triangle_count
 
     options = secured(options)
     options["columns"] = _columns(options["columns"])
-    with _progress(quiet) as progress:
-        result = triangle_count(list(source), progress=progress, **options)
+    with _progress(quiet, progress) as report:
+        result = triangle_count(list(source), progress=report, **options)
     if as_json:
         click.echo(json.dumps(result.to_dict()))
     else:
         click.echo(str(result.triangles) if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("-o", "--out", required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@watching
+@printing
+def clustering(
+    source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
+    from dasktc.api.clustering import write_clustering
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet, progress) as report:
+        summary = write_clustering(list(source), out, progress=report, **options)
+    if as_json:
+        click.echo(json.dumps(summary.to_dict()))
+    elif not quiet:
+        click.echo(str(summary))
 
 
 @cli.command()
@@ -188,8 +215,9 @@ def count(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **op
 @reading
 @running
 @distributing
+@watching
 @printing
-def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""
     from dasktc.api.plan import CostModelOptions, predict_size, predict_source
 
@@ -199,12 +227,95 @@ def plan(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **opt
     vertices, edges = options.pop("vertices"), options.pop("edges")
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
-    with _progress(quiet) as progress:
+    with _progress(quiet, progress) as report:
         if source:
-            prediction = predict_source(list(source), means=means, progress=progress, **options)
+            prediction = predict_source(list(source), means=means, progress=report, **options)
         else:
             prediction = predict_size(vertices, edges, means=means, **options)
     click.echo(json.dumps(prediction.to_dict()) if as_json else str(prediction))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def truss(
+    source: tuple[str, ...], k: int | None, output: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
+
+    The k-truss is the largest subgraph each of whose edges is in k - 2 of its triangles.
+    """
+    from dasktc.api.truss import write_truss
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = write_truss(list(source), output, k, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.edges if k is not None else result.largest) if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
+@click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
+    from dasktc.api.estimate import estimate_triangles
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet) as progress:
+        result = estimate_triangles(list(source), progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(f"{result.value} {result.low} {result.high}" if quiet else str(result))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("-k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
+@click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@printing
+def cliques(
+    source: tuple[str, ...], k: int, bound: int | None, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Count the cliques of k vertices of SOURCE, by partition `whole`."""
+    from dasktc.api.count import prepare
+    from dasktc.counting.cliques import BOUND, clique_count
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    if options["partition"] == "auto":
+        options["partition"] = "whole"
+    with _progress(quiet) as progress, prepare(list(source), progress=progress, **options) as graph:
+        result = clique_count(graph, k, BOUND if bound is None else bound, progress)
+    if as_json:
+        click.echo(json.dumps(result.to_dict()))
+    else:
+        click.echo(str(result.cliques) if quiet else str(result))
 
 
 @cli.command()
@@ -230,22 +341,18 @@ def _columns(text: str | None) -> list[str] | None:
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar on stderr; none when that is not a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
+def _progress(quiet: bool, how: str = "auto") -> Iterator[Callable[[str, int, int], None] | None]:
+    """What --progress asks for; nothing with --quiet, and no bar where nobody would see it."""
+    from dasktc.api.progress import json_lines, showing
+
+    if how == "json":
+        yield json_lines(sys.stderr)
         return
-    import logging
+    watched = how == "auto" and not quiet and sys.stderr.isatty()
+    if watched:
+        import logging
 
-    from tqdm import tqdm
-
-    logging.basicConfig(format="%(message)s")
-    logging.getLogger("dasktc").setLevel(logging.INFO)
-
-    with tqdm(bar_format="{desc:<10}{bar:30} {n_fmt}/{total_fmt} {elapsed}", leave=False, file=sys.stderr) as bar:
-
-        def show(stage: str, done: int, total: int) -> None:
-            bar.total, bar.n = total, done
-            bar.set_description_str(stage)
-
-        yield show
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("dasktc").setLevel(logging.INFO)
+    with showing(watched) as bar:
+        yield bar

@@ -19,9 +19,11 @@ __all__ = [
     "options_of",
     "printing",
     "reading",
+    "reporting",
     "running",
     "secured",
     "spilling",
+    "watching",
     "workers_of",
 ]
 
@@ -43,7 +45,7 @@ def workers_of(context: click.Context, option: click.Parameter, text: str | None
 
 
 class NameOf(click.ParamType[str]):
-    """A name of a registry, or one that the option itself has: looked up when asked for, so that plug-ins are known.
+    """A parameter type: a name of a registry, plug-ins included, or one of the option's own; looked up when needed.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ class NameOf(click.ParamType[str]):
         return click.Choice((*self._more, *(self._names() if callable(self._names) else self._names)))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse a name that is not there."""
+        """Check the name; refuse one that does not exist."""
         if value in self._more:
             return str(value)
         choice = self._choice()
@@ -71,7 +73,7 @@ class NameOf(click.ParamType[str]):
         return choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """All names."""
+        """List all names, for the usage line."""
         return self._choice().get_metavar(param, ctx)
 
 
@@ -83,18 +85,18 @@ class Explained(click.Option):
         self._says = says
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The help, and what the registry says."""
+        """Append the registry's lines to the help."""
         names, about = super().get_help_record(ctx) or ("", "")
         return names, f"{about} {self._says()}"
 
 
 def _lines_of(lines: Callable[[], Iterable[tuple[str, str]]]) -> Callable[[], str]:
-    """Say a line about each name of a registry."""
+    """List each name of a registry with its line of help."""
     return lambda: " ".join(f"{name}: {line}." for name, line in lines())
 
 
 def _parted() -> str:
-    """Name the schemes that take a number of parts."""
+    """List the schemes that take a number of parts."""
     return f"{', '.join(name for name in SCHEMES if not SCHEMES[name].replicated)}."
 
 
@@ -168,19 +170,27 @@ distributing = options_of(
         "be faster.",
     )
 )
+watching = options_of(
+    click.option(
+        "--progress",
+        type=click.Choice(["auto", "json", "none"]),
+        default="auto",
+        help="auto: a bar, where standard error is a terminal. json: an event a line of standard error, an object with "
+        "stage, done and total.",
+    )
+)
 spilling = options_of(
     click.option("--work-dir", metavar="DIR", help="Where files beyond --memory stand; all workers must see it."),
     click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
 )
-printing = options_of(
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-    click.option("--quiet", is_flag=True, help="No progress; only the number."),
-    click.option("--debug", is_flag=True, help="Show where an error comes from."),
-)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_debug = click.option("--debug", is_flag=True, help="Show where an error comes from.")
+reporting = options_of(_json, _debug)
+printing = options_of(_json, click.option("--quiet", is_flag=True, help="No progress; only the number."), _debug)
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with `security` instead of three names of files."""
+    """Replace the names of three TLS files among the options by one `security`."""
     from dasktc.executors.tls import security_of
 
     files = [options.pop(name) for name in ("tls_ca_file", "tls_cert", "tls_key")]

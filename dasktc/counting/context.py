@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dasktc.counting.counted import Counted
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import Blocks
@@ -25,12 +26,15 @@ class CountingContext:
         What the pipeline knows of the graph besides its blocks.
     blocks : dict of (i, j) to handle of OrientedCSR
     options : Options
+    counted : Counted
+        What its questions have counted; a copy with other blocks begins anew.
     """
 
     executor: Executor = field(repr=False)
     prepared: Prepared = field(repr=False)
     blocks: Blocks = field(repr=False)
     options: Options
+    counted: Counted = field(default_factory=Counted, init=False, repr=False)
 
     @property
     def plan(self) -> Plan:

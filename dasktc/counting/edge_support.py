@@ -11,6 +11,7 @@ have to be three for each of its triangles.
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -30,11 +31,14 @@ from dasktc.planning.memory_model import task_bytes
 from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 
-__all__ = ["edge_supports", "refuse_beyond_memory", "vertex_supports"]
+__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports"]
 
 Array = Any
+_log = logging.getLogger("dasktc")
 SUM = Fold(lambda: 0, operator.iadd, total)
 """Adds up arrays."""
+VISITED = "trust"
+"""The kernel whose work visits share evenly: tasks that visit are named by it, for it gives no supports itself."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
 
@@ -102,6 +106,7 @@ def _sums(
         shares = plan.workers if graph.executor.distributed else 1
         needed = min(plan.memory, needed + 2 * nbytes // shares)
     graph.executor.set_task_memory(needed)
+    _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
     blocks, work = graph.blocks, jobs(graph.plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
@@ -147,7 +152,13 @@ def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
             f"{format_size(plan.memory)} of one worker: it keeps a number for every edge; prepare with "
             f"parts={2 * plan.parts}, or raise memory"
         )
-    return "trust", need
+    return VISITED, need
+
+
+def support_kernel(graph: CountingContext) -> str:
+    """Name the kernel that gives triangles by vertex and by edge: "visit" where they are visited one by one."""
+    kernel, _ = kernel_and_bytes(graph)
+    return "visit" if kernel == VISITED else kernel
 
 
 def refuse_beyond_memory(graph: CountingContext) -> None:
@@ -185,8 +196,8 @@ def _by_edge(job: Job, _: Ends, *blocks: OrientedCSR) -> list[Any]:
 
 def _by_vertex(job: Job, ends: Ends, *blocks: OrientedCSR) -> list[Any]:
     sizes = dict(end for both in ends.values() for end in both)
-    gives = job.kernel in support_kernels(job.backend, job.kernel)
-    sums, record = (_vertices if gives else _ends_of_edges)(job, ends, sizes, blocks)
+    visited = job.kernel == VISITED
+    sums, record = (_ends_of_edges if visited else _vertices)(job, ends, sizes, blocks)
     return [*(sums[side] for side in sorted(sums)), record]
 
 

@@ -8,31 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dasktc.backends.csr import on_host
+from dasktc.counting.frames import column, frame_of
 from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.orient_sharded import localised
 from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["column", "edges_by_dense_id", "frames_of_edges", "frames_of_vertices", "list_frame", "shares_of"]
+__all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
 
 Array = Any
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
-
-
-def column(ids: Any) -> Any:
-    """The caller's ids, as pandas takes them."""
-    import pandas as pd
-
-    return ids if isinstance(ids, np.ndarray) else pd.array(ids, dtype="str")
 
 
 # by vertex
@@ -70,10 +61,14 @@ def _share(vector: Array, start: int, stop: int) -> Array:
     return on_host(vector[start:stop])
 
 
-def frames_of_vertices(
-    executor: Executor, vectors: list[Sharded], order: Sharded, ids: Sharded, name: str, value: Callable[..., Array]
-) -> list[Any]:
-    """Frames of values that are computed from vectors, in the shards of the caller's ids.
+def values_in_shards(
+    executor: Executor,
+    vectors: list[Sharded],
+    order: Sharded,
+    ids: Sharded,
+    columns: dict[str, Callable[..., Array]],
+) -> Sharded:
+    """Values that are computed from vectors, in the shards of the caller's ids.
 
     Parameters
     ----------
@@ -84,39 +79,41 @@ def frames_of_vertices(
         The dense id of each entry.
     ids : Sharded
         The caller's ids.
-    name : str
-    value : callable (*arrays) -> array
+    columns : dict of str to callable (*arrays) -> array
 
     Returns
     -------
-    list of handles of DataFrame
-        Columns "vertex" and `name`.
+    Sharded
+        Of lists of the columns' arrays.
     """
     on_host = executor.for_backend("cpu")
-    shards = [moved(on_host, name, vector, order, ids.starts) for vector in vectors]
-    parts = zip(ids.parts, *(vector.parts for vector in shards), strict=True)
-    return [executor.submit(name, _vertices, name, value, *of_shard) for of_shard in parts]
+    shards = [moved(on_host, "vertex-frames", vector, order, ids.starts) for vector in vectors]
+    parts = zip(*(vector.parts for vector in shards), strict=True)
+    return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
 
 
-def _vertices(name: str, value: Callable[..., Array], ids: Any, *vectors: Array) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({"vertex": column(ids), name: value(*vectors)})
+def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list[Array]:
+    return [function(*vectors) for function in columns.values()]
 
 
 # by edge
 
 
 def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded) -> list[Any]:
-    """Keys above supports, over new ids, to the same over dense ids; empties the list."""
+    """Keys above numbers, over new ids, to the same over dense ids; empties the list."""
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
     return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)))
 
 
-def frames_of_edges(executor: Executor, parts: list[Any], ids: Sharded) -> list[Any]:
-    """Frames, in ascending order, of keys above supports, over dense ids; empties the list."""
+def frames_of_edges(
+    executor: Executor, parts: list[Any], ids: Sharded, name: str, firsts: list[int], library: Any
+) -> list[Any]:
+    """Frames, in ascending order, of keys above numbers of that name, over dense ids; empties the list.
+
+    `firsts` has the number of the first row of each.
+    """
     own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
-    return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own)))
+    return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own), list(firsts)), name, library)
 
 
 def _with_own(part: Array) -> list[Array]:
@@ -132,13 +129,13 @@ def _renamed(given: list[Any]) -> Array:
     return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support])
 
 
-def _edges(given: list[Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    (local, support), ids = given
+def _edges(given: list[Any], name: str, library: Any) -> Any:
+    (local, numbers), ids, first = given
     names = _together(ids)
-    src, dst = (column(names.take(end)) for end in unpack(local, SHIFT))
-    return pd.DataFrame({"src": src, "dst": dst, "support": support})
+    src, dst = (names.take(end) for end in unpack(local, SHIFT))
+    if library == "pandas":
+        src, dst = column(src), column(dst)
+    return frame_of({"src": src, "dst": dst, name: numbers}, library, first)
 
 
 def _together(parts: list[Any]) -> Any:
@@ -152,7 +149,7 @@ def _together(parts: list[Any]) -> Any:
 # lists
 
 
-def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded) -> Any:
+def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
     listed = executor.submit("list", _corners, parts)
     own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
@@ -160,7 +157,7 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
     listed = executor.submit("list", _by_dense_id, corners, dense)
     own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
     (names,) = taken(executor, "list", ids, [own])
-    return executor.submit("list", _triangles, corners, names)
+    return executor.submit("list", _triangles, corners, names, library)
 
 
 def _entry(entries: list[Array], number: int) -> Array:
@@ -182,8 +179,9 @@ def _by_dense_id(corners: Array, dense: list[Array]) -> list[Array]:
     return _places_of(ids[np.lexsort((ids[:, 2], ids[:, 1], ids[:, 0]))])
 
 
-def _triangles(corners: Array, ids: list[Any]) -> pd.DataFrame:
-    import pandas as pd
-
+def _triangles(corners: Array, ids: list[Any], library: Any) -> Any:
     names = _together(ids)
-    return pd.DataFrame({name: column(names.take(corners[:, end])) for end, name in enumerate("uvw")})
+    of_corners = {name: names.take(corners[:, end]) for end, name in enumerate("uvw")}
+    if library == "pandas":
+        of_corners = {name: column(of) for name, of in of_corners.items()}
+    return frame_of(of_corners, library)

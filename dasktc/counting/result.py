@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dasktc.backends.csr import TaskCount
+from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.counting.tasks import Record
 from dasktc.planning.plan import Plan
 
@@ -17,8 +17,11 @@ __all__ = ["TriangleCount"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TriangleCount:
-    """The exact number of triangles of a graph, and how it was found. `int(result)` is the number.
+class TriangleCount(int):
+    """The exact number of triangles of a graph, and how it was found.
+
+    It is that integer wherever Python, NumPy, pandas or JSON take one: it compares, adds, hashes and formats as such,
+    and `f"{result:,}"` is the number alone. `print(result)` says how it was found, too.
 
     Attributes
     ----------
@@ -64,14 +67,18 @@ class TriangleCount:
     resumed: int
     records: list[Record] = field(repr=False)
 
+    def __new__(cls, triangles: int, *_: Any, **__: Any) -> Self:
+        """Make the integer; the dataclass sets the fields."""
+        return super().__new__(cls, triangles)
+
+    def __getnewargs__(self) -> tuple[int]:  # what pickle and copy pass to __new__; the other fields are state
+        return (self.triangles,)
+
     def __repr__(self) -> str:
         return f"TriangleCount(triangles={self.triangles}, vertices={self.vertices}, edges={self.edges})"
 
-    def __int__(self) -> int:
-        return self.triangles
-
-    def __index__(self) -> int:
-        return self.triangles
+    def __format__(self, spec: str) -> str:
+        return format(self.triangles, spec)
 
     @property
     def tasks(self) -> pd.DataFrame:
@@ -133,7 +140,7 @@ class TriangleCount:
             "resumed": self.resumed,
         }
 
-    def summary(self) -> list[tuple[str, str]]:
+    def summary(self) -> Rows:
         """Rows of (name, text) for people."""
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
         rows = [
@@ -162,12 +169,7 @@ class TriangleCount:
         return rows
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<11}{text}" for name, text in self.summary())
+        return as_text(self.summary())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self.summary()
-        )
-        return f"<table>{rows}</table>"
+        return as_html(self.summary())

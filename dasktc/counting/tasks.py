@@ -58,6 +58,11 @@ class Job:
     def __str__(self) -> str:
         return f"{self.triple}, split {self.split} of {self.splits}"
 
+    @property
+    def label(self) -> tuple[tuple[int, int, int], int]:
+        """What its Dask key says of it: the vertices' parts (i, k, j), and the split."""
+        return (*self.triple.index, self.triple.table[1]), self.split
+
 
 @dataclass(frozen=True, order=True)
 class Record:

@@ -1,88 +1,225 @@
-"""List triangles: they are counted first, so that the list is known to have all of them, or as many as asked for."""
+"""List triangles: some of them, as soon as there are enough, or all, counted first so that none is missing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
-from dasktc.counting.external_ids import column, list_frame
-from dasktc.counting.tasks import Job, check, count_jobs, in_halves, jobs, task_of
+from dasktc.counting.external_ids import list_frame
+from dasktc.counting.frames import (
+    FrameKind,
+    array_module,
+    empty,
+    frame_kind,
+    frame_of,
+    gathered,
+    ids_of,
+    numbers_of_rows,
+    rows_of_partition,
+    spread,
+    with_rows,
+)
+from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, task_of
 from dasktc.counting.vertex_counts import refuse_unless
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
-from dasktc.options import check_keywords
+from dasktc.options import check_keywords, format_size
 from dasktc.pipeline.id_maps import VertexMap
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from dasktc.pipeline.shuffle import splitters
 
 __all__ = ["LIST_LIMIT", "triangle_list"]
 
 Array = Any
 LIST_LIMIT = 1_000_000
-"""Triangles that a list without a limit has at most."""
+"""Triangles that a list without a limit has at most, where the caller gets it whole."""
+PROBE_LIMIT = 1 << 16
+"""The most triangles that are looked for before any are counted."""
+PROBE_EDGES = 1 << 13
+"""Edges of the first block that are looked at for them, at least; twice as many as triangles are wanted."""
+LIST_BYTES = 100
+"""Bytes that a triangle takes while it is listed: rows, columns and ids of its corners, and their order."""
 GROUP = 16
 """Tasks whose lists become one before all do."""
-TOGETHER = Fold(list, lambda rows, more: np.concatenate([rows, more]), np.concatenate)
-"""Joins lists."""
+SHIFT = 32
 
 
-def triangle_list(graph: CountingContext, limit: int | None = None) -> pd.DataFrame:
+def triangle_list(graph: CountingContext, limit: int | None = None, frame: str | None = None) -> Any:
     """List the triangles; see `Graph.triangle_list`."""
     check_keywords(limit=limit)
-    executor, blocks, order, split = graph.executor, graph.blocks, graph.prepared.graph.order, graph.plan.shards > 1
+    kind = frame_kind(graph, frame, "list")
+    listed = None if limit is None or limit > PROBE_LIMIT else _probe(graph, limit)
+    if listed is None:
+        listed = _counted(graph, limit, kind)
+    return _frames(graph, *listed, kind)
+
+
+# lists of dense ids, or where vertices are in shards of new ids
+
+
+def _probe(graph: CountingContext, limit: int) -> tuple[list[Any], int] | None:
+    """As many triangles as asked for, of the first rows of the first block triple; None where these have fewer."""
+    if not limit:
+        return [], 0
+    work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
+    if not work or not graph.edges:
+        return [], 0
+    job, executor = min(work), graph.executor
+    executor.set_task_memory(graph.plan.bytes_per_task)
+    call = (job, limit, *_how(graph), *(graph.blocks[place] for place in job.triple.places))
+    listed = executor.submit("list", _first, *call)
+    return ([listed], limit) if executor.gather([executor.submit("list", len, listed)])[0] == limit else None
+
+
+def _counted(graph: CountingContext, limit: int | None, kind: FrameKind) -> tuple[list[Any], int]:
+    """All triangles, or as many as asked for; they are counted first, so that the list is known to have them."""
+    executor, blocks = graph.executor, graph.blocks
     work = jobs(graph.plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     executor.set_task_memory(graph.plan.bytes_per_task)
     records = sorted(count_jobs(executor, blocks, work))
     check(records, graph.plan, graph.prepared.wedges)
-    count = sum(record.count.triangles for record in records)
-    if limit is None and count > LIST_LIMIT:
+    count = graph.counted.agree(sum(record.count.triangles for record in records))
+    if limit is None and count > LIST_LIMIT and (kind.whole or graph.plan.shards > 1):
         raise InputError(
             f"the graph has {count:,} triangles, a list has {LIST_LIMIT:,} at most where no limit is given: "
-            f"give limit={count} for all of them, or less for some"
+            f"give limit={count} for all of them, or less for some, or take frame='dask'"
         )
-    wanted, shares = count if limit is None else limit, dict[Job, int]()
-    for job, triangles in ((record.job, record.count.triangles) for record in records):
-        if share := min(wanted, triangles):
-            shares[job] = share
+    shares = _shares(records, count if limit is None else limit)
+    most = LIST_BYTES * max(shares.values(), default=0)
+    if not kind.whole and most > graph.plan.memory:
+        raise InputError(
+            f"a task lists up to {max(shares.values()):,} triangles, for which it needs {format_size(most)}, more than "
+            f"the {format_size(graph.plan.memory)} of one worker; prepare with more parts or splits, or give a limit"
+        )
+    group = {job: [number // (GROUP if kind.whole else 1)] for number, job in enumerate(shares)}
+    how = _how(graph)
+    calls = [(job, share, *how, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
+    parts = executor.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1]
+    return list(parts.values()), sum(shares.values())
+
+
+def _shares(records: list[Record], wanted: int) -> dict[Job, int]:
+    """How many triangles each task is to list."""
+    shares = dict[Job, int]()
+    for record in records:
+        if share := min(wanted, record.count.triangles):
+            shares[record.job] = share
         wanted -= share
-    dense = None if split else order.whole
-    calls = [(job, share, dense, *(blocks[p] for p in job.triple.places)) for job, share in shares.items()]
-    group = {job: [number // GROUP] for number, job in enumerate(shares)}
-    parts = list(executor.fold_unordered("list", _listed, calls, group.__getitem__, TOGETHER)[1].values())
-    names = graph.prepared.vertices
-    made = list_frame(executor, parts, order, names) if split else executor.submit("list", _list_frame, parts, names)
-    frame: pd.DataFrame = executor.gather([made])[0]
-    return frame
+    return shares
 
 
-def _listed(
-    job: Job, count: int, order: Array | None, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
-) -> list[Any]:
-    """So many triangles of a task, as dense ids, ascending, or without an order as new ids; and how many."""
-    backend, rows, left = get_backend(job.backend), list[Array](), count
+def _how(graph: CountingContext) -> tuple[Any, bool]:
+    """The order that gives dense ids, where it is whole, and whether lists are brought to the host."""
+    split = graph.plan.shards > 1
+    return None if split else graph.prepared.graph.order.whole, split or graph.executor.memory_per_call is not None
+
+
+def _first(
+    job: Job, limit: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> Array:
+    """At most so many triangles of a block triple, of its first rows."""
+    edges = get_backend(job.backend).array.asarray([max(PROBE_EDGES, 2 * limit)], dtype="int64")
+    rows = min(index.rows, max(1, int(index.offsets.searchsorted(edges, side="right")[0]) - 1))
+    listed = _some(BlockTask(index, table, stream, rows=(0, rows)), job, limit)
+    return _by_dense_id(listed, order, here, index, table)
+
+
+def _some(task: BlockTask, job: Job, limit: int) -> Array:
+    """The first triangles of a task, at most so many, as rows and columns."""
+    backend, lists, left = get_backend(job.backend), list[Array](), limit
 
     def some(task: BlockTask) -> Array:
         return backend.listing(task, left)
 
-    for listed in in_halves(some, task_of(job, index, table, stream), job):
-        rows.append(listed)
+    for listed in in_halves(some, task, job):
+        lists.append(listed)
         left -= len(listed)
-    triangles = np.concatenate(rows)
-    refuse_unless(not left, f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted")
-    u, v, w = (backend.array.asarray(np.ascontiguousarray(column)) for column in triangles.T)
-    ids = backend.array.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
-    return [on_host(ids) if order is None else np.sort(on_host(order.take(ids)), axis=1), count]
+    return _together(lists)
 
 
-def _list_frame(parts: list[Array], vertices: VertexMap) -> pd.DataFrame:
-    import pandas as pd
+def _listed(
+    job: Job, count: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
+) -> list[Any]:
+    """So many triangles of a task; and how many."""
+    triangles = _some(task_of(job, index, table, stream), job, count)
+    listed = f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted"
+    refuse_unless(len(triangles) == count, listed)
+    return [_by_dense_id(triangles, order, here, index, table), count]
 
-    u, v, w = np.concatenate([np.empty((0, 3), np.int64), *parts]).T
-    place = np.lexsort((w, v, u))
-    return pd.DataFrame({name: column(vertices.external(ids[place])) for name, ids in (("u", u), ("v", v), ("w", w))})
+
+def _by_dense_id(listed: Array, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR) -> Array:
+    """Triangles of rows and columns as dense ids, each ascending; without an order as new ids."""
+    xp = array_module(index.offsets)
+    u, v, w = (xp.ascontiguousarray(xp.asarray(listed)[:, end]) for end in range(3))
+    ids = xp.stack([index.row_ids(u), index.column_ids(v), table.column_ids(w)], axis=1)
+    if order is not None:
+        ids = order.take(ids).astype("int64", copy=False)
+        ids.sort(axis=1)
+    return on_host(ids) if here else ids
+
+
+def _together(lists: list[Array]) -> Array:
+    return lists[0] if len(lists) == 1 else array_module(lists[0]).concatenate(lists)
+
+
+TOGETHER = Fold(list, lambda rows, more: _together([rows, more]), _together)
+"""Joins lists."""
+
+
+# frames
+
+
+def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKind) -> Any:
+    """The frame of lists: whole, or in partitions, each of which is below the next."""
+    executor, vertices = graph.executor, graph.prepared.vertices
+    if graph.plan.shards > 1:
+        frames, sizes = [list_frame(executor, parts, graph.prepared.graph.order, vertices, kind.library)], [count]
+    else:
+        pieces = 1 if kind.whole else max(1, -(-count // rows_of_partition(graph, 3, 0)))
+        groups = [parts]
+        if pieces > 1:
+            keys = [executor.submit("list", _keys, part) for part in parts]
+            starts = splitters(executor, "list", keys, count, pieces)
+            groups = executor.transpose("list", executor.map("list", _cut, parts, starts), len(starts) + 1)
+        sizes = [count] if pieces == 1 else executor.gather(executor.map("list", _size, list(groups)))
+        refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, {count:,} were found")
+        groups, sizes = with_rows(groups, sizes)
+        firsts = [0, *accumulate(sizes)]
+        calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
+        frames = executor.submit_all("list", _list_frame, calls)
+    if kind.whole:
+        return gathered(executor, frames, kind)
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    return spread(executor, frames, empty(dict.fromkeys("uvw", ids), kind.library), numbers_of_rows(sizes))
+
+
+def _keys(listed: Array) -> Array:
+    return listed[:, 0] << SHIFT | listed[:, 1]
+
+
+def _cut(listed: Array, starts: list[int]) -> list[Array]:
+    """Triangles cut before each of `starts`, the keys of their two smaller corners."""
+    xp, ordered = array_module(listed), _ascending(listed)
+    places = _keys(ordered).searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [ordered[a:b].copy() for a, b in zip([0, *places], [*places, len(ordered)], strict=True)]
+
+
+def _size(lists: list[Array]) -> int:
+    return sum(map(len, lists))
+
+
+def _ascending(listed: Array) -> Array:
+    place = listed[:, 2].argsort(kind="stable")
+    place = place.take(_keys(listed).take(place).argsort(kind="stable"))
+    return listed[place]
+
+
+def _list_frame(lists: list[Array], vertices: VertexMap, library: Any, first: int) -> Any:
+    listed = _ascending(_together(lists) if lists else np.empty((0, 3), np.int64))
+    xp = array_module(listed)
+    corners = {name: xp.ascontiguousarray(listed[:, end]) for end, name in enumerate("uvw")}
+    return frame_of({name: ids_of(vertices, ids, library) for name, ids in corners.items()}, library, first)

@@ -1,38 +1,40 @@
-"""Triangles by vertex: the sums of all blocks' rows and columns, added up and put under the caller's ids."""
+"""Triangles by vertex and by edge, counted once: sums of all blocks' rows and columns are added up to vertices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from operator import getitem
+from typing import Any
 
 import numpy as np
 
-from dasktc.backends.csr import on_host
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
-from dasktc.counting.edge_support import vertex_supports
-from dasktc.counting.external_ids import column, frames_of_vertices, shares_of
-from dasktc.errors import CountError, InputError
-from dasktc.pipeline.id_maps import VertexMap
+from dasktc.counting.count import count as count_triangles
+from dasktc.counting.edge_support import edge_supports, vertex_supports
+from dasktc.counting.external_ids import shares_of
+from dasktc.counting.frames import array_module
+from dasktc.errors import CountError
+from dasktc.pipeline.orient import total
 from dasktc.pipeline.sharded.vectors import Sharded
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from dasktc.planning.schemes import Block
 
 __all__ = [
     "added_up",
     "coefficients",
-    "frames_by_id",
+    "degrees",
+    "known_edges",
+    "known_triangles",
     "pairs_of",
-    "refuse_series",
     "refuse_unless",
     "same",
-    "series_by_id",
     "triangles_by_id",
 ]
 
 Array = Any
+KEPT = 8
+"""A share of free memory, one of so many, that results may take which nothing accounts."""
 UNEQUAL = "the vertices' triangles do not add up to 3 a triangle"
 
 
@@ -42,45 +44,125 @@ def refuse_unless(true: bool, fact: str) -> None:
         raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
+def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:
+    """Every edge's triangles, as `edge_supports` returns them, and the graph's; counted where they are not known."""
+    counted = graph.counted
+    with counted.lock:
+        if counted.by_edge is not None and counted.triangles is not None:
+            return counted.by_edge, counted.triangles
+        supports, count = edge_supports(graph)
+        counted.agree(count)
+        if _is_cheap(graph, 4 * graph.edges):
+            counted.by_edge = supports
+        return supports, count
+
+
 def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
-    """Every vertex's triangles, by the ids that blocks are built with, and the graph's triangles."""
-    sums, count = vertex_supports(graph)
+    """Every vertex's triangles, by the ids that blocks are built with, and the graph's; counted if they are not known.
+
+    Those of the edges, if these are known, are added up.
+    """
+    counted = graph.counted
+    with counted.lock:
+        if counted.by_vertex is None or counted.triangles is None:
+            from_edges = counted.by_edge if graph.executor.memory_per_call is None else None
+            if from_edges is not None and counted.triangles is not None:
+                made = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
+            else:
+                sums, count = vertex_supports(graph)
+                made = _merged(graph, sums, counted.agree(count))
+            counted.by_vertex = made
+        assert counted.triangles is not None
+        return counted.by_vertex, counted.triangles
+
+
+def known_triangles(graph: CountingContext) -> int:
+    """The graph's triangles; counted where they are not known."""
+    counted = graph.counted
+    with counted.lock:
+        if counted.triangles is None:
+            counted.agree(int(count_triangles(graph)))
+        assert counted.triangles is not None
+        return counted.triangles
+
+
+def _is_cheap(graph: CountingContext, nbytes: int) -> bool:
+    """Whether so many bytes of results are kept: where a store or Dask accounts them, or they are a small share."""
+    executor = graph.executor
+    if executor.distributed or executor.memory_per_call is not None:
+        return True
+    return KEPT * nbytes <= executor.memory()
+
+
+def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: bool = False) -> Sharded:
+    """Every vertex's triangles from those on all sides of the blocks, `twice` of them from twice as many."""
     executor, starts = graph.executor, graph.prepared.graph.order.starts
     sides, numberings = list(sums.values()), [graph.prepared.partition.numbering(side) for side in sums]
     if graph.plan.shards == 1:
-        return Sharded(
-            starts, [executor.submit("triangles", added_up, sides, numberings, graph.vertices, count)]
-        ), count
+        given = (sides, numberings, graph.vertices, count, twice)
+        return Sharded(starts, [executor.submit("triangles", added_up, *given)])
     shares = shares_of(executor, sides, numberings, starts)
     sizes = (end - first for first, end in pairwise(starts))
-    parts = [executor.submit("triangles", added_up, *of, size, None) for of, size in zip(shares, sizes, strict=True)]
+    parts = [
+        executor.submit("triangles", added_up, *of, size, None, twice) for of, size in zip(shares, sizes, strict=True)
+    ]
     counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
     refuse_unless(counted == 3 * count, UNEQUAL)
-    return Sharded(starts, parts), count
+    return Sharded(starts, parts)
+
+
+def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[int, Any]:
+    """By side of the blocks what the edges of each vertex have together: twice its triangles, over all sides."""
+    executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
+    of_sides: dict[int, list[Any]] = {}
+    for place, support in supports.items():
+        sides = plan.scheme.sides(plan.parts, place)
+        lengths = int(sizes.rows[place]), int(sizes.columns[place])
+        given = (graph.blocks[place], support, *lengths, sides[0] == sides[1], graph.options.chosen_backend)
+        both = executor.submit("triangles", _at_ends, *given)
+        for number, side in enumerate(dict.fromkeys(sides)):
+            of_sides.setdefault(side, []).append(executor.submit("triangles", getitem, both, number))
+    return {
+        side: parts[0] if len(parts) == 1 else executor.submit("triangles", total, parts)
+        for side, parts in of_sides.items()
+    }
+
+
+def _at_ends(block: OrientedCSR, supports: Array, rows: int, columns: int, one_side: bool, backend: str) -> list[Array]:
+    """Sums of supports at rows and at columns; of rows that are columns, too, both together."""
+    xp = get_backend(backend).array
+    at_row = xp.zeros(max(rows, columns) if one_side else rows, dtype="int64")
+    at_column = at_row if one_side else xp.zeros(columns, dtype="int64")
+    get_backend(backend).add_ends(block, supports, at_row, at_column)
+    return [at_row] if one_side else [at_row, at_column]
 
 
 def _sum(vector: Array) -> int:
     return int(vector.sum())
 
 
-def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None) -> Any:
+def added_up(sums: list[Array], numberings: list[Any], vertices: int, count: int | None, twice: bool = False) -> Any:
     """Every vertex's triangles from those on all sides; `count` is the graph's, if all are here."""
-    counts = np.zeros(vertices, np.int64)
-    for of_side, numbering in zip(map(on_host, sums), numberings, strict=True):
+    xp = array_module(sums[0]) if sums else np
+    counts = xp.zeros(vertices, dtype="int64")
+    for of_side, numbering in zip(sums, numberings, strict=True):
         if isinstance(numbering, tuple):
             first, stride = numbering
             there = counts[first::stride][: len(of_side)]
             there += of_side[: len(there)]
         else:
-            counts[on_host(numbering)] += of_side
+            counts[xp.asarray(numbering)] += of_side
+    if twice:
+        refuse_unless(not bool((counts & 1).any()), "a vertex's edges have an odd number of triangles together")
+        counts >>= 1
     refuse_unless(count is None or int(counts.sum()) == 3 * count, UNEQUAL)
     return counts
 
 
 def coefficients(counts: Array, out_degree: Array, in_degree: Array) -> Array:
     """Local clustering coefficients."""
-    degree = on_host(out_degree + in_degree).astype("int64", copy=False)
-    return 2 * on_host(counts) / np.maximum(degree * (degree - 1), 1)
+    degree = degrees(counts, out_degree, in_degree)
+    return 2 * counts / array_module(counts).maximum(degree * (degree - 1), 1)
 
 
 def pairs_of(out_degree: Array, in_degree: Array) -> int:
@@ -90,47 +172,11 @@ def pairs_of(out_degree: Array, in_degree: Array) -> int:
     return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2
 
 
-def same(counts: Array) -> Array:
-    """The counts themselves, on the host."""
-    return on_host(counts)
+def same(counts: Array, *_: Array) -> Array:
+    """The counts themselves."""
+    return counts
 
 
-def frames_by_id(
-    graph: CountingContext, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
-) -> list[Any]:
-    """Frames of values of all vertices, under the caller's ids in ascending order; one, or one a shard."""
-    executor, order, vertices = graph.executor, graph.prepared.graph.order, graph.prepared.vertices
-    if graph.plan.shards > 1:
-        return frames_of_vertices(executor, [counts, *degrees], order, vertices, name, value)
-    values = executor.submit(name, value, counts.whole, *(degree.whole for degree in degrees))
-    return [executor.submit(name, _named, values, order.whole, vertices, name)]
-
-
-def series_by_id(
-    graph: CountingContext, name: str, counts: Sharded, degrees: list[Sharded], value: Callable[..., Any]
-) -> pd.Series[Any]:
-    """Bring values of all vertices to the caller, under the caller's ids."""
-    import pandas as pd
-
-    frames = graph.executor.gather(frames_by_id(graph, name, counts, degrees, value))
-    frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-    series: pd.Series[Any] = frame.set_index("vertex")[name]
-    return series
-
-
-def _named(values: Array, order: Array, vertices: VertexMap, name: str) -> pd.DataFrame:
-    import pandas as pd
-
-    values = on_host(values)
-    dense = np.empty_like(values)
-    dense[on_host(order)] = values
-    return pd.DataFrame({"vertex": column(vertices.external(np.arange(len(values)))), name: dense})
-
-
-def refuse_series(graph: CountingContext) -> None:
-    """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
-    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
-        raise InputError(
-            f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, or prepare "
-            "with more --memory"
-        )
+def degrees(_: Array, out_degree: Array, in_degree: Array) -> Array:
+    """Numbers of neighbours, int64."""
+    return (out_degree + in_degree).astype("int64", copy=False)

@@ -52,7 +52,7 @@ AskWorkers = Callable[..., dict[str, Any]]
 
 
 def ask_nobody(function: Function, *args: Any) -> dict[str, Any]:
-    """There are no workers to ask."""
+    """Answer for no workers: the `AskWorkers` of an executor of this process."""
     return {}
 
 
@@ -106,7 +106,7 @@ class Executor(Protocol):
         """The address of the worker of each thread that runs calls."""
 
     def for_edges(self, edges: int) -> Executor:
-        """The executor for a graph of so many edges: of the same store, and perhaps of fewer threads."""
+        """Return the executor for a graph of so many edges: the same store, perhaps fewer threads."""
         return self
 
     def for_backend(self, name: str) -> Self:
@@ -118,7 +118,7 @@ class Executor(Protocol):
         return other
 
     def memory(self, budget: int | None = None) -> int:
-        """Bytes that one counting task may take, of a worker's budget; without one, of what a worker has."""
+        """Bytes that one counting task may take: of a worker's budget, or without one of its free memory."""
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs calls."""
@@ -173,7 +173,7 @@ class Executor(Protocol):
 
     @property
     def exchanges(self) -> bool:
-        """Whether partitions travel between workers as inputs of tasks: in memory of several processes."""
+        """Whether partitions stand in the memory of several processes, and travel between them as inputs of tasks."""
         return False
 
     @property
@@ -209,16 +209,16 @@ class Executor(Protocol):
 
     @property
     def transpose_submits(self) -> bool:
-        """Each entry that `transpose` hands on is a task for a scheduler."""
+        """Whether each entry that `transpose` hands on is a task of its own for a scheduler."""
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists of `count` entries each: entry k of the result has entry k of every list's handle."""
 
     def gather(self, handles: Iterable[Any]) -> list[Any]:
-        """Bring (small) results here, into memory that goes when they go."""
+        """Load (small) results into this process, into memory that is freed with them."""
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Handles that are of use outside of dasktc too: results, or where `distributed` futures of results."""
+        """Handles for the caller of dasktc: results, or where `distributed` futures of results."""
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
@@ -238,7 +238,7 @@ class Executor(Protocol):
 
 
 class Store(Protocol):
-    """Where results stand. What a store does not define itself is as for results in memory without a bound.
+    """Where results are kept; the defaults here are those of results in memory without a bound.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class LocalStore(Store, Protocol):
         """The handle of a value that nobody else will change; of a handle itself."""
 
     def load(self, handle: Any) -> Any:
-        """The value of a handle, in memory that goes when the value goes."""
+        """Load the value of a handle into memory that is freed with it."""
         return self.evaluate(unchanged, [handle])
 
     def at_a_time(self, threads: int, calls: list[tuple[Any, ...]]) -> int:
@@ -302,7 +302,7 @@ class LocalStore(Store, Protocol):
             yield partial(self.evaluate, function, list(call))
 
     def folding(self) -> AbstractContextManager[None]:
-        """Within it counting tasks make large results, which are kept beside them."""
+        """A context in which counting tasks make large results that the store keeps."""
         return nullcontext()
 
 
@@ -329,7 +329,7 @@ class ClusterStore(Store, Protocol):
         return handle
 
     def wrap(self, function: Function) -> Function:
-        """What is called on a worker with the values of futures: it calls the function and keeps its result."""
+        """The function to submit in place of this one: it takes values of futures, calls it and keeps the result."""
         return function
 
     def wrap_stream(self, function: Callable[..., Iterator[Any]]) -> Function:
@@ -341,11 +341,11 @@ class ClusterStore(Store, Protocol):
         return function, calls
 
     def after_tasks(self, ask: AskWorkers) -> None:
-        """Hear that all counting tasks have ended."""
+        """Called once when all counting tasks have ended."""
         return
 
     def discard(self, handle: Any) -> None:
-        """Remove a result before its handle goes, for the client alone knows that it is needed no more."""
+        """Remove a result before its handle goes: only the client knows that it is no longer needed."""
         return
 
 

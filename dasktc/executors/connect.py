@@ -1,4 +1,4 @@
-"""Start or join what tasks run on: this process, local worker processes (of CPUs or GPUs), or a running Dask cluster.
+"""Connect to what runs the tasks: this process, local workers (of CPUs or GPUs), or a running Dask cluster.
 
 Starting clusters of other kinds (Slurm, Kubernetes, SSH) is left to the Dask projects for that; a
 client of any of them can be passed in.
@@ -98,7 +98,7 @@ def connect(run: RunOptions | None = None, backend: str = "cpu", lean: bool = Tr
 
 
 def threads_here(run: RunOptions, backend: str) -> int:
-    """Calls at a time where everything runs in this process: one where a GPU counts; 0 where workers run them.
+    """Number of threads where everything runs in this process: 1 where a GPU counts; 0 where workers run the calls.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def with_all_threads(executor: Executor, run: RunOptions, backend: str) -> Execu
 
 
 def _may_use_a_gpu() -> bool:
-    """Whether there seem to be a GPU and CuPy; to load them, which would tell, takes seconds."""
+    """Whether a GPU and CuPy seem to be there; loading CuPy would tell for sure, but takes seconds."""
     return any(map(os.path.exists, GPU_FILES)) and ("cupy" in sys.modules or find_spec("cupy") is not None)
 
 
@@ -194,7 +194,7 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
 
 
 def _step_aside() -> None:
-    """Inside a task, leave its thread to the tasks that it will wait for: for good, a prepared graph lives on."""
+    """Inside a Dask task, secede for good: the tasks it waits for need its thread, and a prepared graph outlives it."""
     if "distributed" not in sys.modules:
         return
     from distributed import get_worker, secede
@@ -226,7 +226,7 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
 
 
 def _address(file: str | None) -> str:
-    """The address in a scheduler's file; one that is just starting is given time to write it."""
+    """Read the address from a scheduler file; a scheduler that is just starting is given time to write it."""
     ends = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
@@ -262,7 +262,7 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
 
 @contextmanager
 def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
-    """A worker a GPU, whose cuDF and CuPy share an RMM pool. Nothing here touches a GPU."""
+    """Start a worker for each GPU, whose cuDF and CuPy share an RMM pool; this process touches no GPU."""
     number = _number(workers, None)
     try:
         from dask_cuda import LocalCUDACluster  # noqa: TID251  (here alone)
@@ -306,7 +306,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
 
 
 def _pool(number: int | None) -> int | float:
-    """What pools begin with, in bytes, or as a share of the device: others may hold memory of it already.
+    """Initial size of the workers' RMM pools, in bytes or as a share of the device, within what others leave free.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def _pool(number: int | None) -> int | float:
 
 
 def _protocol() -> str:
-    """UCX, which moves blocks from GPU to GPU, where it is installed; TCP takes them through the host."""
+    """Choose UCX, which moves blocks from GPU to GPU, where it is installed; TCP takes them through the host."""
     return "tcp" if find_spec("distributed_ucxx") is None else "ucx"
 
 
@@ -357,7 +357,7 @@ def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iter
 
 
 def _keeping_memory(environ: dict[str, Any]) -> dict[str, Any]:
-    """Dask's configuration for workers that use memory again rather than give it back at once, unless it is the user's.
+    """Dask configuration for workers that reuse freed memory rather than trim it; empty where the user set it.
 
     Dask has them trim, and malloc maps large arrays anew each time, so that each is faulted in again: of two workers
     that count Kronecker 20 the system takes 0.7 s then, and 0.3 s with one heap.
@@ -367,7 +367,7 @@ def _keeping_memory(environ: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Settings:
-    """What Dask is told for as long as any cluster stands that was started here; entered once for each, in any order.
+    """Dask settings that hold while any cluster started here is up; a context entered once for each cluster.
 
     It reads both from this process: how late a dead worker may come back (it would not after 15 s), and what it logs
     (a cluster that ends would have the others' logs shown).
@@ -404,7 +404,7 @@ _warned = set[str]()
 
 
 def warn_of_tcp(executor: Executor) -> None:
-    """Say once of a cluster that several GPUs of one host talk TCP where UCX would be faster, and how to start it.
+    """Warn once per cluster where several GPUs of one host use TCP and UCX would be faster.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def _direct(worker: str) -> bool:
 
 
 def _end_if_imported_again() -> None:
-    """End a worker process, quietly, that is only about to start and has come here again with the user's script."""
+    """End, quietly, a starting worker process that has run the user's script again as its main module."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
         with suppress(KeyError, OSError):
             open(os.environ[IMPORTED_AGAIN], "w").close()
@@ -444,7 +444,7 @@ def _end_if_imported_again() -> None:
 
 @contextmanager
 def _main_guarded() -> Iterator[None]:
-    """Say in one line what is wrong with a script that starts workers whenever it is imported.
+    """Turn the failure of a script that starts workers whenever it is imported into an error of one line.
 
     A worker's process imports the main module of the one that starts it.
     """
@@ -470,7 +470,7 @@ def _main_file() -> str:
 
 @contextmanager
 def _starting(number: int | None) -> Iterator[None]:
-    """Say in one line why workers could not be started."""
+    """Turn failures to start workers into an error of one line."""
     try:
         yield
     except (OSError, RuntimeError, TimeoutError) as error:

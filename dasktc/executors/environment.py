@@ -41,7 +41,7 @@ def collect() -> dict[str, Any]:
 
 
 def describe(facts: dict[str, Any]) -> str:
-    """The same for people."""
+    """Format the facts of `collect` for people."""
     machine = facts["machine"]
     lines = [f"{name:<20}{number or 'missing'}" for name, number in (facts["versions"] | facts["optional"]).items()]
     lines.append(

@@ -26,7 +26,7 @@ NEWEST_DRIVER = 580
 
 
 def devices(only: str | None = None) -> list[dict[str, Any]]:
-    """The GPUs that the driver shows.
+    """List the GPUs that the driver shows.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _bytes(mebibytes: str) -> int | None:
 
 
 def least_free(number: int | None) -> int | None:
-    """Bytes that nobody holds now on the fullest of the GPUs that as many workers are for.
+    """Free bytes of the fullest of the GPUs that so many workers would use.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _state(gpus: list[dict[str, Any]], lacking: list[str]) -> str:
 
 
 def describe(facts: dict[str, Any]) -> list[str]:
-    """Lines of the same for people."""
+    """Format the facts of `collect` as lines for people."""
     lines = []
     for number, device in enumerate(facts["devices"]):
         memory = format_size(device["memory_bytes"]) if device["memory_bytes"] else "memory not known"

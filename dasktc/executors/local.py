@@ -1,4 +1,4 @@
-"""The executor that calls stage functions in this process: without a scheduler a small graph is answered at once."""
+"""The executor that calls stage functions in this process, on threads, without a scheduler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ACCUMULATORS = 8
 
 
 class LocalExecutor(Executor):
-    """Calls the functions of stages here, those that need nothing from each other on several threads.
+    """Calls stage functions in this process; independent calls run on several threads.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class LocalExecutor(Executor):
         self.workers, self.backend = threads, backend
 
     def for_edges(self, edges: int) -> LocalExecutor:
-        """One thread for a small graph: starting others would take longer than they save."""
+        """Take one thread for a small graph: starting others takes longer than they save."""
         return self if self.workers == 1 or edges >= FEW_EDGES else LocalExecutor(self.store, backend=self.backend)
 
     @property
     def worker_threads(self) -> list[str]:
-        """All are here."""
+        """Address of this process, once a thread."""
         return [""] * self.workers
 
     @property
@@ -72,7 +72,7 @@ class LocalExecutor(Executor):
         return type(self.store) is MemoryStore and not self.backend.on_device
 
     def memory(self, budget: int | None = None) -> int:
-        """What the store leaves of the budget; without one, what this machine, or its GPU, has available now."""
+        """Bytes that the store leaves of the budget; without one, what this machine, or its GPU, has free now."""
         bound = self.store.memory(budget)
         return bound if bound is not None else budget or available(self.backend)
 
@@ -105,7 +105,7 @@ class LocalExecutor(Executor):
     def submit_all(
         self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()
     ) -> list[Any]:
-        """Make the calls, some at a time."""
+        """Make independent calls on the threads."""
         count = len(calls)
         calls.reverse()
         return self._all((partial(self._made, function, list(calls.pop())) for _ in range(count)), count)
@@ -133,7 +133,7 @@ class LocalExecutor(Executor):
         return self._all((partial(self._made, function, [inputs.pop(), *values]) for _ in range(count)), count)
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
-        """Add one input after another, dropping it afterwards; the result is not kept before it is whole.
+        """Add up the inputs, freeing each afterwards; the store keeps the result once it is whole.
 
         Each thread has a result of its own to add to; within a budget there is one thread. Where a call may be made
         twice `Fold.add` may, too: it has changed nothing when memory is short.
@@ -208,7 +208,7 @@ class LocalExecutor(Executor):
 
 
 def _add_arrays(arrays: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Add to the last, which is the caller's own, what was there before; empties the list."""
+    """Add all arrays to the last one, which is the caller's own; empties the list."""
     result = arrays.pop()
     while arrays:
         result = add(result, arrays.pop())

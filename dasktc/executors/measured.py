@@ -1,4 +1,4 @@
-"""`Measured`: a result with a few numbers about it, which the client gets while the result stays where it is.
+"""`Measured`: a large result with small facts; the client gets the facts, the result stays on its worker.
 
 What a plan needs of a stage (rows, spans, samples) would else be a task of its own for each result, or the result would
 come to the client. Arrays inside go from device to device, as they do alone.
@@ -18,7 +18,7 @@ TOPIC = "dasktc"
 
 
 class _Registering(type):
-    """Of classes that Dask knows how to move, in whatever order this module and Dask's were imported."""
+    """Metaclass of classes that register with Dask's serialization, whichever of the two modules is imported first."""
 
 
 def _by_name(kind: type) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ class Measured(metaclass=_Registering):
 
 
 def value_of(arg: Any) -> Any:
-    """The value, where an argument is measured; likewise in lists."""
+    """Unwrap a `Measured` argument, also inside lists."""
     if isinstance(arg, Measured):
         return arg.value
     return [value_of(item) for item in arg] if type(arg) is list else arg
@@ -76,7 +76,7 @@ def stage_ended(stage: str) -> None:
 
 @cache
 def register() -> None:
-    """Have Dask take these apart when it sends them, so that arrays inside go as they do alone; once a process.
+    """Register `Measured` with Dask's serialization, so that arrays inside are sent as they are alone; once a process.
 
     A worker that is spawned imports the user's script first, which may import this module before Dask.
     """

@@ -1,4 +1,4 @@
-"""`--memory`: puts an executor and the store together that keeps the budget, and says how long its files stand."""
+"""`--memory`: composes an executor with the store that keeps the budget, and removes its files afterwards."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def within_memory(executor: Executor, *limits: Any, **options: Any) -> Iterator[
 
 
 def limited(executor: Executor, memory: int | str | None, place: Place, host: int | str | None = None) -> Executor:
-    """Return an executor that keeps a budget, if one is given; its work directory goes when nobody holds it any more.
+    """Return an executor that keeps a memory budget, if one is given; its work directory is removed with it.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _shared(executor: DaskExecutor, place: Place) -> WorkDir:
 
 
 def _shared_or_own(executor: DaskExecutor, place: Place) -> WorkDir | None:
-    """As `_shared`; None, a folder of each worker's own, where no place was given and some do not see the default."""
+    """As `_shared`; None (each worker makes its own) if no place was given and some workers do not see the default."""
     try:
         return _shared(executor, place)
     except InputError:

@@ -1,4 +1,4 @@
-"""Checks of what stands at a path that the caller gave, made before anything is read."""
+"""Checks of paths that the caller gave, before anything is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_regular", "check_writable_folder"]
 
 
 def check_regular(option: str, path: str) -> None:
-    """Refuse what exists and is no regular file: reading a pipe or a device may never end.
+    """Refuse a path that exists and is no regular file: reading a pipe or a device may never end.
 
     Raises
     ------

@@ -39,14 +39,14 @@ _late: tuple[float, int] | None = None
 
 
 def ended_by() -> int | None:
-    """The signal that this process ends of, whatever error came of it on the way."""
+    """The signal that is ending this process, whatever error it led to; None where there is none."""
     when, number = _ended
     return number if time.monotonic() - when < 60 else None
 
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Raise KeyboardInterrupt, or SystemExit, once for several signals, and again if it was lost."""
+    """Raise KeyboardInterrupt or SystemExit once for several signals, and again where Python dropped it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -69,7 +69,7 @@ def one_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let what starts or ends processes do so in a second or two; signals come afterwards, or by insisting."""
+    """Delay signals while processes are started or ended, a second or two; a later signal breaks in."""
     global _held, _late
     _held, _late = True, None
     try:
@@ -91,7 +91,7 @@ def _end(number: int, frame: Any) -> None:
 
 
 def _again_if_lost(unraisable: Any) -> None:
-    """What ends the process is dropped by Python inside a finalizer or a callback of C code: have it come again."""
+    """Send the signal again where Python dropped its exception, inside a finalizer or a callback of C code."""
     global _ended
     number = _ended[1]
     if number and isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
@@ -139,7 +139,7 @@ def loop_without_interrupts() -> Iterator[Any]:
 
 @contextmanager
 def dask_hushed(arguments: Sequence[str]) -> Iterator[None]:
-    """Leave it to errors to say what Dask logs about connections and workers; `--debug` keeps its logs.
+    """Silence Dask's logs of connections and workers, which our errors report; `--debug` keeps them.
 
     Dask reads the levels when it is imported: here from its configuration, in local workers from the environment.
     """

@@ -1,4 +1,4 @@
-"""Calls of a stage on threads of this process: kernels, NumPy and Arrow let go of the GIL, so that they run at once.
+"""Runs the calls of a stage on threads of this process; kernels, NumPy and Arrow release the GIL.
 
 The threads live for one stage. Starting some takes 0.1 ms, and a pool that outlived the stage would keep the scratch
 that counting kernels leave in their thread, would have to be ended with the graph, and would not survive pickling.
@@ -23,7 +23,7 @@ QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 def allowed_threads() -> int:
-    """The cores that this process may use, by its affinity and its container's quota; in a task of a Dask worker 1."""
+    """Number of cores that this process may use, by affinity and container quota; in a task of a Dask worker 1."""
     if _in_dask_task():
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
@@ -74,7 +74,7 @@ class _Running:
         self.ended.put(None)
 
     def _next(self) -> _Ended | None:
-        """Make one call. A function of its own, so that a thread that waits holds no argument and no result."""
+        """Make one call; a separate function, so that a waiting thread holds no argument and no result."""
         with self._taking:
             if self._calls is None:
                 return None
@@ -94,12 +94,12 @@ class _Running:
             return _Ended(number, None, error)
 
     def stop(self) -> None:
-        """Begin no more calls."""
+        """Stop taking calls."""
         with self._taking:
             self._calls = None
 
     def wait(self) -> None:
-        """Wait for the calls that have begun: what they use must not be taken from under them."""
+        """Wait for the calls that have begun: the data that they use must outlive them."""
         for thread in self._threads:
             with suppress(RuntimeError):  # a signal broke off its start: it finds no call
                 thread.join()

@@ -25,7 +25,7 @@ OPTIONS = "--tls-ca-file, --tls-cert and --tls-key"
 
 
 def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> Any:
-    """Make what Dask calls a Security, of files in PEM format.
+    """Make a `distributed.Security` of files in PEM format.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def security_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> An
 
 
 def checked(security: Any) -> Any:
-    """Return the given Security, or the one of Dask's configuration, if its certificates can be used.
+    """Check a `distributed.Security`, by default that of Dask's configuration, and return it.
 
     Raises
     ------
@@ -88,12 +88,12 @@ def checked(security: Any) -> Any:
 
 
 def with_scheme(address: str, security: Any) -> str:
-    """An address without a scheme is meant to be encrypted if anything is."""
+    """Prefix an address that has no scheme with tls:// where encryption is required."""
     return f"tls://{address}" if security.require_encryption and "://" not in address else address
 
 
 def greet(address: str, security: Any, seconds: float) -> None:
-    """Exchange greetings with a scheduler, in time: Client would wait for ever for one that says nothing.
+    """Connect to a scheduler within a time limit: Client would wait for ever for one that does not answer.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ async def _exchange(address: str, security: Any, seconds: float) -> None:
 
 
 def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -> None:
-    """Say at once why TLS fails: Dask would try again until the time is over, and not tell.
+    """Try a TLS handshake, to report why it fails at once: Dask would retry until the time is over, and not tell.
 
     With TLS 1.3 the other side's refusal comes when something is read; a scheduler speaks first.
     """
@@ -150,7 +150,7 @@ def _shake_hands(address: str, context: ssl.SSLContext | None, seconds: float) -
 
 
 def _connected(place: tuple[str, int], seconds: float) -> socket.socket:
-    """A connection, also to a scheduler that is just starting."""
+    """Open a connection; a scheduler that is just starting is waited for."""
     ends = time.monotonic() + seconds
     while True:
         try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dasktc.backends import Backend
 
-__all__ = ["between", "cut", "distinct", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
+__all__ = ["between", "cut", "distinct", "ends_of", "merge", "pack", "ranked", "shift_of", "transform", "unpack"]
 
 Array = Any
 
@@ -29,6 +29,12 @@ def pack(high: Array, low: Array, shift: int) -> Array:
 def unpack(keys: Array, shift: int) -> tuple[Array, Array]:
     """Unpack keys into the two ends of their edges, int64."""
     return keys >> shift, keys & ((1 << shift) - 1)
+
+
+def ends_of(keys: Array, shift: int, backend: Backend) -> Iterator[tuple[Array, Array]]:
+    """Yield the ends of keys as `unpack` does, a cache-sized chunk at a time (`transform` says why)."""
+    for start in range(0, len(keys), backend.chunk):
+        yield unpack(keys[start : start + backend.chunk], shift)
 
 
 def transform(keys: Array, function: Callable[[Array], Array], backend: Backend) -> Array:

@@ -22,8 +22,9 @@ from dasktc.executors.base import Executor, tree
 from dasktc.options import Options
 from dasktc.pipeline.build_blocks import check_edges, stacked
 from dasktc.pipeline.canonicalize import partition_count
-from dasktc.pipeline.edge_keys import merge, unpack
+from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
+from dasktc.pipeline.sharded.vectors import either
 from dasktc.pipeline.shuffle import exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
@@ -113,7 +114,7 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     """
     edges = _Edges(executor, graph.partitions, parts, shape.shift)
     own = assigned(executor, graph.partitions, options.assign, parts, options.seed, shape)
-    induced = tree(executor, "plan", _either, edges.map(_neighbours, own))
+    induced = tree(executor, "plan", either, edges.map(_neighbours, own))
     kept = _transformed(edges, own, induced)
     vertices_of = [executor.gather([executor.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
     edges_of = [edges.counts(_inside, bits) for bits in (induced, kept)]
@@ -131,14 +132,6 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
 # bit masks: the parts that a vertex is in
 
 
-def _either(vectors: list[Array]) -> Array:
-    """OR vectors into a new one, an input at a time, as `orient.total` adds."""
-    result = vectors.pop().copy()
-    while vectors:
-        result |= vectors.pop()
-    return result
-
-
 def _bits(own: Array, backend: Backend) -> Array:
     xp = backend.array
     return xp.left_shift(xp.uint64(1), own.astype("uint64"))
@@ -146,10 +139,9 @@ def _bits(own: Array, backend: Backend) -> Array:
 
 def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask, for each vertex, of the parts that it is local to or has a neighbour in."""
-    induced, chunk = _bits(own, backend), backend.chunk
+    induced = _bits(own, backend)
     bits = induced.copy()
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         _or_into(induced, v, bits.take(u), parts)
         _or_into(induced, u, bits.take(v), parts)
     return induced
@@ -168,15 +160,14 @@ def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
     executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.executor.backend), -1
     while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
         before = reached
-        kept = tree(executor, "plan", _either, edges.map(_reached, induced, kept))
+        kept = tree(executor, "plan", either, edges.map(_reached, induced, kept))
     return kept
 
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Propagate bits along edges by one step: a target in G_p gets bit p of its source."""
-    reached, chunk = kept.copy(), backend.chunk
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    reached = kept.copy()
+    for u, v in ends_of(keys, shift, backend):
         _or_into(reached, v, kept.take(u) & induced.take(v) & ~kept.take(v), parts)
     return reached
 
@@ -204,19 +195,17 @@ def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend
 
 
 def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: Backend) -> list[int]:
-    counts, chunk = [0] * parts, backend.chunk
-    for start in range(0, len(keys), chunk):
-        held = _held(bits_of(*unpack(keys[start : start + chunk], shift)), parts)
-        counts = [a + b for a, b in zip(counts, held, strict=True)]
+    counts = [0] * parts
+    for u, v in ends_of(keys, shift, backend):
+        counts = [a + b for a, b in zip(counts, _held(bits_of(u, v), parts), strict=True)]
     return counts
 
 
 def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: Backend) -> Array:
     """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
-    xp, chunk, bit = backend.array, backend.chunk, bits.dtype.type(1 << part)
+    xp, bit = backend.array, bits.dtype.type(1 << part)
     degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         u, v = u[inside], v[inside]
         xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
@@ -254,11 +243,10 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
 
 def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: Backend) -> Array:
     """Keys of a part's edges, over the positions of their ends among the part's vertices."""
-    xp, chunk, bit = backend.array, backend.chunk, bits.dtype.type(1 << part)
+    xp, bit = backend.array, bits.dtype.type(1 << part)
     number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
     numbered = []
-    for start in range(0, len(keys), chunk):
-        u, v = unpack(keys[start : start + chunk], shift)
+    for u, v in ends_of(keys, shift, backend):
         inside = (bits.take(u) & bits.take(v) & bit) != 0
         numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
     return xp.concatenate(numbered) if numbered else keys.copy()

@@ -152,7 +152,7 @@ def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
 
 
 def _vector(executor: Executor, function: Callable[..., Array], vectors: Any, *given: Any) -> list[Any]:
-    return [executor.submit("orient", function, vectors, *given)]
+    return [executor.submit("degrees", function, vectors, *given)]
 
 
 def _sum(vectors: list[Array]) -> Array:

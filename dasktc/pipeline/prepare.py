@@ -71,6 +71,8 @@ class Prepared:
         With kernel and order chosen.
     seconds : dict of str to float
         Wall time of read and prepare.
+    attributes : EdgeAttributes or None
+        Weights and directions (`pipeline.attributes`).
     """
 
     graph: Oriented
@@ -82,6 +84,7 @@ class Prepared:
     source: Source
     options: Options
     seconds: dict[str, float]
+    attributes: Any = None
 
     @property
     def vertices(self) -> Any:
@@ -212,7 +215,7 @@ def prepare_edges(
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("vertices", _those_with_a_degree, vectors, ids, executor.backend)]
+    return [executor.submit("ids", _those_with_a_degree, vectors, ids, executor.backend)]
 
 
 def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> Any:

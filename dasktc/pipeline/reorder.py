@@ -20,9 +20,9 @@ from typing import Any
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned
 from dasktc.executors.base import Executor, tree
-from dasktc.pipeline.edge_keys import pack, transform, unpack
+from dasktc.pipeline.edge_keys import ends_of, pack, transform, unpack
 from dasktc.pipeline.orient import Oriented, inverse, order_by, total
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.sharded.vectors import Sharded, joined
 
 __all__ = [
     "band_of",
@@ -89,36 +89,26 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any
     firsts = executor.map(
         "reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, executor.backend
     )
-    first = tree(executor, "reorder", partial(_least, backend=executor.backend), firsts)
+    first = tree(executor, "reorder", partial(joined, how="minimum", backend=executor.backend), firsts)
     return executor.submit("reorder", _banded, out, first, graph.order.whole, executor.backend)
 
 
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: Backend) -> Array:
     """The collective degree of each u: the sum of its out-neighbours' out-degrees, over these edges; int64."""
-    xp, chunk = backend.array, backend.chunk
+    xp = backend.array
     sums = xp.zeros(len(out_degree), dtype="uint64")  # CuPy's add.at takes no int64
-    for start in range(0, len(keys), chunk):
-        source, target = unpack(keys[start : start + chunk], shift)
+    for source, target in ends_of(keys, shift, backend):
         xp.add.at(sums, source, out_degree.take(target).astype("uint64"))
     return sums.view("int64")
 
 
 def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backend) -> Array:
     """For each v the earliest visit among the vertices that point to v; `size` (= V) where none does; int32."""
-    xp, chunk = backend.array, backend.chunk
+    xp = backend.array
     first = xp.full(len(visit), size, dtype="int32")
-    for start in range(0, len(keys), chunk):
-        source, target = unpack(keys[start : start + chunk], shift)
+    for source, target in ends_of(keys, shift, backend):
         xp.minimum.at(first, target, visit.take(source))
     return first
-
-
-def _least(vectors: list[Array], backend: Backend) -> Array:
-    xp = backend.array
-    result = vectors.pop().copy()
-    while vectors:
-        xp.minimum(result, vectors.pop(), out=result)
-    return result
 
 
 def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:

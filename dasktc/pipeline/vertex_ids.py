@@ -30,7 +30,7 @@ from dasktc.pipeline.id_maps import (
     map_of,
 )
 from dasktc.pipeline.sharded.unique import ValueOps, integers, numbered, unite
-from dasktc.pipeline.sharded.vectors import Sharded, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, either, zipped
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 
 __all__ = ["IdRange", "Span", "SplitIds", "observed", "vertex_map"]
@@ -162,7 +162,7 @@ def vertex_map(
 
 
 def _table(executor: Executor, frames: list[Any], low: int, width: int) -> Any:
-    mark = Fold(partial(_marks, width, executor.backend), partial(_mark, low=low, backend=executor.backend), _either)
+    mark = Fold(partial(_marks, width, executor.backend), partial(_mark, low=low, backend=executor.backend), either)
     return executor.submit(
         "vertices", _table_map, executor.fold("vertices", mark, list(frames)), low, width, executor.backend
     )
@@ -223,14 +223,6 @@ def _mark(present: Array, frame: Frame, low: int, backend: Backend) -> Array:
         return present
     backend.edges.mark(present, *arrays_of(frame), low)
     return present
-
-
-def _either(flags: list[Array]) -> Array:
-    """OR flags into a new vector, an input at a time, as `orient.total` adds."""
-    merged = flags.pop().copy()
-    while flags:
-        merged |= flags.pop()
-    return merged
 
 
 def _table_map(present: Array, low: int, width: int, backend: Backend) -> VertexMap:

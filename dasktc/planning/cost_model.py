@@ -1,4 +1,4 @@
-"""Predicts what a plan costs before anything runs: bytes over the network, and seconds at stated rates.
+"""Predicts what a plan costs: bytes over the network, and seconds at stated rates.
 
 Placement is that of `planning.placement`: task t of N, in the order of `counting.tasks.jobs`, on worker t·W // N. A
 worker fetches every block that its tasks need, unless it built it, and one worker of those that need a block builds it:
@@ -44,7 +44,7 @@ visits are what counts."""
 
 @dataclass(frozen=True)
 class Network:
-    """Bytes of blocks that travel.
+    """Bytes of blocks that travel between workers.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A plan, and what it will take.
+    """A plan with its predicted bytes and seconds.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Prediction:
         ]
 
     def _both_ways(self) -> str:
-        """Seconds of everything, preparation included."""
+        """Predicted seconds of the whole pipeline, as tasks and as one call."""
         call, tasks, workers = self.call_seconds, self.task_seconds, self.plan.workers
         if workers == 1:
             return f"{call:.3g} s, preparing the graph included"
@@ -154,7 +154,7 @@ def predict(
     worker_threads: Array | None = None,
     size: SourceSize | None = None,
 ) -> Prediction:
-    """Say what a plan will take.
+    """Predict bytes and seconds of a plan.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def gathered(block_bytes: float, worker_threads: Array, slabs: int) -> Network:
 def _received(
     copies: ReplicaCache, triples: Array, splits: int, own: Array, worker_threads: int, sizes: list[float]
 ) -> float:
-    """Bytes that a worker receives which cannot keep all that it needs again: it takes its tasks in order."""
+    """Bytes that a worker receives that takes its tasks in order and cannot keep all blocks that it needs again."""
     tasks, came = len(triples) * splits, 0.0
     for thread in own.tolist():
         begin, end = (-(-bound * tasks // worker_threads) for bound in (thread, thread + 1))

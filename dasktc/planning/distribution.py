@@ -37,7 +37,7 @@ Kind = Literal["call", "tasks"]
 
 
 class SourceSize(NamedTuple):
-    """How large a source is, as far as that is known before it is read: what predictions start from.
+    """Size of a source, as far as it is known before reading: what predictions start from.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Distribution:
         return f"{way}: {self.why}"
 
     def not_possible(self) -> Distribution:
-        """Tasks after all: their results stand in files, or blocks have proxies."""
+        """The choice of tasks where one call is predicted to be faster but not possible."""
         why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
         return replace(self, kind="tasks", why=why)
 

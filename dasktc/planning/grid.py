@@ -1,4 +1,4 @@
-"""How vertices are dealt out to a grid of blocks, and where a block's keys lie."""
+"""Grids of blocks: how vertices are dealt out to rows and columns, and the range of keys of each block."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Axis(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What blocks take from the oriented graph, whatever its scheme.
+    """What every scheme's blocks take from the oriented graph.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Layout(NamedTuple):
 
     @property
     def places(self) -> list[Block]:
-        """Of all blocks, row after row."""
+        """Places (i, j) of all blocks, row after row."""
         return [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1])]
 
     @property
@@ -126,7 +126,7 @@ class Layout(NamedTuple):
 
     @property
     def first_keys(self) -> list[int]:
-        """The first key of every block, and the one behind the last."""
+        """The first key of every block, and the end of the last."""
         rows = self.sizes[0].ravel().tolist()
         return [0, *accumulate(r * width for r, width in zip(rows, self.widths, strict=True))]
 

@@ -1,4 +1,4 @@
-"""Bytes that counting tasks hold: arithmetic on the blocks' edges and rows, known before any block is built."""
+"""Bytes that counting tasks hold, computed from the edges and rows of blocks that are not built yet."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ ONE_PARTITION = 1 << 18
 
 
 def shares(tasks: int, worker_threads: int) -> list[range]:
-    """The tasks of each thread.
+    """Deal the tasks of a plan out to threads.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def builders(plan: Plan, sizes: Sizes, worker_threads: Sequence[str]) -> Where:
 
 
 class Shares:
-    """What is left of every worker's share of the tasks.
+    """The tasks that are left of each worker's share.
 
     A worker takes its own in order. When they are used up it takes the last one of the share with most left.
 
@@ -168,7 +168,7 @@ class Shares:
 
 
 class ReplicaCache:
-    """The copies of blocks that a worker holds beside those it built: the ones used last stay while they fit.
+    """An LRU cache of copies of blocks that a worker holds beside those that it built.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class ReplicaCache:
         return bool(sum(self._bytes[block] for block in wanted) <= self._capacity)
 
     def take(self, blocks: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        """Use blocks: which of them have to come, and which other copies have to go."""
+        """Take blocks into use; returns which have to be fetched, and which other copies are evicted."""
         wanted = [block for block in dict.fromkeys(blocks) if block not in self._built]
         come = [block for block in wanted if block not in self._held]
         for block in wanted:
@@ -207,7 +207,7 @@ class ReplicaCache:
         return come, self._evict()
 
     def give_back(self, blocks: Iterable[Any]) -> None:
-        """Use blocks no longer: they stay until others need their room."""
+        """Release blocks: their copies stay until others need the space."""
         for block in set(blocks) - self._built:
             self._used[block] -= 1
             if not self._used[block]:

@@ -218,7 +218,7 @@ def make_plan(
 
 
 def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
-    """What was asked for and is more than the graph has."""
+    """List what was asked for and exceeds the graph (more parts than vertices, more splits than rows)."""
     ignored = limits.partition != "auto" and SCHEMES[limits.partition].replicated
     if limits.parts is not None and limits.parts > plan.parts and not ignored:
         yield f"--parts {shown(limits.parts)} is taken as {plan.parts:,}: {plan.vertices:,} vertices make no more parts"
@@ -253,7 +253,7 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
 
 
 def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
-    """Why a scheme does not take so many parts; None where it does."""
+    """Return why a scheme does not take so many parts; None where it does."""
     asked = shown(limits.parts)
     if scheme.bound and parts > scheme.bound[0]:
         most, why = scheme.bound

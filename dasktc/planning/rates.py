@@ -1,4 +1,4 @@
-"""What one worker does in a second, as measured: the rates that predictions are made with."""
+"""Measured rates of one worker, with which predictions are made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Rates:
     source: str
 
     def changed(self, **given: float | None) -> Rates:
-        """Replace those that are given.
+        """Return the rates with those replaced that are given.
 
         Raises
         ------

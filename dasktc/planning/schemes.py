@@ -210,7 +210,7 @@ class Scheme:
 
 
 def considered(partition: str) -> list[Scheme]:
-    """The scheme of a name; of "auto" those that it may take, in its order."""
+    """Schemes that a name stands for: its own, or for "auto" all that it considers, in order."""
     if partition != "auto":
         return [SCHEMES[partition]]
     ranked = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]

@@ -16,7 +16,7 @@ __all__ = ["lean_scratch", "scratch_of", "with_choice"]
 
 
 def scratch_of(options: Options, edges: int, memory_per_call: int | None, planned_for: str | None = None) -> Scratch:
-    """What a task takes beside its blocks.
+    """Make the function that gives a task's scratch bytes.
 
     Out of core (`memory_per_call` is what one call may take) that is also the block that is read ahead of the next
     task, unless all tasks have the same one; and no less than a slab of the block while it is built.
@@ -39,7 +39,7 @@ def scratch_of(options: Options, edges: int, memory_per_call: int | None, planne
 
 
 def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -> Scratch | None:
-    """What a task takes beside its blocks with the leaner kernel, where the backend has one."""
+    """The same for the lean kernel; None where the backend has none."""
     backend = planned_for or options.chosen_backend
     if (kernel := lean_kernel(backend)) is None:
         return None
@@ -48,7 +48,7 @@ def lean_scratch(options: Options, edges: int, planned_for: str | None = None) -
 
 
 def with_choice(plan: Plan, why: str, backend: str) -> Plan:
-    """The plan with how its kernel and order were chosen; the leaner kernel where that is what fits."""
+    """Append to a plan how kernel and order were chosen; the lean kernel where only that fits."""
     if not plan.lean:
         return replace(plan, choice=why)
     lean = f"kernel {lean_kernel(backend)}: plain CSR and little else, for the faster kernel's tables do not fit"

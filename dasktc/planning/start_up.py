@@ -1,4 +1,4 @@
-"""Whether a small file is counted on the CPU before a GPU's libraries have started."""
+"""Predicts whether a small file is counted on the CPU sooner than the GPU's libraries start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ of text took 0.5 to 1.1 s and 9.1 MB of Parquet 0.35 to 1.0; Kronecker 22 on an 
 
 
 def sooner_on_the_cpu(nbytes: int | None) -> str | None:
-    """Why `auto` does not start a GPU's libraries for files of so many bytes.
+    """Return why `auto` takes the CPU for files of so many bytes; None where it does not.
 
     Parameters
     ----------

@@ -29,6 +29,7 @@ class Series:
         if isinstance(data, (pa.Array, pa.ChunkedArray)):
             data = pd.array(data, dtype="str")
         self._held = pd.Series(data, dtype=dtype, copy=False).reset_index(drop=True)
+        self._index, self.name = index, name
         if self._held.dtype.kind in "iufb":
             cp.MEMORY_USED.hold(self._held.to_numpy())
 
@@ -83,6 +84,21 @@ class Series:
         wanted = [item.encode() for item in values._held.tolist()]
         return cp.ndarray(np.searchsorted(np.array(held, object), np.array(wanted, object), side).astype("int64"))
 
+    def take(self, indices):
+        if not isinstance(indices, cp.ndarray):
+            raise TypeError("places on the host: a copy in secret")
+        return Series(self._held.take(indices._held))
+
+    def reset_index(self, *, drop):
+        return Series(self._held)
+
+    def to_pandas(self):
+        held = self._held.rename(self.name)
+        return held if self._index is None else held.set_axis(self._index)
+
+    def memory_usage(self, index=True, deep=False):
+        return self._held.memory_usage(index=False)
+
     def to_arrow(self):
         return pa.array(self._held.tolist(), pa.large_string())
 
@@ -96,6 +112,9 @@ class DataFrame:
         if any(isinstance(column, np.ndarray) for column in data.values()):
             raise TypeError("a frame is made of host arrays: a copy in secret")
         self._columns = {name: Series(column) for name, column in data.items()}
+        if len({len(column) for column in self._columns.values()}) > 1:
+            raise ValueError("columns differ in length")
+        self.index = index
 
     columns = property(lambda self: list(self._columns))
     ndim = 2
@@ -105,7 +124,7 @@ class DataFrame:
 
     def __getitem__(self, key):
         if isinstance(key, str):
-            return self._columns[key]
+            return Series(self._columns[key], self.index, name=key)
         if isinstance(key, Series) and key.dtype == bool:
             kept = key._held
             return DataFrame({name: Series(column._held[kept]) for name, column in self._columns.items()})
@@ -117,6 +136,21 @@ class DataFrame:
 
     def reset_index(self, *, drop):
         return self
+
+    def set_index(self, keys):
+        left = {name: column for name, column in self._columns.items() if name != keys}
+        return DataFrame(left, pd.Index(self._columns[keys]._held, name=keys))
+
+    def to_pandas(self):
+        return pd.DataFrame({name: column._held for name, column in self._columns.items()}).set_axis(
+            pd.RangeIndex(len(self)) if self.index is None else self.index
+        )
+
+
+def from_pandas(obj):
+    if isinstance(obj, pd.Series):
+        return Series(obj, obj.index, name=obj.name)
+    return DataFrame({name: Series(obj[name]) for name in obj.columns}, obj.index)
 
 
 class _Places:
@@ -130,6 +164,8 @@ class _Places:
 
 
 def concat(objs, ignore_index=False):
+    if isinstance(objs[0], DataFrame):
+        return from_pandas(pd.concat([item.to_pandas() for item in objs], ignore_index=ignore_index))
     return Series(pd.concat([item._held for item in objs], ignore_index=True))
 
 
@@ -167,7 +203,13 @@ def module():
     """This file as the module `cudf`."""
     made = types.ModuleType("cudf")
     made.__dict__.update(
-        Series=Series, DataFrame=DataFrame, concat=concat, read_parquet=read_parquet, read_csv=read_csv
+        Series=Series,
+        DataFrame=DataFrame,
+        concat=concat,
+        read_parquet=read_parquet,
+        read_csv=read_csv,
+        from_pandas=from_pandas,
+        RangeIndex=pd.RangeIndex,
     )
     made.__version__ = "26.10.2"
     return made

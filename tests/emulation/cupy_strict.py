@@ -379,6 +379,10 @@ def zeros(shape, dtype=float, order="C"):
     return _device(np.zeros(shape, dtype))
 
 
+def ones(shape, dtype=float, order="C"):
+    return _device(np.ones(shape, dtype))
+
+
 def full(shape, fill_value, dtype=None, order="C"):
     return _device(np.full(shape, _value(fill_value), dtype))
 
@@ -434,6 +438,10 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 def flatnonzero(a):
     return a.nonzero()[0]
+
+
+def unpackbits(a, axis=None, bitorder="big"):
+    return _device(np.unpackbits(a._held, axis, bitorder=bitorder))
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True):

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edges, hub_tables, merge_support, probes, radix, supports, text, vertices, visit
+from dasktc.backends.cpu import cliques, edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
+from dasktc.backends.cpu.peel import PEEL
 from dasktc.backends.cpu.radix import sort
 from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
 from dasktc.backends.cpu.vertices import CpuVertices
@@ -28,8 +30,6 @@ __all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scrat
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The kernels, the default first."""
-GIVING: dict[str, Any] = {"hub": supports, "merge": merge_support}
-"""Modules of the kernels that give triangles by edge and by vertex."""
 
 
 def count(task: BlockTask, kernel: str) -> TaskCount:
@@ -94,6 +94,7 @@ def warm() -> None:
         kernel.load()
     radix.warm()
     edges.warm()
+    edge_columns.warm()
     vertices.warm()
 
 
@@ -124,14 +125,18 @@ def _lookup(ids: Array, values: Array) -> Array:
 
 
 def _support(task: BlockTask, kernel: str) -> tuple[list[Array], int, int]:
-    return GIVING[kernel].edges(task) if kernel in GIVING else visit.support(task)
+    how = KERNELS[kernel].support
+    made: tuple[list[Array], int, int] = import_module(how).edges(task) if how else visit.support(task)
+    return made
 
 
 def _vertex_support(
     task: BlockTask, kernel: str, sides: tuple[int, int, int], sizes: Mapping[int, int]
 ) -> tuple[dict[int, Array], int, int]:
-    sums: tuple[dict[int, Array], int, int] = GIVING[kernel].vertices(task, sides, sizes)
-    return sums
+    how = KERNELS[kernel].support
+    assert how is not None, kernel
+    made: tuple[dict[int, Array], int, int] = import_module(how).vertices(task, sides, sizes)
+    return made
 
 
 BACKEND = Backend(
@@ -150,6 +155,9 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    cliques=cliques.count,
+    peel=PEEL,
+    closed_wedges=wedges.closed,
     memory=_memory,
     edges=CpuEdges(),
     vertices=CpuVertices(),

@@ -39,8 +39,11 @@ class CpuKernel(Kernel):
         The probes of index edges, from lengths and positions alone.
     scratch : callable (TaskSize, GraphBounds or None) -> int
         Bytes that it allocates next to a task's blocks, at most, as in `Backend`.
-    support_scratch : callable (TaskSize, GraphBounds or None) -> int, optional
-        The same when it gives triangles by edge or by vertex (`supports`), beside these; None: it does not.
+    support : str, optional
+        Module that gives triangles by edge and by vertex, by functions `edges` and `vertices` as `supports` has them;
+        none: it does not.
+    support_scratch : callable (TaskSize, GraphBounds or None) -> int
+        As `scratch`, for these, beside what they return.
     """
 
     backend: ClassVar[str] = "cpu"
@@ -48,7 +51,8 @@ class CpuKernel(Kernel):
     count: str | Callable[[BlockTask], tuple[int, int, int, int]]
     probes: probes.Rule
     scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
-    support_scratch: Callable[[TaskSize, GraphBounds | None], int] | None = None
+    support: str | None = None
+    support_scratch: Callable[[TaskSize, GraphBounds | None], int] = lambda *_: 0
 
     @property
     def function(self) -> Any:
@@ -64,9 +68,14 @@ class CpuKernel(Kernel):
         """Bytes next to a task's blocks, at most: of the kernel, or of the sample that says where splits are cut."""
         return max(_sample_bytes(of), self.scratch(of, graph))
 
-    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int | None:
-        """The same when it gives triangles by edge or by vertex; None where it does not."""
-        return None if self.support_scratch is None else max(_sample_bytes(of), self.support_scratch(of, graph))
+    @property
+    def gives_supports(self) -> bool:
+        """Whether there is a module for it."""
+        return self.support is not None
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes next to a task's blocks and the results, at most."""
+        return max(_sample_bytes(of), self.support_scratch(of, graph))
 
 
 def _sample_bytes(of: TaskSize) -> int:
@@ -84,6 +93,7 @@ OWN = (
         auto=(Rule(90, {}, f"{ROWS}, and tables pay"),),
         keeps_tables=True,
         cost=hub_cost,
+        support=f"{HERE}.supports",
         support_scratch=support_bytes,
     ),
     CpuKernel(
@@ -108,7 +118,7 @@ OWN = (
         f"{HERE}.intersect:count_merge",
         probes.merge,
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
-        support_scratch=lambda *_: 0,
+        support=f"{HERE}.merge_support",
     ),
     CpuKernel(
         "search",

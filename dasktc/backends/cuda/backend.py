@@ -13,13 +13,16 @@ from typing import Any
 
 from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch, supports
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
+from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
 from dasktc.backends.cuda.text import DeviceText
 from dasktc.backends.cuda.vertices import DeviceVertices
@@ -208,7 +211,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    for file in ("vertices", "bitmatrix"):
+    for file in ("vertices", "bitmatrix", "cliques", "peel", "wedges"):
         _module(file, ())
     for macros in RadixSort(device()).defines():
         _module("sort", macros)
@@ -300,9 +303,12 @@ def backend() -> Backend:
         vertex_support=_vertex_support,
         listing=_listing,
         add_ends=partial(device_visit.add_ends, cp),
+        cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
+        closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),
         memory=cuda_memory.available,
         chunk=CHUNK,
         edges=edges,
+        peel=DevicePeel(device()),
         raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),

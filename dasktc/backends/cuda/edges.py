@@ -60,6 +60,15 @@ class RankedIds:
         """Dense ids, int32, by lookup."""
         return self.edges.dense(getattr(ids, "values", ids), self)
 
+    @property
+    def ids(self) -> Array:
+        """The caller's ids, ascending, int64, on the device."""
+        xp = self.edges.device.array
+        if self.table is None:
+            return xp.arange(self.low, self.low + self.size, dtype="int64")
+        bits = xp.unpackbits(xp.ascontiguousarray(self.table[::2]).view("uint8"), bitorder="little")
+        return xp.flatnonzero(bits) + self.low
+
     def external(self, dense: Any) -> Any:
         """The caller's ids, int64."""
         if self.table is None:

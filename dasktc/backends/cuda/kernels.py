@@ -153,9 +153,14 @@ class CudaKernel(Kernel):
     macros: Mapping[str, int] = field(default_factory=dict)
     support: Support | None = None
 
-    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int | None:
-        """Bytes next to a task's blocks and the outputs, at most; None where it has no outputs."""
-        return None if self.support is None else self.support.scratch(of.index_edges, of.block_edges, of.columns)
+    @property
+    def gives_supports(self) -> bool:
+        """Whether it has outputs."""
+        return self.support is not None
+
+    def support_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
+        """Bytes next to a task's blocks and the outputs, at most."""
+        return self.support.scratch(of.index_edges, of.block_edges, of.columns) if self.support is not None else 0
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:
         """Bytes next to a task's blocks, at most; the graph makes no difference."""

@@ -37,7 +37,7 @@ HUB = {
     "CAPACITY": 12,
 }
 """Macros of the `hub` and `bitmap` kernels: what they mean stands in their source."""
-SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4, "PRIVATE": 2048}
+SUPPORT = {"COUNTERS": 4096, "MET_WARPS": 4}
 """Macros of the form with outputs, beside these."""
 RECORD_BYTES = 8
 """Bytes of a list's record."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends.cpu.splits import groups, share_of
-from dasktc.backends.csr import Array, BlockTask, OrientedCSR, on_host
+from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.backends.cuda.device import Device, describe, spread
 
@@ -50,7 +50,7 @@ def support_bytes(edges: int) -> int:
     return 4 * edges + ENDS_BYTES * min(edges, ENDS) + (1 << 12)
 
 
-def listing(device: Device, task: BlockTask, limit: int) -> Any:
+def listing(device: Device, task: BlockTask, limit: int) -> Array:
     """List triangles of a task, row by row; the same ones as `backends.cpu.visit.listing`.
 
     Parameters
@@ -63,7 +63,7 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
     kept.forget()
     xp, share = device.array, share_of(task, device.array)
     if share.rows == 0:
-        return np.zeros((0, 3), np.int32)
+        return xp.zeros((0, 3), dtype="int32")
     _, groups_ends = groups(share, task.index.offsets, xp)
     counts = xp.zeros(int(groups_ends[-1]), dtype="uint32")
     size = min(limit, _visit(device, task, "visit_edges", groups_ends, counts)[0])
@@ -71,7 +71,7 @@ def listing(device: Device, task: BlockTask, limit: int) -> Any:
     if size:
         ends = xp.cumsum(counts, dtype="int64")
         _visit(device, task, "visit_list", groups_ends, ends, np.int64(size), listed)
-    return on_host(listed).reshape(size, 3)
+    return listed.reshape(size, 3)
 
 
 def _visit(device: Device, task: BlockTask, entry: str, *values: Any) -> tuple[int, int]:

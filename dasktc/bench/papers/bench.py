@@ -28,7 +28,7 @@ KEPT = 8
 
 @dataclass
 class Bench:
-    """A run of the benchmark.
+    """A run of the papers' figures: backend, graphs, prepared blocks, and how counts are timed.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class Bench:
 
     @property
     def clock(self) -> str:
-        """What seconds are."""
+        """What the clock measures: device time, or CPU time of this process."""
         return "GPU seconds between two events" if self.cuda else "CPU seconds of one thread"
 
     @property
     def names(self) -> list[str]:
-        """Of the graphs."""
+        """Names of the graphs."""
         return [case.name for case in self.cases]
 
     def prepared(self, case: Case, **options: Any) -> Graph:
-        """Prepare a graph anew, with options of a count."""
+        """Prepare a graph with options of a count; nothing is cached."""
         return build(LocalExecutor(), case.source(), Options(backend=self.backend, **options))
 
     def block(self, case: Case, order: str = "degree") -> OrientedCSR:
@@ -85,7 +85,7 @@ class Bench:
         return BlockTask(block, block, block)
 
     def host_task(self, case: Case, order: str) -> BlockTask:
-        """The same in host memory."""
+        """The whole graph as one counting task in host memory."""
         block = self.block(case, order)
         if self.cuda:
             block = OrientedCSR(*host_arrays(block), ordered=block.ordered)
@@ -111,20 +111,20 @@ class Bench:
         return counts[0]._replace(seconds=median(counted.seconds for counted in counts))
 
     def proxies(self, case: Case, parts: int) -> tuple[Proxies, ...]:
-        """What LSTC's transformation does to random parts of a graph; kept."""
+        """Proxies of random parts of a graph before and after LSTC's transformation; cached."""
         key = case.name, parts
         if key not in self._proxies:
             self._proxies[key] = self.prepared(case, kernel="lstc", partition="proxy", parts=parts).plan.proxies
         return self._proxies[key]
 
     def part(self, case: Case, order: str, kernel: str, macros: dict[str, int]) -> float:
-        """Seconds of a CUDA kernel that is cut short by its macros, so that it counts nothing."""
+        """Seconds of a CUDA kernel that macros cut short: parts of its work are compiled out."""
         task = self.task(case, order)
         self._counted(task, kernel, macros)
         return self.timed(lambda: self._counted(task, kernel, macros).seconds)
 
     def binning(self, case: Case, kernel: str) -> float:
-        """Seconds that a CUDA kernel's edges take to be listed in bins, in degree order."""
+        """Seconds that binning the edges takes for a CUDA kernel, in degree order."""
         from dasktc.bench.papers.device import binning_seconds
 
         task = self.task(case)
@@ -149,7 +149,7 @@ class Bench:
             )
 
     def timed(self, measure: Callable[[], float]) -> float:
-        """The median of what several calls measure."""
+        """Median of several calls of a function that measures."""
         return median(measure() for _ in range(self.runs))
 
 
@@ -159,7 +159,7 @@ def host_arrays(block: OrientedCSR) -> tuple[Any, Any]:
 
 
 def lengths(block: OrientedCSR) -> tuple[Any, Any, Any]:
-    """Of each edge (u, v) of a whole graph: u, |row(u)| and |row(v)|, int64 on the host."""
+    """For each edge (u, v) of a whole graph: u, |row(u)| and |row(v)|, int64 on the host."""
     offsets, columns = host_arrays(block)
     degree = np.diff(offsets)
     u = np.repeat(np.arange(len(degree)), degree)

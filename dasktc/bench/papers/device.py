@@ -1,4 +1,4 @@
-"""What is timed on a GPU besides whole counts."""
+"""GPU timings of steps of a count, and occupancy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def binning_seconds(task: BlockTask, kernel: str) -> float:
 
 
 def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
-    """What a kernel's launches on the current GPU share.
+    """Make the launch of a kernel for a task on the current GPU, its sums zero.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def launch_of(task: BlockTask, kernel: str, macros: dict[str, int] | None = None
 
 
 class Occupancy(NamedTuple):
-    """What a kernel's block takes, and how many threads a multiprocessor holds of it.
+    """Resources of a kernel's thread block, and how many threads of it a multiprocessor holds.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Occupancy(NamedTuple):
 
 
 def occupancy(kernel: str, entry: str, macros: dict[str, int], block: int, shared: int = 0) -> Occupancy:
-    """Work the occupancy out from the compiled function's registers and shared memory.
+    """Compute the occupancy from the compiled function's registers and shared memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a figure of a paper becomes here: a table, a plot, and the paper's statements beside what was found."""
+"""A reproduced figure: a table, a plot, and the paper's statements beside what was measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["lines", "bars", "stacked"]
 
 @dataclass(frozen=True)
 class Statement:
-    """One direction that a paper's figure shows.
+    """A statement that a paper's figure makes, and whether the measurement agrees.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Statement:
 
     @property
     def answer(self) -> str:
-        """Yes, no, or not to be told."""
+        """The answer in words: yes, no, or not decidable."""
         told = {True: "yes", False: "no", None: "cannot be told here"}[self.agrees]
         return f"{told}, by a count" if self.counted and self.agrees is not None else told
 
@@ -42,13 +42,13 @@ class Statement:
         return f"paper:  {self.paper}\n  here:   {self.here}\n  agrees: {self.answer}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Fields, ready for JSON."""
         return {"paper": self.paper, "here": self.here, "agrees": self.agrees, "counted": self.counted}
 
 
 @dataclass(frozen=True)
 class Plot:
-    """What is drawn.
+    """Data and axes of a plot.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Plot:
 
 @dataclass
 class Figure(Section):
-    """A table of the papers' kind.
+    """A reproduced figure or table of a paper.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ class Figure(Section):
         return "\n".join([f"{self.name}: {table}", *("  " + str(statement) for statement in self.statements)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The table, and what it says."""
+        """Table and statements, ready for JSON."""
         said = [statement.to_dict() for statement in self.statements]
         return {"figure": self.name, **super().to_dict(), "graphs": self.graphs, "statements": said}
 
 
 def spread(values: list[float], form: str = ".2f") -> str:
-    """The least to the most of some numbers, for a sentence."""
+    """Format the range of some numbers, least to most."""
     least, most = format(min(values), form), format(max(values), form)
     return least if least == most else f"{least} to {most}"

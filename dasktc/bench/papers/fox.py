@@ -60,7 +60,7 @@ def log_tpi(bench: Bench) -> Figure:
 
 
 def _with_sectors(bench: Bench, said: Statement) -> Statement:
-    """Beside the best number by steps, the one that reads least."""
+    """Add to a statement the memory sectors that each number of threads reads."""
     read = {case.name: [sectors_a_search(bench.block(case), threads) for threads in STATIC] for case in bench.cases}
     texts = [
         f"{name} {' / '.join(f'{n:.1f}' for n in of)}, least with {STATIC[of.index(min(of))]}"
@@ -101,7 +101,7 @@ def _timed(bench: Bench, case: Case) -> tuple[float, list[float]]:
 
 
 def _without(whole: float, bins: float) -> float:
-    """Counting alone: two measurements' difference, which noise must not make nothing."""
+    """Seconds of counting alone: a difference of two measurements, kept above zero."""
     return max(whole - bins, LEAST * whole)
 
 
@@ -131,7 +131,7 @@ def schedule(block: OrientedCSR) -> tuple[float, list[float]]:
 
 
 def _warps(work: Any, threads: int) -> Any:
-    """Steps of each warp."""
+    """Count the steps of each warp."""
     each = -(-work // threads)
     if threads >= WARP:
         return np.repeat(each, threads // WARP)

@@ -1,4 +1,4 @@
-"""What searches read: the memory sectors behind Fox et al.'s figure 4, counted as a GPU would fetch them.
+"""Counts the memory sectors that searches read, as a GPU fetches them: behind Fox et al.'s figure 4.
 
 The lanes of a warp bisect in step, and each step fetches the distinct 32-byte sectors that its lanes read: one a
 lane where each lane searches a list of its own, few where they search one list and begin at its middle together.
@@ -22,7 +22,7 @@ WARPS = 192
 
 
 class _Lanes(NamedTuple):
-    """Of each lane, shape (warps, 32): places in `columns` of its part of the shorter list, and of the longer one."""
+    """For each lane, shape (warps, 32): where its part of the shorter list, and the longer list, lie in `columns`."""
 
     begin: Any
     stop: Any
@@ -77,7 +77,7 @@ def _distinct(place: Any, active: Any) -> int:
 
 
 def _edges(block: OrientedCSR) -> tuple[Any, Any, Any, Any]:
-    """Of each edge with work, in LRB's order: where the shorter list begins and its length, and so the longer's."""
+    """For each edge with work, in LRB's order: start and length of the shorter list and of the longer one."""
     u, _, b = lengths(block)
     offsets, columns = host_arrays(block)
     first = offsets[u]

@@ -25,7 +25,7 @@ QUICK_REAL = 1
 
 
 class Sizes(NamedTuple):
-    """How large the graphs are that are made.
+    """Sizes of the generated graphs.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A graph.
+    """A graph of the figures.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Case:
 
 
 def kronecker_case(scale: int) -> Case:
-    """A heavy-tailed graph."""
+    """A Kronecker graph, which is heavy-tailed."""
     return Case(f"Kronecker {scale}", partial(kronecker, scale))
 
 
@@ -123,6 +123,6 @@ def _from_file(name: str, path: Path) -> Case:
 
 
 def theory_case(stars: tuple[int, ...], kind: StarKind) -> Case:
-    """A product of stars, whose triangles arithmetic knows."""
+    """A Kronecker product of stars, whose triangles follow from arithmetic."""
     source = theory(stars, kind)
     return Case(f"Theory-{'-'.join(map(str, stars))}-{kind}", lambda: source, source.triangles)

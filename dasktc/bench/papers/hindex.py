@@ -74,7 +74,7 @@ def shorter_or_longer(bench: Bench) -> Figure:
 
 
 def _both_timed(bench: Bench, figure: Figure) -> None:
-    """Add what both take, which the paper does not say."""
+    """Add the seconds of both, which the paper does not give."""
     for case in bench.cases:
         shorter, longer = (bench.count(case, "none", "hindex", {"LONGER": which}).seconds for which in (0, 1))
         figure.notes.append(f"{case.name}: {1e3 * shorter:.2f} ms with the shorter, {1e3 * longer:.2f} with the longer")

@@ -1,4 +1,4 @@
-"""Why layouts of lists, and orders of ids, change TRUST's time or do not: lanes, sectors, reads and lines, counted.
+"""Counts lanes, sectors, reads and cache lines, to explain how layouts and vertex orders change TRUST's time.
 
 A warp's step looks up to 32 entries up. Where a list is shorter than its team of lanes, lanes idle; whatever the
 layout, the list's 32-byte sectors are read. What lanes can save is limited by the share of the time that lookups
@@ -32,7 +32,7 @@ HOT = 0.9
 
 
 class Lists(NamedTuple):
-    """The lists that rows stream, a number each: the row, the place in it, the list's first column, its length."""
+    """The streamed lists as arrays: row, place in the row, first column, length."""
 
     row: Any
     place: Any
@@ -128,7 +128,7 @@ def idle_lanes(lists: Lists) -> float:
 
 
 def at_most(bench: Bench, case: Case, order: str, whole: float) -> str:
-    """What fewer idle lanes could bring a graph, in words: times at most, and from what that follows.
+    """Say how much fewer idle lanes could gain at most, and from what that follows.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def at_most(bench: Bench, case: Case, order: str, whole: float) -> str:
 
 
 def held() -> str:
-    """Threads that a multiprocessor holds of `trust`, by layout, in words."""
+    """Say how many threads of `trust` a multiprocessor holds, by layout."""
     from dasktc.bench.papers.device import occupancy
 
     shared = shared_bytes(dict(TRUST))
@@ -179,7 +179,7 @@ def reads_a_lookup(bench: Bench, case: Case, order: str) -> float:
 
 
 def hot_bytes(bench: Bench, case: Case, order: str) -> int:
-    """Bytes of the lines of `stream.offsets` where nine tenths of the lists are looked up: the hottest ones.
+    """Bytes of the hottest cache lines of `stream.offsets`, which serve nine tenths of the lookups.
 
     Parameters
     ----------

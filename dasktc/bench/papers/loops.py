@@ -1,4 +1,4 @@
-"""Loops that take a method apart: our kernels' own steps with some left out or counted, on one thread.
+"""Variants of our kernels' loops, with steps left out or counted, on one thread.
 
 They use the kernels' own hash table (`backends.cpu.intersect`), so that what is timed here is what `trust` and
 `hindex` do on the CPU.
@@ -190,7 +190,7 @@ def binning_seconds(task: BlockTask, merged: bool) -> float:
 
 
 def _bin(t: Triple, merged: bool, places: Array, starts: Array) -> None:
-    """Two passes over the edges: how many each bin has, then edges as (u, place) to their bins."""
+    """Bin edges in two passes: count each bin, then write edges as (u, place) to their bins."""
     offsets, columns = t.index, t.index_columns
     following = np.zeros(BINS, np.int64)
     for scatter in range(2):

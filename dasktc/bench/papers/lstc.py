@@ -1,4 +1,4 @@
-"""LSTC's tables 3, 4, 6 and figure 7: what removing proxies saves, how parts are dealt out, and the tile's width.
+"""LSTC's tables 3, 4, 6 and figure 7: removal of proxies, assignment of vertices to parts, tile width.
 
 Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
 """
@@ -128,7 +128,7 @@ def assignments(bench: Bench) -> Figure:
 
 
 def _no_metis(bench: Bench, case: Case) -> str:
-    """Why METIS deals no vertices out; nothing where it does."""
+    """Return why METIS cannot be used; empty where it can."""
     if find_spec("pymetis") is None:
         return "not installed: pip install 'dasktc[metis]'"
     edges = bench.block(case).edges
@@ -136,12 +136,12 @@ def _no_metis(bench: Bench, case: Case) -> str:
 
 
 def _dealt(bench: Bench, case: Case, how: str) -> tuple[float, float]:
-    """Seconds of partitioning and of the kernel."""
+    """Measure the seconds of partitioning and of the kernel."""
     return _partitioned(bench, case, Options(bench.backend, "lstc", "proxy", DEALT, 1, assign=how), f"parts by {how}")
 
 
 def _whole(bench: Bench, case: Case) -> tuple[float, float]:
-    """The same of TriCore's method."""
+    """Measure the same of TriCore's method, on the whole graph."""
     return _partitioned(bench, case, Options(bench.backend, "tcstream", "whole", splits=1), "undivided")
 
 
@@ -173,7 +173,7 @@ def _dealt_said(names: list[str], rows: dict[tuple[Any, Any], list[Any]]) -> lis
 
 
 def _against_tricore(names: list[str], rows: dict[tuple[Any, Any], list[Any]], cuda: bool) -> Statement:
-    """LSTC's kernel and TriCore's method; what the latter is, the table's notes say."""
+    """Compare LSTC's kernel and TriCore's method, which the table's notes describe."""
     paper = "the kernel on contiguous parts is faster than TriCore's on most graphs (3 of 5; 0.4 to 2.1 times)"
     pairs = [(rows[name, UNDIVIDED][1], rows[name, "contiguous"][1]) for name in names]
     ratios = [theirs / ours for theirs, ours in pairs if ours]
@@ -229,7 +229,7 @@ def _all_slower(values: dict[str, list[Any]]) -> bool:
 
 
 def _wider(times: dict[str, list[Any]], searched: dict[str, list[float]]) -> str:
-    """Times beyond 128, and why: the searches of a wedge fall where rows are longer than a tile."""
+    """Say what tiles wider than 128 bring, and why: a wedge takes fewer searches where rows exceed a tile."""
     return ", ".join(
         f"{name} {spread(v[2:])} (searches a wedge {searched[name][1]:.2f} at 128, {searched[name][-1]:.2f} at 1024)"
         for name, v in times.items()
@@ -237,7 +237,7 @@ def _wider(times: dict[str, list[Any]], searched: dict[str, list[float]]) -> str
 
 
 def _held() -> str:
-    """Threads that a multiprocessor holds, by width."""
+    """Say how many threads a multiprocessor holds, by tile width."""
     from dasktc.bench.papers.device import occupancy
 
     held = {w: occupancy("lstc", "lstc_rows", {"TILE": w, "THREADS": w}, w) for w in WIDTHS}

@@ -1,4 +1,4 @@
-"""All figures on one page that needs no other file."""
+"""Writes all figures to one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TITLE = "What the papers show, measured again"
 
 
 def page(figures: list[Figure], images: dict[str, bytes], facts: dict[str, str], directions: Section) -> str:
-    """Lay the figures out.
+    """Write the HTML page of the figures.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs the figures that are asked for, and writes them down."""
+"""Runs the figures that are asked for, and writes plots, page and report."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _quiet(text: str) -> None:
 
 
 def chosen(figures: list[str]) -> list[str]:
-    """The figures that some names stand for, each once, in their order.
+    """Resolve names to figures, each once, in their order.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def chosen(figures: list[str]) -> list[str]:
 
 
 def _folders(graphs: str | None, out: str | None) -> Path:
-    """The folder to write to, made before anything is measured for it."""
+    """Make the output folder, before anything is measured."""
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
     folder = Path(out or OUT)
@@ -140,7 +140,7 @@ def _folders(graphs: str | None, out: str | None) -> Path:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Say in one line that the folder cannot be written."""
+    """Turn a failure to write the folder into an error of one line."""
     try:
         yield
     except OSError as error:
@@ -156,7 +156,7 @@ def _backend(name: str) -> str:
 
 
 def _device(backend: str) -> str:
-    """What counts, in words."""
+    """Describe the device that counts."""
     if backend == "cpu":
         return machine().split(", ")[0] + ", one thread"
     xp = get_backend(backend).array
@@ -176,7 +176,7 @@ def _named(figure: Figure, name: str, bench: Bench) -> Figure:
 
 
 def _directions(figures: list[Figure]) -> Section:
-    """What agrees with the papers, statement by statement."""
+    """Table of the papers' statements, and which agree."""
     table = Section("What the papers say, and whether it goes that way here", {"figure": "", "agrees": "", "paper": ""})
     said = [(figure.name, statement) for figure in figures for statement in figure.statements]
     table.rows = [[name, statement.answer, statement.paper] for name, statement in said]

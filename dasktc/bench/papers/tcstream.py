@@ -31,13 +31,13 @@ PARTS = 3
 
 
 class Stored(NamedTuple):
-    """A block whose arrays are files."""
+    """A block whose arrays stand in files."""
 
     shell: OrientedCSR
     folder: Path
 
     def load(self) -> OrientedCSR:
-        """Read it."""
+        """Read the arrays."""
         return replace(
             self.shell, offsets=_read(self.folder / "offsets.npy"), columns=_read(self.folder / "columns.npy")
         )
@@ -72,7 +72,7 @@ class Steps(NamedTuple):
         return ends[-1]
 
     def slowed(self, alone: Steps) -> list[float]:
-        """Times as long that each step takes as it does alone."""
+        """Time of each step, overlapped, over its time alone."""
         return [mine / theirs if theirs else 1.0 for mine, theirs in zip(self.totals, alone.totals, strict=True)]
 
 
@@ -123,7 +123,7 @@ def overlap(bench: Bench) -> Figure:
 
 
 def _reason(turn: Steps, overlapped: Steps, cuda: bool) -> str:
-    """What a pipeline of these sub-tasks could reach, and how much the steps hinder each other."""
+    """Say what a pipeline of these sub-tasks could reach, and how much the steps slow each other down."""
     slowed = overlapped.slowed(turn)
     names = ("load", "copy", "count") if cuda else ("load", "", "count")
     told = ", ".join(f"{name} {times:.2f}" for name, times in zip(names, slowed, strict=True) if name)
@@ -134,7 +134,7 @@ def _reason(turn: Steps, overlapped: Steps, cuda: bool) -> str:
 
 
 def _measured(bench: Bench, case: Case) -> tuple[float, Steps, Steps]:
-    """Megabytes read by all sub-tasks, the steps in turn, and overlapped: medians of the runs."""
+    """Measure megabytes read, and median seconds with the steps in turn and overlapped."""
     graph = bench.prepared(case, kernel="tcstream", partition="vertical", parts=PARTS, splits=1)
     with TemporaryDirectory(prefix="dasktc-papers-") as folder:
         stored = {place: _store(block, Path(folder, f"{place[0]}-{place[1]}")) for place, block in graph.blocks.items()}
@@ -228,7 +228,7 @@ def _bytes(of: Stored) -> int:
 
 
 def _forget(folder: Path) -> None:
-    """Have the system drop its copies of the files, where it can."""
+    """Drop the files from the page cache, where the system can."""
     if not hasattr(os, "posix_fadvise"):
         return
     for path in folder.glob("*/*.npy"):

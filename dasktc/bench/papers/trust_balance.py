@@ -1,4 +1,4 @@
-"""TRUST's figures about balance: 14 (who takes which list), and table 6 (imbalance at n, m).
+"""TRUST on load balance: figure 14 (layout of lists over lanes) and table 6 (imbalance at n, m).
 
 Pandey et al., TPDS 2021, doi:10.1109/TPDS.2021.3064892. Figure 14 is time on a GPU; without one the steps are
 counted on the graphs' real rows, and said to be counts.
@@ -76,7 +76,7 @@ def _seconds(bench: Bench, case: Case) -> tuple[dict[str, float], float]:
 
 
 def _in_single_rows(bench: Bench, case: Case) -> float:
-    """The speed of virtual combination over a warp a list, where a team takes one row at a time."""
+    """Speed of virtual combination over one list a warp, where a team takes one row at a time."""
     before, after = (bench.count(case, "collective", "trust", {"VC": way, "chunk": 1}).seconds for way in (0, 1))
     return before / after
 

@@ -1,4 +1,4 @@
-"""TRUST's figure 8: how many vertices a warp or a thread block takes at a time, and what the launch chooses by itself.
+"""TRUST's figure 8: vertices that a warp or a thread block takes at a time, and the launch's own choice.
 
 Pandey et al., TPDS 2021, section 4.3, doi:10.1109/TPDS.2021.3064892. Time on a GPU; without one the schedules are
 counted on the graphs' real rows, and said to be counts.
@@ -67,7 +67,7 @@ def _chunks_timed(bench: Bench) -> Figure:
 
 
 def _auto_said(rows: list[list[Any]], fixed: dict[str, list[Any]], counted: bool = False) -> Statement:
-    """What the paper leaves as future work: how far from the best fixed chunk it is, and the chunk.
+    """Compare the launch's own choice of chunk, the paper's future work, with the best fixed chunk.
 
     `fixed` are times, by graph; the rows' last two cells are that of the choice, and the choice.
     """
@@ -133,7 +133,7 @@ def _chunks_scheduled(bench: Bench) -> Figure:
 
 
 def row_costs(block: OrientedCSR) -> Any:
-    """What each row that is not skipped hashes and looks up, in the rows' order."""
+    """Entries that each row hashes and looks up, of rows that are not skipped, in order."""
     offsets, columns = host_arrays(block)
     degree = np.diff(offsets)
     streamed = np.concatenate([[0], np.cumsum(degree[columns])])
@@ -142,7 +142,7 @@ def row_costs(block: OrientedCSR) -> Any:
 
 
 def makespan(costs: Any, teams: int, chunk: int) -> int:
-    """When the last of some teams is done, each of which takes the next chunk of rows once it is free.
+    """Makespan of greedy scheduling: each team takes the next chunk of rows when it is free.
 
     Parameters
     ----------

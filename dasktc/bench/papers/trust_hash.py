@@ -99,7 +99,7 @@ def _levels_timed(bench: Bench) -> Figure:
 
 
 def construction(bench: Bench) -> Figure:
-    """Figure 4: what building hash tables takes, a table an edge against a table a vertex."""
+    """Figure 4: time to build hash tables, one per edge against one per vertex."""
     figure = Figure(
         f"Shares of the time: building tables, intersecting, the rest (TRUST, figure 4; {bench.clock})",
         {
@@ -143,7 +143,7 @@ def construction(bench: Bench) -> Figure:
 
 
 def _stepwise(bench: Bench, case: Case, per_edge: bool) -> tuple[float, float, float]:
-    """Seconds of the rest, of construction and of intersection."""
+    """Measure the seconds of construction, of intersection and of the rest."""
     task = bench.task(case, "collective")
 
     def until(step: int) -> float:
@@ -190,7 +190,7 @@ def ablation(bench: Bench) -> Figure:
 
 
 def _vc(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    """Virtual combination, and how much it could bring."""
+    """State what virtual combination gains, and could gain at most."""
     said = _gain("VC: 1.5 times on average, slightly below 1 on RM and RA", runs, "VC", "CO")
     if not bench.cuda:
         return said
@@ -204,7 +204,7 @@ def _over(stages: dict[str, float | None], name: str) -> float | None:
 
 
 def _stages(bench: Bench, case: Case) -> dict[str, float | None]:
-    """Seconds up to each optimization; None where this backend has none of it."""
+    """Seconds with each optimization added; None where this backend does not have it."""
     stages: dict[str, float | None] = {"BS": bench.count(case, "none", "hindex").seconds}
     if bench.cuda:
         for name, macros in {"VH": BARE, "CO": {"VC": 0}, "VC": {"VC": 1}}.items():
@@ -243,7 +243,7 @@ def _gain(paper: str, runs: dict[str, dict[str, float | None]], name: str, befor
 
 
 def _better_order(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    """Which order is faster, with what each leaves to be read, and where."""
+    """Say which order is faster, and what each has to read."""
     faster = sum((of["RO (OUT)"] or 0.0) < (of["RO (IN)"] or 0.0) for of in runs.values())
     orders = ("indegree", "collective")
     reads = [" and ".join(f"{reads_a_lookup(bench, case, order):.3f}" for order in orders) for case in bench.cases]

@@ -77,14 +77,14 @@ class FaultPolicy:
         self.names: dict[Any, Any] = {}
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Ask the scheduler something; not to reach it is an error of the cluster."""
+        """Call a function that asks the scheduler; not reaching it is a ClusterError."""
         try:
             return question(*args, **options)
         except OSError as error:
             raise _scheduler_lost(error) from error
 
     def threads(self, why: str = NEVER) -> dict[str, int]:
-        """Threads of each worker, once there is one; if none comes in time a ClusterError says `why`."""
+        """Wait for a worker and return the threads of each; if none comes in time, a ClusterError says `why`."""
         began = time.monotonic()
         while not (threads := dict(self.ask(self._client.ncores))):
             if time.monotonic() - began >= self.patience:
@@ -97,7 +97,7 @@ class FaultPolicy:
         self.ask(_free_stranded, self._client, self._token)
 
     def resubmit(self, futures: list[Any]) -> None:
-        """Have those tasks run again that Dask gave up because workers died under them, or under what they need."""
+        """Resubmit the tasks that Dask gave up because workers died that ran them, or what they need."""
         killed = [future for future in futures if was_killed(future)]
         for error in {future.exception().task: future.exception() for future in killed}.values():
             self._deaths[error.task] += 1
@@ -133,11 +133,11 @@ class FaultPolicy:
             ) from error
 
     def cancelled(self, tasks: int) -> ClusterError:
-        """The error of tasks that ended without a result."""
+        """Make the error of tasks that ended without a result."""
         return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
 
     def answered(self, answers: dict[str, Any]) -> list[Any]:
-        """Answers of workers that called a function, without those that died; an error is raised in one line."""
+        """Drop the answers of workers that died; an error among the others is raised in one line."""
         alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}
         for worker, answer in alive.items():
             if isinstance(answer, DasktcError):  # what the call itself refuses
@@ -152,7 +152,7 @@ class FaultPolicy:
 
 
 def was_killed(future: Any) -> bool:
-    """Dask gave the task up because workers died under it."""
+    """Whether Dask gave a task up because workers died while they ran it."""
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)

@@ -1,4 +1,4 @@
-"""Flow control: few calls in flight for each thread of a worker, so that none idles and no block comes too early.
+"""Flow control: keeps a few calls in flight for each thread, so that none idles and no block comes too early.
 
 A worker has at first one call that runs and one that waits, whose blocks come meanwhile, a thread. One whose calls
 turn out short gets as many as it runs in AHEAD seconds, up to DEPTH and to half of its part of what is left; one that
@@ -168,7 +168,7 @@ class Window:
         return True
 
     def ended(self, calls: Iterable[int]) -> None:
-        """Account calls as done: their blocks may go, and a worker that ran dry gets more calls from now on."""
+        """Record finished calls: their blocks may go, and a worker that idled gets more calls from now on."""
         freed: Counter[_Worker] = Counter()
         for call in calls:
             worker = self._where.pop(call)
@@ -225,7 +225,7 @@ class WindowedSubmitter(TaskSource):
         return len(self._calls) if self._window is None else len(self._window)
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
-        """Hear which workers there are: at first, deal the calls out to them."""
+        """Update the workers; the first time, deal the calls out to them."""
         if self._window is None:
             self._window = Window(self._needs, threads, self._replicas(self._keep_copies(self._blocks)))
         else:
@@ -283,7 +283,7 @@ class WindowedSubmitter(TaskSource):
         return tuple(self._copies.get(getattr(arg, "key", None), {}).get(worker, arg) for arg in call)
 
     def ended(self, futures: list[Any]) -> None:
-        """Hear which calls are done; their results are at the client."""
+        """Record calls whose results have come to the client."""
         for future in futures:
             future.release()
             del self._faults.names[future.key]

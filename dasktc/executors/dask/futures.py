@@ -1,4 +1,4 @@
-"""Waiting for the results of Dask tasks: results and errors are handed on at once, and a worker's death is no error."""
+"""Waits for the results of Dask tasks; errors are raised at once, the death of a worker is not an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_SECONDS = 1.0
 
 
 class TaskSource:
-    """Submits the futures that are waited for, as others end; here, some that were submitted before.
+    """Source of the futures that are waited for: it submits more as others end; this one has a fixed list.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class TaskSource:
         return futures
 
     def ended(self, futures: list[Any]) -> None:
-        """Account futures as done."""
+        """Record finished futures."""
 
     def set_workers(self, threads: Mapping[str, int]) -> None:
         """Take note of the workers there are, and their threads."""
@@ -88,7 +88,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
 def _until_killed(
     client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield futures and results as they end, until one has lost too many workers."""
+    """Yield futures and results as they end, until a task has lost too many workers."""
     from distributed import as_completed
 
     pause, heard = LEAST_PAUSE, time.monotonic()
@@ -129,7 +129,7 @@ def _wait(ended: Any, seconds: float) -> None:
 
 
 def _submit(source: TaskSource, left: Futures) -> list[Any]:
-    """Submit what a source says, and wait for it as well."""
+    """Submit what a source has ready, and add it to what is waited for."""
     more = source.submit()
     left.update((future.key, future) for future in more)
     return more

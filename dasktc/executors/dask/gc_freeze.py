@@ -1,4 +1,4 @@
-"""Sparing Python's garbage collector what existed before the tasks, so that it does not stop the client and scheduler.
+"""Freezes objects that existed before the tasks, so that garbage collection does not stop client and scheduler.
 
 A full collection looks at all that was ever imported, Numba's and pandas' objects above all: 0.1 to 0.3 s, again and
 again while tasks and their results come and go. In the client's process, where a local scheduler lives too, all workers
@@ -19,7 +19,7 @@ FROZEN_AT_START = 1000
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Collect only what comes from here on; afterwards everything again.
+    """Within this context garbage collection skips objects that existed before it.
 
     Nothing is done where somebody else has frozen objects already, for only all can be given back.
     """

@@ -1,4 +1,4 @@
-"""Copies of results on the workers, which only Dask's scheduler can keep or drop: functions that run inside it."""
+"""Functions that run inside Dask's scheduler, to keep or drop copies of results on the workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["drop_copies", "keep_copies"]
 
 
 def drop_copies(client: Any, copies: dict[str, list[Any]]) -> None:
-    """Have workers drop copies of results: neither the last one, nor one that a task needs there; keys by address."""
+    """Have workers drop copies of results (keys by address), except the last copy and those that a task there needs."""
 
     def drop(copies: dict[str, list[Any]], dask_scheduler: Any) -> None:
         for address, keys in copies.items():

@@ -1,4 +1,4 @@
-"""State of runs on a worker, between their tasks: an attribute of the worker, which goes with it.
+"""What runs keep on a worker between their tasks: an attribute of the Dask worker.
 
 State is made when a task first asks for it, so a worker that joins late, or comes anew after a death, has what it
 needs; and each run has its own, so two runs may share a worker. A `WorkerPlugin` would do the same but stays

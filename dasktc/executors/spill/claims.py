@@ -1,4 +1,4 @@
-"""Folders for temporary files that outlive no process: one whose process was killed is removed by a later one.
+"""Temporary folders that end with their process; where it was killed, a later process removes them.
 
 A folder is named for the host and the boot that it was made in, and its process holds a lock on a file in it, which
 the operating system releases however the process ends. Only a process of the same host asks for the lock: on a
@@ -65,7 +65,7 @@ class Claim:
 
 
 def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> None:
-    """Remove folders of this host and this user in a place, made as `Claim`s, whose processes were killed.
+    """Remove the `Claim` folders of this host and user whose processes were killed.
 
     What cannot be removed, or is in use, is left.
 
@@ -97,7 +97,7 @@ def _remove_if_abandoned(folder: str, boot: str, gone: str | None) -> None:
 
 
 def _claimed(prefix: str, mode: int) -> tuple[str, Any]:
-    """A folder and its lock; one that another process took for abandoned before it was locked is made anew."""
+    """Make and lock a folder; again where another process took it for abandoned before it was locked."""
     while True:
         folder = f"{prefix}{uuid4().hex[:8]}"
         os.mkdir(folder, mode)
@@ -146,7 +146,7 @@ def _host() -> str:
 
 @cache
 def _boot() -> str:
-    """What differs between two boots of a host, where the system tells; only a lock tells elsewhere."""
+    """An id of this boot of the host, where the system has one; elsewhere only locks tell abandoned folders."""
     try:
         return BOOT.read_text()[:8]
     except OSError:

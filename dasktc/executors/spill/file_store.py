@@ -51,7 +51,7 @@ THREADED = 0.75
 
 
 class SpillableResult:
-    """A result that is in memory until the store writes it to a file."""
+    """Handle of a result that is in memory until the store writes it to a file."""
 
     def __init__(self, value: Any, nbytes: int) -> None:
         self.value, self.nbytes, self.many = value, nbytes, type(value) in (list, tuple)
@@ -201,7 +201,7 @@ class FileStore(LocalStore):
 
 
 def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
-    """Call a function of blocks, and let go of them; `trimmed`: and of what malloc keeps free for each thread."""
+    """Call a function of blocks, and free them; `trimmed`: also what malloc keeps free for each thread."""
     try:
         return function(*args)
     finally:
@@ -239,7 +239,7 @@ def small_for(budget: int) -> int:
 
 
 def resolve_once(resolve: Callable[[Any], Any], handles: list[Any]) -> list[Any]:
-    """Values of handles, and empty the list; a handle that is there twice, as a block in two roles, is loaded once."""
+    """Load the values of handles, and empty the list; a handle that is there twice (a block in two roles) once."""
     values = {id(handle): resolve(handle) for handle in handles}
     numbers = [id(handle) for handle in handles]
     handles.clear()
@@ -263,7 +263,7 @@ def blocksize_within(memory: int | str, most: int) -> int:
 
 
 def trim_allocators() -> None:
-    """Have Arrow and malloc give back what they hold free; malloc where it can be asked to: glibc."""
+    """Have Arrow and glibc's malloc return free memory to the system."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     with suppress(OSError, AttributeError, TypeError):  # Windows takes no None
@@ -271,6 +271,6 @@ def trim_allocators() -> None:
 
 
 def copy_small(values: list[Flat], many: bool) -> Any:
-    """A small value that shares no memory with what it may have been cut from."""
+    """Copy a small value, so that it shares no memory with the array that it may be a slice of."""
     copies = [pickle.loads(value.head, buffers=[bytearray(buffer) for buffer in value.buffers]) for value in values]
     return copies if many else copies[0]

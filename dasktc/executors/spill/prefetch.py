@@ -39,7 +39,7 @@ class Prefetcher:
         self._values.clear()
 
     def use(self, places: list[Stored], beside: Iterable[Stored] = ()) -> dict[Stored, Any]:
-        """The values of the task that runs next; those of the tasks before it may be evicted from now on.
+        """Return the values of the next task; those of the tasks before it may be evicted from now on.
 
         But not those of the tasks that still run beside it.
         """
@@ -48,7 +48,7 @@ class Prefetcher:
         return {place: self._read(place).result() for place in places}
 
     def prepare(self, places: list[Stored]) -> None:
-        """Begin to read what the task after it needs, as far as the capacity allows."""
+        """Begin to read what a later task needs, as far as the capacity allows."""
         wanted = set(places)
         for place in wanted & self._values.keys():
             self._values[place] = self._values.pop(place)  # used last, so the last to go

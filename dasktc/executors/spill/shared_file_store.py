@@ -1,4 +1,4 @@
-"""Results of workers in files of a shared disk: out of core on a cluster.
+"""Out of core on a cluster: workers write results to files on a shared disk.
 
 Workers write each result to the work directory at once; consumers memory-map it, and what travels between processes
 is the place in a file. So a worker takes what its running call takes, and vectors of all vertices are in memory once
@@ -106,7 +106,7 @@ class FileWriter:
     small: int
 
     def __call__(self, function: Function, *args: Any) -> Any:
-        """Call a function of the values of places; the place of its result."""
+        """Load values, call the function, and return the place of its result."""
         if function is operator.getitem and isinstance(args[0], Stored) and args[0].many:
             return args[0].section(args[1])
         return self.keep(function(*resolve_once(_load, list(args))))
@@ -126,7 +126,7 @@ class FileWriter:
         return call[0], [self.keep(array) for array in result[:-1]], result[-1]
 
     def keep(self, result: Any) -> Any:
-        """The place of a result from now on; a small one itself."""
+        """Write a result, and return its place; a small one is returned itself."""
         many = isinstance(result, Iterator) or type(result) in (list, tuple)
         values: Iterable[Flat] = map(flatten, result if many else [result])
         if not isinstance(result, Iterator):

@@ -1,4 +1,4 @@
-"""Values as files: written once, read back or memory-mapped, removed when nobody needs them any more.
+"""Files of pickled values: written once, read back or memory-mapped, removed with their last reference.
 
 A file holds one section a value:
 
@@ -160,7 +160,7 @@ def load(place: Stored, copy: bool = False) -> Any:
 
 
 def contents(place: Stored, copy: bool = False) -> list[tuple[memoryview, list[memoryview]]]:
-    """Read sections back as they lie there: each one's pickle, and its buffers; parameters are those of `load`."""
+    """Read the raw sections, each as its pickle and its buffers; parameters are those of `load`."""
     with one_line(os.path.dirname(place.path)), open(place.path, "rb", buffering=0) as file:
         return [_sections(_view(file, start, stop, copy)) for start, stop in pairwise(place.starts.tolist())]
 

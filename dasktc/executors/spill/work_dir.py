@@ -33,12 +33,12 @@ def check_place(place: str | os.PathLike[str] | None) -> None:
 
 
 def hidden_here(folder: str) -> str | None:
-    """The name of this host, if this process does not see the folder or cannot write to it."""
+    """Return the name of this host if this process cannot write to the folder, else None."""
     return None if os.access(folder, os.W_OK | os.X_OK) else socket.gethostname()
 
 
 class WorkDir:
-    """A folder for files that only this run knows.
+    """A folder for the files of one run.
 
     It is removed by `close`, or when nobody holds it any more, or when the interpreter ends; after SIGKILL, by the
     next run on this host with the same place (`claims`). Nothing else is ever removed. A process that was forked
@@ -83,7 +83,7 @@ class WorkDir:
 
 @contextmanager
 def one_line(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Say what the operating system refuses there in one line."""
+    """Turn errors of the operating system about a work directory into one line."""
     try:
         yield
     except (OSError, EOFError) as error:

@@ -2,7 +2,10 @@
 
 What an object means:
 
-* a table: its two id columns, other columns ignored; an array: its two columns; a pair of columns;
+* a table: its two id columns, other columns ignored; an array or a tensor: its two columns, of shape
+  (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids;
+* weights are a column of a table, by name, an attribute of a graph's edges (of a NetworkX edge without it 1), or the
+  values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
   file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
 * a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
@@ -17,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
 from dasktc.io.memory.kinds import kind, readable, roots, unknown
-from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas
+from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas, from_torch
 from dasktc.io.source import ReadOptions, Source
 
 __all__ = ["from_object", "node_labels"]
@@ -35,7 +38,12 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "pandas": from_pandas,
     "pyarrow": from_arrow,
     "scipy": from_scipy,
+    "torch": from_torch,
 }
+
+
+WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_scipy)
+"""Those that read weights."""
 
 
 def from_object(obj: Any, options: ReadOptions) -> Source:
@@ -44,8 +52,9 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     Parameters
     ----------
     obj : object
-        A pandas or Dask DataFrame, Arrow table, NumPy or Dask array of shape (m, 2), pair (tuple or list)
-        of one-dimensional arrays or sequences, SciPy sparse matrix, NetworkX or python-igraph graph; for
+        A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
+        (2, m), pair (tuple or list) of one-dimensional arrays or sequences, list of edges (pairs of ids; but two items
+        are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for
         the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
@@ -62,6 +71,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
 
 def _opened(obj: Any, options: ReadOptions) -> Source:
     opener = _opener(obj)
+    if options.weight is not None and opener not in WEIGHTED:
+        raise InputError(
+            f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass a "
+            "DataFrame with a column of weights"
+        )
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
     if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):

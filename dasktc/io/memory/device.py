@@ -13,6 +13,7 @@ from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
+from dasktc.io.memory.tables import an_edge_a_row
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -134,14 +135,14 @@ def from_device(obj: Any, options: ReadOptions) -> Source:
         raise InputError(f"the columns have {len(columns[0])} and {len(columns[1])} rows: pass columns of one length")
     part = DevicePart(columns[0], columns[1], kind(first), ON_GPU[root])
     size = SourceSize(len(columns[0]))
-    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True)
+    return Source(kind(first), (part,) if size.rows else (), ids, size=size, in_memory=True, frames="cudf")
 
 
 def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
     """Make every partition a part; columns and the type of ids come from the meta, so nothing is computed."""
     meta, named = obj._meta, hasattr(obj._meta, "columns")
-    if not named and obj.shape[1:] != (2,):
-        raise _elsewhere(kind(obj), how)
+    if not named:
+        obj = an_edge_a_row(obj, kind(obj))
     alone: tuple[list[Any], list[Any]] | None = None if named else ([meta.reshape(-1)] * 2, [0, 1])
     columns, labels = alone or _columns(meta, meta, options, how)
     places = places_of(labels, kind(obj))
@@ -150,7 +151,7 @@ def _partitions(obj: Any, options: ReadOptions, how: str) -> Source:
     if named:
         names = tuple(meta.columns[[str(name) for name in meta.columns].index(label)] for label in labels)
     parts = (DevicePartition(delayed, names, kind(obj), how) for delayed in partitions(obj))
-    return Source(kind(obj), tuple(parts), ids)
+    return Source(kind(obj), tuple(parts), ids, frames="dask-cudf")
 
 
 def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list[Any], list[Any]]:
@@ -162,14 +163,15 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
         edges = obj.view_edge_list()
         return _columns(edges, edges, options, how)
     elif hasattr(obj, "tocoo"):
-        return list(entries(obj)), [0, 1]
+        return list(entries(obj)[:2]), [0, 1]
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         chosen = list(options.columns or labels[:2])
         if len(chosen) == 2 and set(chosen) <= set(labels):
             return [obj[obj.columns[labels.index(name)]] for name in chosen], chosen
-    elif getattr(obj, "ndim", 0) == 2 and obj.shape[1] == 2:
-        return [obj[:, 0], obj[:, 1]], [0, 1]
+    elif getattr(obj, "ndim", 0) == 2:
+        edges = an_edge_a_row(obj, kind(obj))
+        return [edges[:, 0], edges[:, 1]], [0, 1]
     raise _elsewhere(kind(first), how)
 
 

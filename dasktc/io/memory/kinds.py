@@ -11,6 +11,18 @@ from dasktc.errors import DasktcError, InputError
 __all__ = ["kind", "readable", "roots", "unknown"]
 
 
+ELSEWHERE = {
+    "dgl": "graph.edges()",
+    "graph_tool": "graph.get_edges()",
+    "networkit": "numpy.array(list(graph.iterEdges()))",
+    "polars": "frame.collect()",
+    "rustworkx": "list(graph.edge_list())",
+    "tensorflow": "tensor.numpy()",
+    "torch_geometric": "data.edge_index",
+}
+"""By top-level module: objects that hold edges, and what of them is a source."""
+
+
 def roots(obj: Any) -> list[str]:
     """Return the top-level modules that the object's type and its bases are defined in."""
     return [base.__module__.partition(".")[0] for base in type(obj).__mro__]
@@ -37,7 +49,13 @@ def readable(what: str) -> Iterator[None]:
 
 def unknown(obj: Any) -> InputError:
     """Build the error about an object that is no source."""
+    for root in roots(obj):
+        if root in ELSEWHERE:
+            return InputError(
+                f"{kind(obj)} is not read itself: its library keeps more than edges; pass {ELSEWHERE[root]}"
+            )
     return InputError(
-        f"{kind(obj)} holds no edges: dasktc reads paths, pandas and Dask DataFrames, Arrow tables, "
-        "NumPy and Dask arrays (m, 2), pairs of columns, SciPy sparse matrices, NetworkX and igraph graphs; pass one"
+        f"{kind(obj)} holds no edges: dasktc reads paths, data frames of pandas, polars and Dask, Arrow tables, NumPy "
+        "and Dask arrays (m, 2), tensors, pairs of columns, lists of edges, SciPy sparse matrices, NetworkX and "
+        "igraph graphs; pass one"
     )

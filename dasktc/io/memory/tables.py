@@ -1,4 +1,4 @@
-"""Make sources of tables and arrays: pandas, Arrow and Dask data frames, NumPy arrays, pairs of columns."""
+"""Make sources of tables, arrays, tensors, pairs of columns and lists of edges."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import kind, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
 
-__all__ = ["from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas"]
+__all__ = ["an_edge_a_row", "from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas", "from_torch"]
 
 
 def from_pandas(obj: Any, options: ReadOptions) -> Source:
@@ -22,7 +22,8 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     labels = [str(label) for label in obj.columns]
     i, j = _choose(labels, options)
-    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]])
+    weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
+    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]], weights)
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
@@ -34,7 +35,8 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     table = pa.table(obj)
     labels = table.column_names
     i, j = _choose(labels, options)
-    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]])
+    weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
+    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]], weights)
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -58,57 +60,101 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     places = places_of(chosen, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
-    if meta.columns.is_unique:  # what reads the data then reads these two columns alone
-        obj, i, j = obj[[meta.columns[i], meta.columns[j]]], 0, 1
+    k = None if options.weight is None else _weight(labels, (i, j), options.weight)
+    if meta.columns.is_unique:  # what reads the data then reads these columns alone
+        obj = obj[[meta.columns[place] for place in (i, j, k) if place is not None]]
+        i, j, k = 0, 1, None if k is None else 2
     parts = []
     for number, delayed in enumerate(obj.to_delayed()):
         places = places_of(chosen, f"Dask DataFrame's partition {number}")
-        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places))
-    return Source("Dask DataFrame", tuple(parts), ids)
+        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k))
+    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight)
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
-    """Make every block of rows of an array of shape (m, 2) a part; m need not be known."""
-    if obj.shape[1] != 2:
-        raise _shape("Dask Array", obj.shape)
-    if options.columns is not None:
-        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+    """Make every block of rows of an array of shape (m, 2), or of columns of (2, m), a part; m need not be known."""
+    obj = an_edge_a_row(obj, "Dask Array")
+    if options.columns is not None or options.weight is not None:
+        raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
     of_all = places_of((0, 1), "Dask Array")
     ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), at) for at in of_all], of_all)
     parts = []
     for number, delayed in enumerate(partitions(obj)):
         places = places_of((0, 1), f"Dask Array's block {number}")
         parts.append(PartitionPart(delayed, (0, 1), ids, options.ids is not None, places))
-    return Source("Dask Array", tuple(parts), ids)
+    return Source("Dask Array", tuple(parts), ids, frames="dask")
 
 
 def from_numpy(obj: Any, options: ReadOptions) -> Source:
-    """Cut an array of shape (m, 2) into runs of rows."""
+    """Cut an array of shape (m, 2) into runs of rows, one of shape (2, m) into runs of columns."""
     if not isinstance(obj, np.ndarray):
         raise unknown(obj)
-    edges = obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj)
-    if edges.ndim != 2 or edges.shape[1] != 2:
-        raise _shape("NumPy array", edges.shape)
+    edges = an_edge_a_row(obj if isinstance(obj, np.ma.MaskedArray) else np.asarray(obj), "NumPy array")
     return slices("NumPy array", [edges[:, 0], edges[:, 1]], options)
 
 
-def _shape(of: str, shape: tuple[int, ...]) -> InputError:
-    return InputError(f"the {of} has shape {shape}: an edge list has one edge a row; pass shape (m, 2)")
+def from_torch(obj: Any, options: ReadOptions) -> Source:
+    """Read a tensor in the host's memory as the NumPy array that shares it."""
+    return from_numpy(_shared(obj), options)
+
+
+def _shared(tensor: Any) -> Any:
+    if getattr(tensor, "is_cuda", False):
+        raise InputError(
+            "the tensor lies in GPU memory: it is read as a CuPy array; pass cupy.from_dlpack(tensor), or tensor.cpu()"
+        )
+    return tensor.numpy()
+
+
+def an_edge_a_row(array: Any, name: str) -> Any:
+    """Return a two-dimensional array with an edge a row: of shape (2, m), as PyTorch Geometric's, a transposed view.
+
+    An array of shape (2, 2) is taken to have an edge a row.
+    """
+    shape = array.shape
+    if len(shape) == 2 and shape[1] == 2:
+        return array
+    if len(shape) == 2 and shape[0] == 2:
+        return array.T
+    raise InputError(
+        f"the {name} has shape {shape}: an edge list has one edge a row, or a column; pass shape (m, 2) or (2, m)"
+    )
 
 
 def from_pair(obj: Any, options: ReadOptions) -> Source:
-    """Cut two one-dimensional arrays or sequences into runs of rows."""
+    """Cut two one-dimensional arrays or sequences, or a list of edges, into runs of rows.
+
+    Two items are two columns, of two entries each too: pass two edges as an array.
+    """
     if len(obj) != 2:
-        raise InputError(
-            f"the {type(obj).__name__} has {len(obj)} items where two id columns are expected: "
-            "it is perhaps a list of edges; pass numpy.array(edges)"
-        )
+        return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
+    obj = [_shared(item) if "torch" in roots(item) else item for item in obj]
     for item in obj:
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
         if not (listed or array) or getattr(item, "ndim", 1) != 1:
             raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
     return slices("pair", obj, options)
+
+
+def _is_edge(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) == 2
+
+
+def _ends(edges: Sequence[Any]) -> list[Any]:
+    """Both columns of a sequence of pairs."""
+    if not edges:
+        raise InputError(
+            "the list is empty: it names no file and holds no edge; pass numpy.empty((0, 2), int) for a graph of none"
+        )
+    if not all(map(_is_edge, edges)):
+        row = next(row for row, item in enumerate(edges) if not _is_edge(item))
+        more = "weights and attributes are not read; " if isinstance(edges[row], tuple | list) else ""
+        raise InputError(
+            f"item {row:,} of the {type(edges).__name__} is {shown(edges[row])} where an edge is expected: an edge is "
+            f"a pair of ids; {more}pass pairs (u, v), or two columns"
+        )
+    return list(zip(*edges, strict=True))
 
 
 def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
@@ -130,3 +176,16 @@ def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
     return src, dst
+
+
+def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
+    """Position of the column of weights, by name or, written in digits, by position."""
+    position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
+    if name not in labels and position >= len(labels):
+        raise InputError(
+            f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
+        )
+    place = labels.index(name) if name in labels else position
+    if place in chosen:
+        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it is one of both; name another")
+    return place

@@ -18,7 +18,7 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.executors.base import Executor, Fold
 
-__all__ = ["Sharded", "added", "cut", "even", "moved", "taken", "zipped"]
+__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "zipped"]
 
 Array = Any
 GROUP = 8
@@ -45,6 +45,9 @@ class Sharded:
         if callable(self._parts):
             self._parts = self._parts()
         return self._parts
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what would make the parts later belongs to this process
+        return Sharded, (self.starts, self.parts)
 
     @property
     def size(self) -> int:
@@ -150,8 +153,8 @@ def added(
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
             partial(_filled, end - first, how[1], executor.backend),
-            partial(_put, first=first, joined=how[0], backend=executor.backend),
-            partial(_joined, joined=how[0], backend=executor.backend),
+            partial(_put, first=first, how=how[0], backend=executor.backend),
+            partial(joined, how=how[0], backend=executor.backend),
         )
         groups = [of_shard[start : start + group] for start in range(0, len(of_shard), group)]
         of_shard.clear()
@@ -168,19 +171,31 @@ def _filled(size: int, value: int, backend: Backend) -> Array:
     return backend.array.full(size, value, dtype="int64")
 
 
-def _put(vector: Array, updates: list[Any], first: int, joined: str, backend: Backend) -> Array:
-    function = getattr(backend.array, joined)
+def _put(vector: Array, updates: list[Any], first: int, how: str, backend: Backend) -> Array:
+    function = getattr(backend.array, how)
     for ids, values in updates:
         places = ids - first
         vector[places] = function(vector.take(places), values)
     return vector
 
 
-def _joined(vectors: list[Array], joined: str, backend: Backend) -> Array:
-    """Combine vectors into a new one, an input at a time, as `orient.total` adds."""
-    function, result = getattr(backend.array, joined), vectors.pop().copy()
+def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
+    """Combine vectors into a new one by a binary function of the array module, an input at a time.
+
+    The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
+    while it is combined.
+    """
+    function, result = getattr(backend.array, how), vectors.pop().copy()
     while vectors:
         function(result, vectors.pop(), out=result)
+    return result
+
+
+def either(vectors: list[Array]) -> Array:
+    """OR vectors into a new one, as `joined`."""
+    result = vectors.pop().copy()
+    while vectors:
+        result |= vectors.pop()
     return result
 
 

@@ -1,0 +1,89 @@
+"""`write_clustering` writes degree, triangles and clustering coefficient of every vertex of a source to a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dasktc.api.count import prepare
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.counting.measures import MEASURES, average_clustering, transitivity, vertex_frames
+from dasktc.io.write import FRAMES, check_target, write_frames
+
+__all__ = ["ClusteringSummary", "write_clustering"]
+
+
+@dataclass(frozen=True)
+class ClusteringSummary:
+    """What a file of clustering coefficients is of.
+
+    Attributes
+    ----------
+    triangles, vertices, edges : int
+        Of the graph, after clean-up.
+    average_clustering, transitivity : float
+    out : str
+        The file.
+    seconds : float
+        Wall time in all.
+    """
+
+    triangles: int
+    vertices: int
+    edges: int
+    average_clustering: float
+    transitivity: float
+    out: str
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = {
+            "triangles": f"{self.triangles:,}",
+            "graph": f"{self.vertices:,} vertices, {self.edges:,} edges",
+            "average clustering": f"{self.average_clustering:.6g}",
+            "transitivity": f"{self.transitivity:.6g}",
+            "written": f"{self.out}, in {self.seconds:.2f} s",
+        }
+        return "\n".join(f"{name:<20}{text}" for name, text in rows.items())
+
+
+@said_in_one_line
+def write_clustering(source: Any, out: str | os.PathLike[str], **options: Any) -> ClusteringSummary:
+    """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
+
+    Parameters
+    ----------
+    source : str, sequence of str, or object
+        As of `prepare`.
+    out : path
+        .parquet (a file, or a folder with a file a shard of the vertices), .csv, or .txt with tabs and no header.
+        Columns "vertex", "degree", "triangles", "clustering", by ascending ids. The workers write, so they must see
+        the folder.
+    **options
+        Keywords of `prepare`.
+
+    Returns
+    -------
+    ClusteringSummary
+
+    Raises
+    ------
+    InputError
+        `out` has another ending, exists already, or stands in no folder; or as `prepare`.
+    DasktcError, CountError
+        As `prepare` and `Graph.triangles`.
+    """
+    check_target(out, FRAMES)
+    began = time.perf_counter()
+    with prepare(source, **options) as graph:
+        frames, triangles = vertex_frames(graph, MEASURES)
+        write_frames(frames, out, graph.executor)
+        mean, ratio = average_clustering(graph), transitivity(graph)
+        seconds = time.perf_counter() - began
+        return ClusteringSummary(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)

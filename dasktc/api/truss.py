@@ -1,0 +1,105 @@
+"""`dasktc truss`: prepare a graph, peel it, and write its edges' trussness or one of its trusses."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dasktc.api.count import prepare
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.counting.trussness import order_of_truss, truss_frames
+from dasktc.io.write import FRAMES, check_target, write_frames
+
+__all__ = ["TrussFile", "write_truss"]
+
+
+@dataclass(frozen=True)
+class TrussFile:
+    """What was written.
+
+    Attributes
+    ----------
+    output : str
+    k : int or None
+        Of the truss; None: the trussness of all edges.
+    largest : int
+        The largest trussness; of one truss the most triangles that an edge has within it. 0 without edges.
+    vertices, edges : int
+        That were written.
+    graph_vertices, graph_edges : int
+        Of the graph, after clean-up.
+    backend : str
+    seconds : dict of str to float
+        Wall time of read, prepare, truss, write and total.
+    """
+
+    output: str
+    k: int | None
+    largest: int
+    vertices: int
+    edges: int
+    graph_vertices: int
+    graph_edges: int
+    backend: str
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        took = f"{self.seconds['total']:.2f} s, of which {self.seconds['truss']:.2f} to peel"
+        if self.k is None:
+            said = f"{self.edges:,} edges of trussness up to {self.largest:,}"
+        else:
+            said = (
+                f"{self.k}-truss: {self.vertices:,} of {self.graph_vertices:,} vertices, {self.edges:,} of "
+                f"{self.graph_edges:,} edges, in up to {self.largest:,} triangles each"
+            )
+        return f"{self.output}: {said}; {took}"
+
+
+@said_in_one_line
+def write_truss(source: Any, output: str | os.PathLike[str], k: int | None = None, **options: Any) -> TrussFile:
+    """Write every edge and its trussness, or the edges of one truss and their triangles within it.
+
+    Parameters
+    ----------
+    source : object
+        As `dasktc.triangle_count` takes it.
+    output : path
+        .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.trussness` or `Graph.k_truss`.
+    k : int, optional
+        Of the truss.
+    **options
+        Those of `dasktc.prepare`.
+
+    Raises
+    ------
+    InputError, DasktcError, ClusterError, CountError
+        As `prepare` and `Graph.trussness`; or the output cannot be written.
+    """
+    if k is not None:
+        k = order_of_truss(k)
+    check_target(output, FRAMES)
+    began = time.perf_counter()
+    with prepare(source, **options) as graph:
+        before = time.perf_counter()
+        frames, facts = truss_frames(graph, k)
+        peeled = time.perf_counter()
+        write_frames(frames, output, graph.executor)
+        ended = time.perf_counter()
+        seconds = {"truss": peeled - before, "write": ended - peeled, "total": ended - began}
+        return TrussFile(
+            output=os.fspath(output),
+            k=k,
+            largest=facts.largest,
+            vertices=facts.vertices,
+            edges=facts.edges,
+            graph_vertices=graph.vertices,
+            graph_edges=graph.edges,
+            backend=graph.options.chosen_backend,
+            seconds={**graph.prepared.seconds, **seconds},
+        )

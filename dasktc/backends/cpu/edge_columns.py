@@ -1,0 +1,140 @@
+"""Columns of an edge frame on the CPU: edges of a block under other ids, and in ascending order, in compiled passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.cpu.low_sort import low_digits, low_sort, sort_low
+from dasktc.backends.csr import Array, aligned
+
+__all__ = ["ascending", "keys_of_block", "warm"]
+
+U = np.uint64
+SHIFT = 32
+"""Bits that an id takes in a key."""
+WORD = 63
+"""Bits of a key and its value up to which they are one word, the value above: that sorts in a third of the time of keys
+and places."""
+
+
+def _keys(
+    offsets: Array,
+    columns: Array,
+    row_ids: Array,
+    column_ids: Array,
+    values: Array,
+    start: int,
+    stop: int,
+    first: int,
+    edges: Array,
+) -> None:
+    row, p = first, start
+    while p < stop:
+        u, end = np.int64(row_ids[U(row)]), min(stop, offsets[U(row + 1)])
+        while p < end:
+            v, i = np.int64(column_ids[U(columns[U(p)])]), U(p - start)
+            edges[0, i] = min(u, v) << SHIFT | max(u, v)
+            edges[1, i] = values[U(p)]
+            p += 1
+        row += 1
+
+
+def _largest(edges: Array) -> Any:
+    high = low = value = np.int64(0)
+    for i in range(U(edges.shape[1])):
+        high, low = max(high, edges[0, i] >> SHIFT), max(low, edges[0, i] & np.int64((1 << SHIFT) - 1))
+        value = max(value, edges[1, i])
+    return high, low, value
+
+
+def _pack(edges: Array, bits: int, below: int, words: Array) -> None:
+    for i in range(U(edges.shape[1])):
+        key = edges[0, i]
+        ends = (key >> SHIFT) << bits | (key & np.int64((1 << SHIFT) - 1))
+        words[i] = edges[1, i] << below | ends
+
+
+def _unpack(words: Array, bits: int, below: int, high: Array, low: Array, values: Array) -> None:
+    for i in range(U(len(words))):
+        word = words[i]
+        values[i] = word >> below
+        low[i] = word & ((np.int64(1) << bits) - 1)
+        high[i] = (word & ((np.int64(1) << below) - 1)) >> bits
+
+
+_number, _numbers = types.int64, types.Array(types.int64, 1, "C")
+_given64, _given32 = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
+_pairs, _given_pairs = types.Array(types.int64, 2, "C"), types.Array(types.int64, 2, "C", readonly=True)
+
+keys = Kernel(_keys, (_given64, _given32, _given32, _given32, _given32, _number, _number, _number, _pairs))
+largest = Kernel(_largest, (_given_pairs,))
+pack = Kernel(_pack, (_given_pairs, _number, _number, _numbers))
+unpack = Kernel(_unpack, (_numbers, _number, _number, _numbers, _numbers, _numbers))
+
+
+def keys_of_block(
+    offsets: Array, columns: Array, row_ids: Array, column_ids: Array, values: Array, start: int, stop: int
+) -> Array:
+    """Some of a block's edges under other ids.
+
+    Parameters
+    ----------
+    offsets : array of int64
+    columns : array of int32
+        Of the block.
+    row_ids, column_ids : array of int32
+        The ids of its rows and of its columns.
+    values : array of int32
+        Of the block's edges.
+    start, stop : int
+        The edges: columns[start:stop].
+
+    Returns
+    -------
+    array of int64, shape (2, stop - start)
+        Keys, the smaller id in the upper 32 bits, above values.
+    """
+    edges = np.empty((2, max(0, stop - start)), np.int64)
+    first = max(0, int(np.searchsorted(offsets, start, side="right")) - 1)
+    given = (np.ascontiguousarray(ids, np.int32) for ids in (row_ids, column_ids, aligned(values)))
+    keys(offsets, columns, *given, start, stop, first, edges)
+    return edges
+
+
+def ascending(edges: Array) -> tuple[Array, Array, Array]:
+    """The upper and the lower ids of keys in ascending order, and their values.
+
+    Parameters
+    ----------
+    edges : array of int64, shape (2, edges)
+        Keys as of `keys_of_block`, above values that are not negative.
+
+    Returns
+    -------
+    high, low, values : array of int64
+    """
+    edges = np.ascontiguousarray(aligned(edges))
+    size = edges.shape[1]
+    top, bits, most = (int(of).bit_length() for of in largest(edges)) if size else (0, 0, 0)
+    digits, width = low_digits(top + bits)
+    below = digits * width
+    if below + most > WORD:
+        place = edges[0].argsort()
+        ends = edges[0].take(place)
+        return ends >> SHIFT, ends & ((1 << SHIFT) - 1), edges[1].take(place)
+    words = np.empty(size, np.int64)
+    pack(edges, bits, below, words)
+    words = sort_low(words, top + bits)
+    high, low, values = (np.empty(size, np.int64) for _ in range(3))
+    unpack(words, bits, below, high, low, values)
+    return high, low, values
+
+
+def warm() -> None:
+    """Compile, or load from the cache, all of it."""
+    for kernel in (keys, largest, pack, low_sort, unpack):
+        kernel.load()

@@ -1,0 +1,94 @@
+"""Sampled wedges tested for an edge that closes them, on the CPU: one pass over the row offsets, a bisection each."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, triple
+from dasktc.backends.cpu.jit import Kernel, compiles, inlined
+from dasktc.backends.csr import BEHIND, Array, BlockTask
+from dasktc.backends.wedge_sample import MULTIPLIERS, STEP, Strata
+
+__all__ = ["closed"]
+
+U = np.uint64
+_STEP, _FIRST, _SECOND = U(STEP), U(MULTIPLIERS[0]), U(MULTIPLIERS[1])
+
+
+@inlined
+def _drawn(k: Any, key: Any, width: Any) -> Any:
+    """The wedge of stratum k."""
+    x = U(key) + U(k + 1) * _STEP
+    x = (x ^ (x >> U(30))) * _FIRST
+    x = (x ^ (x >> U(27))) * _SECOND
+    x = x ^ (x >> U(31))
+    return k * width + np.int64(x % U(width))
+
+
+@inlined
+def _has(columns: Array, first: Any, last: Any, x: Any) -> Any:
+    """Whether ascending columns have x."""
+    return first < last and columns[U(last_not_above(columns, first, last, x))] == x
+
+
+def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, one: bool) -> Any:
+    index, index_columns, table, table_columns, stream, stream_columns, _, rows, _, shift = t
+    sampled = closed = start = 0
+    k, wedge = first, np.int64(-1)
+    while k < end and wedge < 0:  # strata may begin before the triple
+        wedge = _drawn(k, key, width) - before
+        k += 1
+    if wedge < 0:
+        return sampled, closed
+    for u in range(rows):
+        degree = length(index, u)
+        behind = start + (degree * (degree - 1) // 2 if one else degree * length(table, u))
+        while wedge < behind:
+            place = wedge - start
+            if one:
+                high = np.int64((1 + sqrt(1 + 8 * place)) / 2)
+                high -= high * (high - 1) // 2 > place
+                high += (high + 1) * high // 2 <= place
+                low = place - high * (high - 1) // 2
+            else:
+                high, low = place // length(table, u), place % length(table, u)
+            v, w = np.int64(index_columns[index[u] + high]), np.int64(table_columns[table[u] + low])
+            found = _has(stream_columns, stream[v], stream[v + 1], w)
+            if one and shift == BEHIND and not found:
+                found = _has(stream_columns, stream[w], stream[w + 1], v)
+            closed += found
+            sampled += 1
+            if k == end:
+                return sampled, closed
+            wedge = _drawn(k, key, width) - before
+            k += 1
+        start = behind
+    return sampled, closed
+
+
+_ints = types.int64
+closed_wedges = Kernel(_closed, (TRIPLE, _ints, _ints, _ints, _ints, types.uint64, types.boolean))
+
+
+@compiles(closed_wedges)
+def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
+    """Test a triple's sampled wedges.
+
+    Parameters
+    ----------
+    task : BlockTask
+        Its splits make no difference.
+    of : Strata
+
+    Returns
+    -------
+    sampled, closed : int
+        Wedges of the sample in this triple, and how many of them are closed.
+    """
+    t = triple(task)._replace(begin=0, end=task.index.rows)
+    sampled, found = closed_wedges(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
+    return int(sampled), int(found)

@@ -1,0 +1,193 @@
+"""Peeling on a device, level by level, in rounds: the launches of kernels/peel.cu.
+
+A level ends with the first round in which nothing goes. Rounds are launched some at a time, and then the host reads how
+many edges went in each: one that finds nothing to do takes less than asking. Written against a `Device`, as all
+launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import Array, OrientedCSR
+from dasktc.backends.cuda.device import THREADS, Device, grid_of, spread
+from dasktc.backends.cuda.sort import RadixSort
+from dasktc.backends.protocol import Peeled
+
+__all__ = ["DevicePeel"]
+
+STAYS = (1 << 31) - 1
+EDGE_BITS = 32
+BATCH, LARGEST = 2, 32
+"""Rounds that are launched before the host asks: as many as the level before had, and one more; at least, at most."""
+COUNTERS = 1 << 12
+"""Sizes of frontiers, a round each, and of windows, a level each, that are kept before they are cleared."""
+FEWEST = 16
+"""Levels of a window, at least; else an eighth of the level."""
+WARP = 32
+ROUND = np.dtype(
+    [(name, np.uint64) for name in ("size", "frontier", "next_size", "next", "window_size", "window", "left", "when")]
+    + [(name, np.int64) for name in ("round", "level", "end", "together")]
+)
+"""`struct Round` of the kernel."""
+
+
+@dataclass(frozen=True)
+class DevicePeel:
+    """As `Peel`.
+
+    Attributes
+    ----------
+    device : Device
+    """
+
+    device: Device
+
+    def rows(self, graph: OrientedCSR) -> Array:
+        """The row of every edge, int32."""
+        rows = self._empty(graph.edges)
+        if graph.edges:
+            given = (np.int64(graph.edges), np.int64(graph.rows), graph.offsets, rows)
+            spread(self.device, "peel", "peel_rows", (), graph.edges, *given)
+        return rows
+
+    def cores(self, graph: OrientedCSR, first: int, last: int) -> Array:
+        """As `Peel.cores`."""
+        starts, neighbours, _, _ = self._adjacency(graph)
+        left = self._xp.diff(starts).astype("int32")
+        levels, _ = _Levels(self.device, left, "peel_vertices", (starts, neighbours)).peel(first, last)
+        return levels
+
+    def trusses(self, graph: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+        """As `Peel.trusses`."""
+        starts, neighbours, ids, rows = self._adjacency(graph)
+        left, triangles = supports.copy(), self._xp.zeros(1, dtype="uint64")
+        given = starts, neighbours, ids, rows, graph.columns, triangles
+        levels, following = _Levels(self.device, left, "peel_edges", given).peel(first, last, halves=True)
+        return Peeled(levels, left, int(triangles[0]), following)
+
+    @property
+    def _xp(self) -> Any:
+        return self.device.array
+
+    def _empty(self, size: int) -> Array:
+        return self._xp.empty(size, dtype="int32")
+
+    def _adjacency(self, graph: OrientedCSR) -> tuple[Array, Array, Array, Array]:
+        """Where rows of all neighbours begin, these, their edges, and the row of every edge."""
+        xp, rows = self._xp, self.rows(graph)
+        above = xp.bincount(graph.columns, minlength=graph.rows)
+        starts = graph.offsets.copy()
+        starts[1:] += xp.cumsum(above, dtype="int64")
+        keys = graph.columns.astype("int64")
+        keys <<= EDGE_BITS
+        keys |= xp.arange(graph.edges, dtype="int64")
+        keys = RadixSort(self.device).sort(keys, graph.rows << EDGE_BITS, EDGE_BITS)
+        neighbours, ids = self._empty(2 * graph.edges), self._empty(2 * graph.edges)
+        if graph.edges:
+            given = (np.int64(graph.edges), graph.offsets, starts, rows, graph.columns, keys, neighbours, ids)
+            spread(self.device, "peel", "peel_entries", (), graph.edges, *given)
+        return starts, neighbours, ids, rows
+
+
+class _Levels:
+    """Vertices or edges that go level by level.
+
+    Parameters
+    ----------
+    device : Device
+    left : array of int32
+        What each has left. Changed in place.
+    entry : str
+        The kernel of a round.
+    given : tuple
+        What it takes beside the round.
+    """
+
+    def __init__(self, device: Device, left: Array, entry: str, given: tuple[Array, ...]) -> None:
+        self._device, self._left, self._entry, self._given = device, left, entry, given
+        xp, size = device.array, len(left)
+        self._when = xp.full(size, STAYS, dtype="int32")
+        self._frontiers = [xp.empty(size, dtype="int32") for _ in range(2)]
+        self._windows = [xp.empty(size, dtype="int32") for _ in range(2)]
+        self._sizes, self._inside = (xp.zeros(COUNTERS, dtype="uint32") for _ in range(2))
+        self._round_at = self._level_at = 0  # of these two
+        self._rounds = 1  # of the level before
+        self._levels: list[int] = []  # of the rounds
+        self._together = max(1, min(WARP, ((1 << 32) - 1) // max(1, len(given[0]))))
+
+    def peel(self, first: int, last: int, halves: bool = False) -> tuple[Array, int | None]:
+        """Peel the levels from `first` to `last`: the level of each, -1 of those that stay.
+
+        The number is the level to go on with, where `halves` has it end early since fewer than half stay; else None.
+        """
+        xp, size, following = self._device.array, len(self._left), None
+        alive, level, end = xp.arange(size, dtype="int32"), first - 1, 0
+        while len(alive):
+            level += 1
+            if level >= end:
+                if self._levels:
+                    alive = alive[self._when[alive] == STAYS]
+                if not len(alive):
+                    break
+                level = max(level, int(self._left[alive].min()))
+                if halves and 2 * len(alive) < size and level <= last:
+                    following = level
+                    break
+                end = min(level + max(FEWEST, min(level >> 3, COUNTERS - 2)), max(last, level) + 1)
+                self._fill(alive[self._left[alive] < end])
+            if level > last:
+                break
+            self._level(level, end)
+        table = xp.asarray(np.array([*self._levels, -1], dtype="int32"))
+        return table[xp.minimum(self._when, len(self._levels))], following
+
+    def _fill(self, chosen: Array) -> None:
+        """Begin a window."""
+        self._windows[0][: len(chosen)] = chosen
+        self._inside.fill(0)
+        self._inside[0] = len(chosen)
+        self._level_at = 0
+
+    def _level(self, level: int, end: int) -> None:
+        """Take what goes at this level, and then all that goes because of it."""
+        if self._round_at + LARGEST + 1 > COUNTERS:
+            self._sizes.fill(0)
+            self._round_at = 0
+        before, after = self._windows
+        inside, then = self._inside[self._level_at :], self._inside[self._level_at + 1 :]
+        ends = inside, before, self._sizes[self._round_at :], self._frontiers[len(self._levels) % 2]
+        self._run("peel_window", self._round(*ends, then, after, level, end))
+        batch, rounds = min(LARGEST, max(BATCH, self._rounds + 1)), 0
+        while True:
+            for _ in range(batch):
+                turn, at = len(self._levels) % 2, self._round_at
+                ends = self._sizes[at:], self._frontiers[turn], self._sizes[at + 1 :], self._frontiers[1 - turn]
+                self._run(self._entry, self._round(*ends, then, after, level, end), *self._given)
+                self._levels.append(level)
+                self._round_at += 1
+            went = self._sizes[self._round_at - batch : self._round_at + 1].tolist()
+            rounds += sum(map(bool, went[:-1]))
+            if not went[-1]:
+                break
+            batch = LARGEST
+            if self._round_at + LARGEST + 1 > COUNTERS:
+                self._sizes.fill(0)
+                self._sizes[0] = went[-1]
+                self._round_at = 0
+        self._rounds = rounds
+        self._windows.reverse()
+        self._level_at += 1
+
+    def _round(self, *given: Any) -> Any:
+        """Fill in `struct Round`."""
+        *arrays, level, end = given
+        pointers = [self._device.pointer(array) for array in (*arrays, self._left, self._when)]
+        return np.array([(*pointers, len(self._levels), level, end, self._together)], ROUND)
+
+    def _run(self, entry: str, *values: Any) -> None:
+        grid, block = grid_of(self._device, (), THREADS * self._device.processors)
+        self._device.launch("peel", entry, (), grid, block, values)

@@ -1,0 +1,67 @@
+"""A sample of the wedges of a graph's block triples, the same whatever evaluates it.
+
+A wedge of a triple is a vertex u and two of the edges that leave it, (u, v) in the index block and (u, w) in the table
+block; it is closed if the stream block has (v, w). The wedges of all triples, one triple and one row after the other,
+have the numbers 0 to W - 1. The sample cuts them into strata of equal width and draws one wedge of each by a hash of
+the stratum's number and the seed, so that every task knows the sampled wedges of its own triple. Of the last stratum,
+which may reach beyond W, what lies there is no wedge and is not drawn again: every wedge has the same probability.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+from dasktc.backends.csr import OrientedCSR
+
+__all__ = ["MULTIPLIERS", "STEP", "Strata", "wedges_of"]
+
+STEP = 0x9E3779B97F4A7C15
+MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""Of splitmix64 (Steele, Lea and Flood, OOPSLA 2014, doi:10.1145/2660193.2660195)."""
+CHUNK = 1 << 22
+"""Rows whose wedges are added up at a time."""
+
+
+class Strata(NamedTuple):
+    """Which wedges of a triple are sampled: those of strata `first` to `end` - 1 that are its own.
+
+    Attributes
+    ----------
+    first, end : int
+    before : int
+        Wedges of the triples before this one.
+    width : int
+        Wedges of a stratum.
+    key : int
+        Of the hash, below 2^64.
+    one : bool
+        Index and table are one block: a wedge is two entries of a row, in any order.
+    """
+
+    first: int
+    end: int
+    before: int
+    width: int
+    key: int
+    one: bool
+
+
+def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType) -> int:
+    """Wedges of a block triple, exact.
+
+    Their sum stays far below 2^63: a row has at most √(2E) entries, its targets having no lower degree than it.
+
+    Parameters
+    ----------
+    index, table : OrientedCSR
+    one : bool
+        They are one block.
+    xp : module
+        numpy or cupy, whose arrays the blocks are.
+    """
+    wedges = 0
+    for row in range(0, index.rows, CHUNK):
+        of, by = (xp.diff(block.offsets[row : row + CHUNK + 1]) for block in (index, table))
+        wedges += int((of * (of - 1) // 2 if one else of * by[: len(of)]).sum())
+    return wedges

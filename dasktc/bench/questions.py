@@ -1,0 +1,321 @@
+"""`dasktc bench questions`: a count and the questions per vertex and per edge, beside other libraries that answer them.
+
+A graph is prepared once by each library, and everything is asked in turns: one library after the other, one question
+after the other, and again. Of dasktc what the last question counted is forgotten before the next one, so that every
+answer is counted anew. On the CPU figures are CPU seconds of this process, in which each library has one thread; on a
+GPU milliseconds on the wall, and answers stay on the device.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dasktc.api.count import prepare
+from dasktc.backends import get_backend
+from dasktc.bench.others import whole_triangles
+from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.errors import CountError, InputError
+from dasktc.io.generators.synthetic import grid3d, kronecker
+from dasktc.io.source import Source
+
+__all__ = ["GRAPHS", "QUESTIONS", "Question", "Tool", "run", "tools"]
+
+Array = Any
+QUESTIONS = ("count", "triangles()", "clustering()", "edge_support()", "triangle_list(1000)")
+LISTED = 1000
+SLOW_EDGES = 500_000
+"""Edges from which on a library whose loops are Python's is left out: it would take minutes."""
+GRAPHS: dict[str, dict[str, Callable[[], Source]]] = {
+    "cpu": {
+        "Kronecker 14": lambda: kronecker(14),
+        "Kronecker 18": lambda: kronecker(18),
+        "torus 60³": lambda: grid3d(60),
+    },
+    "cuda": {
+        "Kronecker 20": lambda: kronecker(20),
+        "Kronecker 22": lambda: kronecker(22),
+        "torus 200³": lambda: grid3d(200),
+    },
+}
+"""By backend."""
+QUICK: dict[str, Callable[[], Source]] = {"Kronecker 8": lambda: kronecker(8), "torus 5³": lambda: grid3d(5)}
+
+
+class Question(NamedTuple):
+    """A question that is asked.
+
+    Attributes
+    ----------
+    ask : callable () -> object
+        What is timed.
+    triangles : callable (answer) -> int or None
+        How many triangles the answer says that the graph has; None: it does not say.
+    """
+
+    ask: Callable[[], Any]
+    triangles: Callable[[Any], int | None]
+
+
+class Tool(NamedTuple):
+    """A library that answers some of the questions.
+
+    Attributes
+    ----------
+    name : str
+    missing : str
+        Why it is left out; empty where it is installed.
+    slow : bool
+        Its loops are Python's.
+    prepare : callable (edges) -> dict of str to Question
+        `edges` has shape (m, 2): distinct, without loops.
+    """
+
+    name: str
+    missing: str
+    slow: bool
+    prepare: Callable[[Array], dict[str, Question]]
+
+
+def run(
+    backend: str = "cpu",
+    scale: int | None = None,
+    runs: int = 5,
+    quick: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Report:
+    """Ask everything.
+
+    Parameters
+    ----------
+    backend : {"cpu", "cuda"}
+    scale : int, optional
+        Of a Kronecker graph that takes the place of all others.
+    runs : int
+        Medians of so many turns, after one that warms up.
+    quick : bool
+        Two tiny graphs, one turn.
+    say : callable (str), optional
+        Told what is being measured.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        An option makes no sense, or there is no usable GPU for `cuda`.
+    CountError
+        Two libraries disagree.
+    """
+    if runs < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    if scale is not None and not 1 <= scale <= 30:
+        raise InputError(f"--scale {scale} is not between 1 and 30: no such Kronecker graph is made here; give another")
+    used = get_backend(backend).name
+    graphs = QUICK if quick else GRAPHS[used]
+    if scale is not None:
+        graphs = {f"Kronecker {scale}": lambda: kronecker(scale)}
+    unit = "ms on the wall, answers on the device" if used == "cuda" else "CPU seconds of one thread"
+    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    sized = f" --scale {scale}" if scale is not None else " --quick" if quick else ""
+    report = Report(f"dasktc bench questions --backend {used}{sized} --runs {runs}", facts)
+    for name, source in graphs.items():
+        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or (lambda text: None)))
+    return report
+
+
+def _section(name: str, source: Source, backend: str, runs: int, unit: str, say: Callable[[str], None]) -> Section:
+    with prepare(source, backend=backend, threads=1) as graph:
+        say(f"{name}: {graph.edges:,} edges")
+        ends = graph.edge_support(frame="pandas")[["src", "dst"]].to_numpy()
+        asked, left_out = {"dasktc": _ours(graph, backend)}, list[str]()
+        for tool in tools(backend):
+            why = tool.missing or (tool.slow and len(ends) > SLOW_EDGES and "left out: it would take minutes")
+            if why:
+                left_out.append(f"{tool.name}: {why}")
+            else:
+                asked[tool.name] = tool.prepare(ends)
+        seconds, triangles = _in_turns(asked, backend, runs, lambda text: say(f"{name}: {text}"))
+        spec = ",.1f" if backend == "cuda" else ".3f"
+        title = f"{name}: {graph.edges:,} edges, {triangles:,} triangles; {unit}, medians of {runs}"
+        section = Section(title, {"": "", **dict.fromkeys(QUESTIONS, spec)})
+    scaled = 1e3 if backend == "cuda" else 1.0
+    for tool_name in asked:
+        of_tool = [seconds.get((tool_name, question)) for question in QUESTIONS]
+        section.rows.append([tool_name, *(None if of is None else scaled * median(of) for of in of_tool)])
+    section.notes += left_out
+    return section
+
+
+def _in_turns(
+    asked: dict[str, dict[str, Question]], backend: str, runs: int, say: Callable[[str], None]
+) -> tuple[dict[tuple[str, str], list[float]], int]:
+    """Seconds of every question of every library, and the triangles on which all agree."""
+    seconds, known = dict[tuple[str, str], list[float]](), None
+    for turn in range(runs + 1):
+        for name, questions in asked.items():
+            say(f"turn {turn} of {runs}: {name}")
+            for question, (ask, count) in questions.items():
+                answer, took = _timed(ask, backend)
+                triangles = None if turn else count(answer)
+                del answer
+                if turn:
+                    seconds.setdefault((name, question), []).append(took)
+                elif triangles is not None and known not in (None, triangles):
+                    raise CountError(
+                        f"{name} says by {question} that the graph has {triangles:,} triangles, {known:,} were counted "
+                        "before: one of them is wrong; there is nothing to compare"
+                    )
+                known = known if triangles is None else triangles
+    return seconds, known or 0
+
+
+def _timed(ask: Callable[[], Any], backend: str) -> tuple[Any, float]:
+    clock = time.process_time if backend == "cpu" else time.perf_counter
+    wait = _nothing
+    if backend == "cuda":
+        from dasktc.backends.cuda.backend import synchronize as wait
+    wait()
+    began = clock()
+    answer = ask()
+    wait()
+    return answer, clock() - began
+
+
+def _nothing() -> None:
+    """There is nothing to wait for."""
+
+
+def _ours(graph: Any, backend: str) -> dict[str, Question]:
+    frame = {"frame": "cudf" if backend == "cuda" else "pandas"}
+    degree = graph.measures(frame="pandas").degree.to_numpy()
+
+    def anew(question: Callable[..., Any], *given: Any) -> Callable[[], Any]:
+        def ask() -> Any:
+            graph.counted.forget()
+            return question(*given, **frame)
+
+        return ask
+
+    def count() -> Any:
+        return graph.triangle_count()
+
+    return {
+        "count": Question(count, int),
+        "triangles()": Question(anew(graph.triangles), lambda answer: int(answer.sum()) // 3),
+        "clustering()": Question(anew(graph.clustering), lambda answer: _of_clustering(_on_host(answer), degree)),
+        "edge_support()": Question(anew(graph.edge_support), lambda answer: int(answer["support"].sum()) // 3),
+        "triangle_list(1000)": Question(anew(graph.triangle_list, LISTED), _unknown),
+    }
+
+
+def _on_host(column: Any) -> Array:
+    return (column.to_pandas() if type(column).__module__.startswith("cudf") else column).to_numpy()
+
+
+def _of_clustering(coefficients: Array, degree: Array) -> int:
+    """The triangles of a graph from its vertices' coefficients."""
+    degree = degree.astype(np.float64)
+    return round(float((coefficients * degree * (degree - 1)).sum()) / 6)
+
+
+def _unknown(answer: Any) -> None:
+    """The answer says nothing of the number of triangles."""
+
+
+# others
+
+
+def tools(backend: str) -> list[Tool]:
+    """The other libraries, those that are missing too."""
+    if backend == "cuda":
+        return [Tool("cuGraph", _missing("cugraph", "cugraph-cu13"), False, _cugraph)]
+    return [
+        Tool("igraph", _missing("igraph", "'dasktc[bench]'"), False, _igraph),
+        Tool("NetworKit", _missing("networkit", "networkit"), False, _networkit),
+        Tool("NetworkX", _missing("networkx", "networkx"), True, _networkx),
+    ]
+
+
+def _missing(module: str, package: str) -> str:
+    return "" if find_spec(module) else f"not installed: pip install {package}"
+
+
+def _degrees(edges: Array) -> Array:
+    return np.bincount(edges.ravel()) if len(edges) else np.zeros(0, np.int64)
+
+
+def _igraph(edges: Array) -> dict[str, Question]:
+    igraph, degree = import_module("igraph"), _degrees(edges)
+    graph = igraph.Graph(edges=edges)
+    local = graph.transitivity_local_undirected
+    return {
+        "count": Question(
+            graph.transitivity_undirected, lambda ratio: whole_triangles(ratio, graph) if len(edges) else 0
+        ),
+        "clustering()": Question(lambda: local(mode="zero"), lambda answer: _of_clustering(np.array(answer), degree)),
+    }
+
+
+def _networkit(edges: Array) -> dict[str, Question]:
+    nk, degree = import_module("networkit"), _degrees(edges)
+    nk.setNumberOfThreads(1)
+    source, target = np.ascontiguousarray(edges.T, dtype="uint64")
+    graph = nk.graph.GraphFromCoo((source, target), n=len(degree))
+    graph.indexEdges()
+
+    def clustering() -> Array:
+        return np.array(nk.centrality.LocalClusteringCoefficient(graph, True).run().scores())
+
+    def supports() -> Array:
+        score = nk.sparsification.TriangleEdgeScore(graph)
+        score.run()
+        return np.array(score.scores())
+
+    return {
+        "clustering()": Question(clustering, lambda answer: _of_clustering(answer, degree)),
+        "edge_support()": Question(supports, lambda answer: int(answer.sum()) // 3),
+    }
+
+
+def _networkx(edges: Array) -> dict[str, Question]:
+    nx, degree = import_module("networkx"), _degrees(edges)
+    graph = nx.Graph(edges.tolist())
+
+    def coefficients(answer: dict[int, float]) -> int:
+        nodes = np.fromiter(answer, np.int64, len(answer))
+        return _of_clustering(np.fromiter(answer.values(), np.float64, len(answer)), degree[nodes])
+
+    def supports() -> Any:
+        return nx.generalized_degree(graph)
+
+    return {
+        "count": Question(lambda: sum(nx.triangles(graph).values()), lambda answer: int(answer) // 3),
+        "triangles()": Question(lambda: nx.triangles(graph), lambda answer: sum(answer.values()) // 3),
+        "clustering()": Question(lambda: nx.clustering(graph), coefficients),
+        "edge_support()": Question(
+            supports, lambda answer: sum(k * n for of in answer.values() for k, n in of.items()) // 6
+        ),
+        "triangle_list(1000)": Question(lambda: list(islice(nx.all_triangles(graph), LISTED)), _unknown),
+    }
+
+
+def _cugraph(edges: Array) -> dict[str, Question]:
+    cugraph, cudf = import_module("cugraph"), get_backend("cuda").frame
+    graph = cugraph.Graph()
+    frame = cudf.DataFrame({"src": cudf.Series(edges[:, 0].copy()), "dst": cudf.Series(edges[:, 1].copy())})
+    graph.from_cudf_edgelist(frame, source="src", destination="dst", renumber=False)
+    ask = cugraph.triangle_count
+    return {
+        name: Question(lambda: ask(graph), lambda answer: int(answer["counts"].sum()) // 3)
+        for name in ("count", "triangles()")
+    }

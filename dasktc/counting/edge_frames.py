@@ -1,0 +1,363 @@
+"""Frames of numbers of all edges, in ascending order of their ends' ids, or of those edges that are asked for.
+
+An edge's number stands beside its column of a block, or in parts beside several. Slices of blocks become keys of dense
+ids above numbers. Where there are several partitions, slices are cut at the same keys, and what belongs to a partition
+is joined; numbers of one edge are added up there. Each partition is sorted, and put under the caller's ids.
+"""
+
+from __future__ import annotations
+
+import operator
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dasktc.backends import get_backend
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.external_ids import SHIFT, edges_by_dense_id, frames_of_edges
+from dasktc.counting.frames import (
+    PANDAS,
+    FrameKind,
+    array_module,
+    column,
+    dense_ids,
+    empty,
+    frame_of,
+    gathered,
+    given_ids,
+    ids_of,
+    numbers_of_rows,
+    rows_of_partition,
+    spread,
+    unknown,
+    with_rows,
+)
+from dasktc.errors import CountError, InputError, shown
+from dasktc.executors.base import Executor
+from dasktc.options import format_size
+from dasktc.pipeline.edge_keys import pack, unpack
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.shuffle import splitters
+from dasktc.planning.schemes import Block
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["edge_answer", "given_as", "partitions", "refuse_frame"]
+
+Array = Any
+ByPlace = dict[Block, Any]
+"""By place of a block the handle of an array of int32: a number of each of its columns, none of them negative."""
+FRAME_BYTES = 100
+"""Bytes that a row of an edge frame takes while it is made: keys, numbers, their order, and ids."""
+SPLIT_BYTES = 200
+"""The same where vertices are in shards."""
+WIDE = 4
+"""Partitions that are cut from one slice, about, where there are many."""
+
+
+def edge_answer(
+    graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any = None, total: int | None = None
+) -> Any:
+    """Give a number of every edge, or of those asked for.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    by_place : dict of (i, j) to handle of array of int32
+        Of schemes that put an edge into several blocks, its numbers there are added up.
+    name : str
+        Of the numbers' column.
+    kind : FrameKind
+    edges : table, array of shape (m, 2), or sequence of pairs, optional
+        Edges by the caller's ids, in either direction.
+    total : int, optional
+        What the numbers of all edges have to add up to.
+
+    Returns
+    -------
+    DataFrame
+        Columns "src", "dst" and `name`, int64. Of all edges: src below dst, rows ascend, numbered from 0 on through all
+        partitions. Of `edges`: a row each, as they were given.
+
+    Raises
+    ------
+    InputError
+        The frame needs more memory than there is, or an edge is not in the graph.
+    CountError
+        Edges or numbers were lost.
+    """
+    if edges is not None:
+        return _asked(graph, by_place, name, kind, edges)
+    refuse_frame(graph, kind)
+    executor = graph.executor
+    frames, rows = partitions(graph, by_place, name, kind, total)
+    if kind.whole:
+        return gathered(executor, frames, kind)
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = empty({"src": ids, "dst": ids, name: "int64"}, kind.library)
+    return spread(executor, frames, meta, numbers_of_rows(rows))
+
+
+def partitions(
+    graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind = PANDAS, total: int | None = None
+) -> tuple[list[Any], list[int]]:
+    """Make frames of a number of every edge and leave them where they are; as `edge_answer`.
+
+    Returns
+    -------
+    frames : list of handles of DataFrame, at least one
+        The edges of one are below those of the next.
+    rows : list of int
+        Of each.
+    """
+    executor, sharded = graph.executor, graph.plan.shards > 1
+    share, row_bytes = executor.memory_in_parallel, SPLIT_BYTES if sharded else FRAME_BYTES
+    most = graph.edges if share is None else max(1, share // row_bytes)
+    alone = kind.whole and not executor.distributed and share is None
+    rows = max(1, graph.edges if alone else min(most, rows_of_partition(graph, 2, 1)))
+    slices = _slices(graph, by_place, max(1, min(most, graph.edges if alone else WIDE * rows)))
+    groups = _by_range(graph, slices, max(1, -(-graph.edges // rows)))
+    parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
+    added = executor.gather(executor.map("edges", _added, list(parts)))
+    sizes = [edges for edges, _ in added]
+    _refuse_unless(sum(sizes) == graph.edges, f"{name} and edges differ in number")
+    _refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
+    parts, sizes = with_rows(parts, sizes)
+    firsts = [0, *accumulate(sizes)][:-1]
+    if sharded:
+        return frames_of_edges(executor, parts, graph.prepared.vertices, name, firsts, kind.library), sizes
+    vertices = graph.prepared.vertices
+    calls = [(part, vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=True)]
+    parts.clear()
+    return executor.submit_all("edges", _edge_frame, calls), sizes
+
+
+def _refuse_unless(true: bool, fact: str) -> None:
+    if not true:
+        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
+
+
+def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
+    """Refuse a frame of all edges for which the caller, who is the one process, has no room within its budget."""
+    memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
+    if kind.whole and not graph.executor.distributed and memory is not None and needed > memory:
+        raise InputError(
+            f"a frame of {graph.edges:,} edges takes {format_size(needed)} while it is made, more than the "
+            f"{format_size(memory)} of memory for it: the caller gets it whole; take frame='dask', write it with "
+            "per_edge, or raise memory"
+        )
+
+
+# slices of blocks
+
+
+def _slices(graph: CountingContext, by_place: ByPlace, step: int) -> list[Any]:
+    """Keys above numbers of so many edges of a block each, over dense ids; out of core they are on the host."""
+    executor, sharded = graph.executor, graph.plan.shards > 1
+    order = None if sharded else graph.prepared.graph.order.whole
+    backend, here = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
+    calls = [
+        (graph.blocks[place], of_block, order, start, start + step, backend, here)
+        for place, of_block in by_place.items()
+        for start in range(0, int(graph.prepared.sizes.edges[place]), step)
+    ]
+    slices = executor.submit_all("edges", _slice, calls)
+    return edges_by_dense_id(executor, slices, graph.prepared.graph.order) if sharded else slices
+
+
+def _slice(
+    block: OrientedCSR, values: Array, order: Array | None, start: int, stop: int, backend: str, here: bool
+) -> Array:
+    """The keys of some of a block's edges, the smaller id first, above their numbers; over new ids without an order."""
+    xp, stop = get_backend(backend).array, min(stop, block.edges)
+    if xp is np and order is not None:
+        from dasktc.backends.cpu.edge_columns import keys_of_block
+
+        ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
+        rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows behind the last vertex are empty
+        return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop)
+    u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
+    if order is not None:
+        u, v = order.take(u), order.take(v)
+    edges = xp.empty((2, stop - start), dtype="int64")
+    edges[0] = pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
+    edges[1] = values[start:stop]
+    return on_host(edges) if here else edges
+
+
+def _columns_of(block: OrientedCSR, vertices: int) -> Array:
+    """The ids of all columns that a block may have."""
+    count = -(-(vertices - block.column_first) // block.stride) if block.members is None else len(block.members)
+    return block.column_ids(np.arange(max(0, count)))
+
+
+def _rows(block: OrientedCSR, start: int, stop: int, xp: Any) -> Array:
+    """The row of each of some edges."""
+    if xp is np:  # a search for each edge takes three times as long
+        return np.repeat(np.arange(block.rows), np.diff(block.offsets.clip(start, stop)))
+    first = int(block.offsets.searchsorted(xp.asarray([start], dtype="int64"), side="right")[0]) - 1
+    end = int(block.offsets.searchsorted(xp.asarray([stop], dtype="int64"))[0])
+    begins = xp.zeros(stop - start, dtype="int32")
+    if end > first + 1:
+        xp.add.at(begins, block.offsets[first + 1 : end] - start, xp.ones(end - first - 1, dtype="int32"))
+    rows = xp.cumsum(begins, dtype="int32")
+    rows += first
+    return rows
+
+
+# partitions
+
+
+def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[list[Any]]:
+    """What each of some ranges of keys has of the slices."""
+    executor: Executor = graph.executor
+    if count == 1:
+        return [slices]
+    keys = [executor.submit("edges", operator.getitem, part, 0) for part in slices]
+    held = graph.edges if graph.plan.scheme.once else int(graph.prepared.sizes.edges.sum())
+    starts = splitters(executor, "edges", keys, held, count)
+    return executor.transpose("edges", executor.map("edges", _cut, slices, starts), len(starts) + 1)
+
+
+def _cut(part: Array, starts: list[int]) -> list[Array]:
+    """The edges in ascending order, cut before each of `starts`."""
+    xp, (high, low, values) = array_module(part), _ascending(part)
+    ordered = xp.stack([pack(high, low, SHIFT), values])
+    places = ordered[0].searchsorted(xp.asarray(starts, dtype="int64")).tolist()
+    return [ordered[:, a:b].copy() for a, b in zip([0, *places], [*places, ordered.shape[1]], strict=True)]
+
+
+def _joined(slices: list[Array]) -> Array:
+    if len(slices) == 1:
+        return slices[0]
+    xp = array_module(slices[0]) if slices else np
+    return xp.concatenate(slices, axis=1) if slices else np.empty((2, 0), np.int64)
+
+
+def _summed(slices: list[Array]) -> Array:
+    """Each edge once, with the sum of its numbers."""
+    high, low, values = _ascending(_joined(slices))
+    xp, keys = array_module(values), pack(high, low, SHIFT)
+    if not len(keys):
+        return xp.stack([keys, values])
+    last = xp.ones(len(keys), dtype=bool)
+    last[:-1] = keys[1:] != keys[:-1]
+    sums = xp.cumsum(values, dtype="int64")[last]
+    sums[1:] -= sums[:-1].copy()
+    return xp.stack([keys[last], sums])
+
+
+def _added(part: Array) -> tuple[int, int]:
+    return part.shape[1], int(part[1].sum())
+
+
+def _edge_frame(part: Array, vertices: VertexMap, name: str, library: Any, first: int) -> Any:
+    high, low, values = _ascending(part)
+    src, dst = (ids_of(vertices, ends, library) for ends in (high, low))
+    return frame_of({"src": src, "dst": dst, name: values}, library, first)
+
+
+def _ascending(part: Array) -> tuple[Array, Array, Array]:
+    """The ends of edges in ascending order, and their numbers."""
+    if isinstance(part, np.ndarray):
+        from dasktc.backends.cpu.edge_columns import ascending
+
+        return ascending(part)
+    keys, values = part[0], part[1]
+    high, low = unpack(keys, SHIFT)
+    bits, below = (int(of.max()).bit_length() if len(keys) else 0 for of in (low, values))
+    top = (int(high.max()) if len(keys) else 0) + 1
+    if (top << (bits + below)) >= 1 << 63:
+        place = keys.argsort()
+        return high.take(place), low.take(place), values.take(place)
+    words = high
+    for more, of in ((bits, low), (below, values)):
+        words <<= more
+        words |= of
+    words = get_backend("cuda").sort(words, top << (bits + below))
+    values = words & ((1 << below) - 1)
+    words >>= below
+    low = words & ((1 << bits) - 1)
+    words >>= bits
+    return words, low, values
+
+
+# edges that are asked for
+
+
+def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind, edges: Any) -> Any:
+    src, dst = _ends(edges, graph.prepared.source.ids)
+    ends = [dense_ids(graph, of) for of in (src, dst)]
+    keys = pack(np.minimum(*ends), np.maximum(*ends), SHIFT)
+    there = np.minimum(*ends) >= 0
+    wanted = np.unique(keys[there])
+    step = max(1, WIDE * rows_of_partition(graph, 2, 1))
+    share = graph.executor.memory_in_parallel
+    slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
+    matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, wanted))
+    found, sums = np.sum([np.zeros((2, len(wanted)), np.int64), *matches], axis=0)
+    place = wanted.searchsorted(keys).clip(max=max(0, len(wanted) - 1))
+    there &= (wanted[place] == keys) & (found[place] > 0) if len(wanted) else False
+    if not there.all():
+        number = int(there.argmin())
+        raise unknown("edges", (_plain(src[number]), _plain(dst[number])), int((~there).sum()), "edges")
+    frame = frame_of({"src": column(src), "dst": column(dst), name: sums[place] if len(place) else sums}, "pandas")
+    return given_as(frame, kind)
+
+
+def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
+    """A few rows of this process, as the frame that was asked for."""
+    if "cudf" in (kind.kind, kind.library):
+        frame = get_backend("cuda").frame.from_pandas(frame)
+    if kind.whole:
+        return frame
+    import dask.dataframe as dd
+
+    return dd.from_pandas(frame, npartitions=1, sort=False)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
+    """Both columns of edges that a caller asks for."""
+    if hasattr(edges, "to_pandas"):
+        edges = edges.to_pandas()
+    if hasattr(edges, "iloc") and getattr(edges, "ndim", 0) == 2 and edges.shape[1] >= 2:
+        columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
+    elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
+        columns = [edges[:, 0], edges[:, 1]]
+    else:
+        if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
+            raise _no_edges(edges)
+        pairs = list(edges)
+        if not all((isinstance(pair, tuple | list) or hasattr(pair, "shape")) and len(pair) == 2 for pair in pairs):
+            raise _no_edges(edges)
+        columns = [[pair[end] for pair in pairs] for end in (0, 1)]
+    src, dst = (given_ids(of, ids, "edges") for of in columns)
+    return src, dst
+
+
+def _no_edges(edges: Any) -> InputError:
+    return InputError(
+        f"edges {shown(edges)} are no pairs of ids: give a sequence of pairs, an array of shape (m, 2), or a table of "
+        "two columns"
+    )
+
+
+def _matched(part: Array, wanted: Array) -> Array:
+    """How often each of some ascending keys is there, above the sums of its numbers; on the host."""
+    found = np.zeros((2, len(wanted)), np.int64)
+    if part.shape[1] and len(wanted):
+        xp = array_module(part)
+        among = xp.asarray(wanted)
+        places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
+        hits = among.take(places) == part[0]
+        at = on_host(places[hits])
+        np.add.at(found[0], at, 1)
+        np.add.at(found[1], at, on_host(part[1][hits]))
+    return found

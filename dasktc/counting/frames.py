@@ -1,0 +1,357 @@
+"""Which frame an answer is given as, and how its partitions become one: pandas, cuDF, or a Dask DataFrame of either.
+
+An answer is made in partitions, in ascending order of the caller's ids. `FrameKind` says of which library they are, so
+that what is made on a device is copied to the host once, at the end, or not at all; `gathered` and `spread` hand them
+to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import accumulate, count
+from threading import RLock
+from typing import Any, Literal
+from uuid import uuid4
+
+import numpy as np
+
+from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import Executor
+from dasktc.io.memory.columns import Place, settle, to_ids
+from dasktc.options import check_choice
+from dasktc.pipeline.id_maps import VertexMap
+from dasktc.pipeline.sharded.vectors import Sharded
+
+__all__ = [
+    "FRAMES",
+    "PANDAS",
+    "FrameKind",
+    "array_module",
+    "column",
+    "dense_ids",
+    "empty",
+    "frame_kind",
+    "frame_of",
+    "gathered",
+    "given_ids",
+    "ids_of",
+    "numbers_of_rows",
+    "rows_of_partition",
+    "spread",
+    "unknown",
+    "with_rows",
+]
+
+Array = Any
+Library = Literal["pandas", "cudf"]
+BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
+FRAMES = ("pandas", "cudf", "dask")
+"""What an answer may be given as."""
+PARTITION_BYTES = 128 << 20
+"""Bytes of a partition of a Dask DataFrame."""
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """What an answer is given as.
+
+    Attributes
+    ----------
+    kind : {"pandas", "cudf", "dask"}
+    library : {"pandas", "cudf"}
+        Of the frame, or of a Dask DataFrame's partitions.
+    """
+
+    kind: str
+    library: Library
+
+    @property
+    def whole(self) -> bool:
+        """The caller gets all rows in one frame."""
+        return self.kind != "dask"
+
+
+PANDAS = FrameKind("pandas", "pandas")
+"""What files are written of."""
+
+
+def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") -> FrameKind:
+    """Choose what an answer is given as.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    frame : {"pandas", "cudf", "dask"} or None
+        What was asked for. None: cuDF of a source in GPU memory, a Dask DataFrame of a Dask collection; else pandas,
+        or of edges with a client a Dask DataFrame.
+    of : {"vertices", "edges", "list"}
+        What a row is.
+
+    Returns
+    -------
+    FrameKind
+        Partitions of a Dask DataFrame are cuDF where the source was in GPU memory, or Dask's configuration has
+        "dataframe.backend" cudf, and GPUs count. Within `memory` frames are made on the host.
+
+    Raises
+    ------
+    InputError
+        There is no such frame, or cuDF was asked for and the CPU counts.
+    """
+    on_device, source = graph.options.chosen_backend in ON_DEVICE, graph.prepared.source.frames
+    if frame is None:
+        frame = {"cudf": "cudf", "dask-cudf": "dask", "dask": "dask"}.get(source or "", "pandas")
+        if of == "edges" and graph.executor.distributed:
+            frame = "dask"
+    else:
+        if not isinstance(frame, str):
+            raise InputError(f"frame {shown(frame)} is not one of {', '.join(FRAMES)}; choose one of these")
+        check_choice("frame", frame, FRAMES)
+    if frame == "cudf" and not on_device:
+        raise InputError(
+            "frame='cudf' is asked for, but the graph was counted with backend cpu: its results are on the host; "
+            "prepare it with backend='cuda', or take frame='pandas'"
+        )
+    if frame != "dask":
+        wanted = frame == "cudf"
+    else:
+        wanted = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
+    return FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas")
+
+
+def _dask_on_gpu() -> bool:
+    import dask
+
+    return bool(dask.config.get("dataframe.backend", "pandas") == "cudf")
+
+
+# columns
+
+
+def array_module(array: Array) -> Any:
+    """NumPy, or CuPy of an array on a device."""
+    return get_backend("cuda").array if hasattr(array, "get") else np
+
+
+def column(ids: Any) -> Any:
+    """The caller's ids, as pandas takes them."""
+    import pandas as pd
+
+    return ids if isinstance(ids, np.ndarray) else pd.array(ids, dtype="str")
+
+
+def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
+    """A column of the caller's ids of dense ids, where a frame of the library has it."""
+    if library == "pandas":
+        return column(vertices.external(on_host(dense)))
+    known = getattr(vertices, "ids", None)
+    if known is None or isinstance(dense, np.ndarray):
+        return vertices.external(on_host(dense))
+    taken = known.take(dense)
+    return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+
+def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
+    """A frame of columns of one length, whose rows are numbered from `first` on."""
+    if library == "pandas":
+        import pandas as pd
+
+        there = {name: on_host(values) for name, values in columns.items()}
+        size = len(next(iter(there.values())))
+        return pd.DataFrame(there, index=pd.RangeIndex(first, first + size), copy=False)
+    cudf = get_backend("cuda").frame
+    on_device = {name: cudf.Series(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()}
+    frame = cudf.DataFrame(on_device)
+    if first:
+        frame.index = cudf.RangeIndex(first, first + len(frame))
+    return frame
+
+
+# partitions
+
+
+def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
+    """Those partitions that have rows, at least one, and how many: then the first row of each is known."""
+    there = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
+    return [part for part, _ in there], [size for _, size in there]
+
+
+def numbers_of_rows(sizes: list[int]) -> tuple[int, ...] | None:
+    """Divisions of partitions whose rows are numbered from 0 on; None where there are no rows."""
+    firsts = [0, *accumulate(sizes)]
+    return (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
+
+
+def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
+    """Rows of a partition of PARTITION_BYTES that has so many columns of ids and of numbers."""
+    of_id = 8
+    if graph.prepared.source.ids == "text":
+        vertices = graph.prepared.vertices
+        parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+        widths = graph.executor.gather([graph.executor.submit("lookup", _text_bytes, part) for part in parts])
+        of_id += sum(widths) // max(1, graph.vertices)
+    return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
+
+
+def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
+    """Bring the partitions to the caller as one frame; rows are numbered from 0 on, or have the index that they had."""
+    if kind.library == "cudf":
+        frames = executor.values(frames)
+    parts = executor.gather(frames)
+    whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
+    return whole if kind.kind == kind.library else get_backend("cuda").frame.from_pandas(whole)
+
+
+class _Kept:
+    """A partition that this process keeps within a budget, perhaps in a file; it is for schedulers of this process."""
+
+    _loading = RLock()
+
+    def __init__(self, executor: Executor, handle: Any) -> None:
+        self._executor, self._handle = executor, handle
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            "partitions of a graph that was prepared in this process, within memory, stand in its files: no worker "
+            "has them; compute with scheduler='threads', or prepare the graph with the client"
+        )
+
+    def load(self) -> Any:
+        """The partition; one at a time, for within a budget one call is made at a time."""
+        with self._loading:
+            return self._executor.gather([self._handle])[0]
+
+
+def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[Any, ...] | None) -> Any:
+    """A Dask DataFrame, or Series, of partitions that stay where they are.
+
+    Parameters
+    ----------
+    executor : Executor
+    frames : list of handles of DataFrame or Series, at least one
+    meta : DataFrame or Series
+        Without rows.
+    divisions : tuple or None
+        The first index of each partition, and the last one of all; None: not known.
+    """
+    import dask
+    import dask.dataframe as dd
+
+    if executor.distributed:
+        parts = executor.values(frames)
+    elif executor.memory_per_call is None:
+        parts = [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
+    else:
+        loads = [_Kept(executor, handle).load for handle in frames]
+        parts = [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
+    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
+
+
+def _text_bytes(ids: Any) -> int:
+    """Bytes of a map or a shard of ids of text."""
+    column = getattr(ids, "ids", ids)
+    return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
+
+
+def _names() -> Iterator[str]:
+    """Names of partitions that no other has."""
+    run = uuid4().hex[:8]
+    return (f"dasktc-{run}-{number}" for number in count())
+
+
+# what is asked for
+
+
+def given_ids(values: Any, ids: str, name: str) -> Any:
+    """Ids that a caller asks for, checked: an array of int64, or of text.
+
+    Parameters
+    ----------
+    values : sequence, set, array, or column of pandas, Arrow, CuPy or cuDF
+    ids : {"int", "text"}
+        The type of the graph's ids.
+    name : str
+        Of the parameter, for errors.
+
+    Raises
+    ------
+    InputError
+        They are of another type than the graph's ids, or none.
+    """
+    if hasattr(values, "__cuda_array_interface__") or type(values).__module__.partition(".")[0] == "cudf":
+        values = values.to_pandas() if hasattr(values, "to_pandas") else values.get()
+    if isinstance(values, set | frozenset | dict):
+        values = list(values)
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise InputError(f"{name} {shown(values)} is no list of ids: give a list, an array or a column")
+    at = Place(f"`{name}`")
+    found = to_ids(settle(values, "text" if ids == "text" else None, at), "text" if ids == "text" else "int", at)
+    return found.astype(np.int64) if ids == "int" else found
+
+
+def dense_ids(graph: CountingContext, ids: Any) -> Array:
+    """The dense id of each of some ids as `given_ids` returns them, int64 on the host; -1 of those that none has."""
+    vertices, executor = graph.prepared.vertices, graph.executor
+    if not isinstance(vertices, Sharded):
+        return executor.gather([executor.submit("lookup", _dense, vertices, ids)])[0]
+    of_shards = executor.gather(vertices.map(executor, "lookup", _dense_of_shard, ids))
+    return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
+
+
+def _dense(vertices: VertexMap, ids: Any) -> Array:
+    return _places(vertices.external(np.arange(vertices.size)), ids)
+
+
+def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
+    places = _places(on_host(part), ids)
+    return np.where(places < 0, places, places + first)
+
+
+def _places(known: Any, ids: Any) -> Array:
+    """Positions of ids among ascending ones; -1 of those that are not there."""
+    if isinstance(known, np.ndarray):
+        if not len(known):
+            return np.full(len(ids), -1, np.int64)
+        places = known.searchsorted(ids).clip(max=len(known) - 1)
+        return np.where(known[places] == ids, places, -1).astype(np.int64)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pc.cast(pa.array(ids), known.type)
+    return pc.fill_null(pc.index_in(wanted, value_set=known), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def unknown(name: str, wrong: Any, count: int, what: str) -> InputError:
+    """Build the error about what was asked for and is not in the graph: the first of so many."""
+    return InputError(
+        f"{name} has {count:,} {what} that the graph has not, {shown(wrong)} for one: after clean-up a graph has edges "
+        "without loops, and the vertices at their ends; leave them out"
+    )
+
+
+def empty(columns: dict[str, str], library: Library) -> Any:
+    """A frame without rows: names and types of its columns, as a Dask DataFrame needs them here.
+
+    Raises
+    ------
+    InputError
+        It is to be cuDF's, which this process cannot use.
+    """
+    import pandas as pd
+
+    made = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in columns.items()})
+    if library == "pandas":
+        return made
+    try:
+        import_module("dask_cudf")  # teaches Dask of cuDF's frames
+    except ImportError as missing:
+        raise InputError(
+            f"partitions are cuDF frames, but dask_cudf cannot be imported here ({missing}): the client needs it for "
+            "their columns' types; install it, or take frame='pandas'"
+        ) from missing
+    return get_backend("cuda").frame.from_pandas(made)

@@ -1,0 +1,346 @@
+"""Peel a graph on one worker, which is given all of its blocks: core numbers of vertices, trussness of edges.
+
+The k-truss is the largest subgraph each of whose edges has k - 2 triangles in it; it lies in the (k - 1)-core, the
+largest subgraph each of whose vertices has k - 1 neighbours in it, so that triangles are counted in this alone, by the
+kernel that gives edges' supports. Then the backend peels (`backends.protocol.Peel`): an edge that goes takes its
+triangles along, and only their other edges are looked at. Where many edges of a k-truss go at once, those that stay
+are counted again instead. Triangles that went and triangles that are left add up to those that were counted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from dasktc.backends import Backend, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
+from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, in_halves
+from dasktc.errors import CountError, InputError
+from dasktc.executors.threads import results
+from dasktc.options import format_size
+from dasktc.pipeline.edge_keys import distinct, pack, shift_of
+from dasktc.planning.schemes import Triple
+
+__all__ = ["Facts", "core_vector", "truss"]
+
+Array = Any
+MOST = (1 << 31) - 1
+"""Edges, and levels, that 32 bits number."""
+AGAIN = 16
+"""Of the edges of a k-truss's candidate the share, one in so many, from which on those that stay are counted again."""
+SHIFT = 32
+MANY = 1 << 18
+"""Edges from which on threads share a count."""
+ONE = Triple((0, 0), (0, 0), (0, 0))
+
+
+class Facts(NamedTuple):
+    """What is known of a truss decomposition, or of one truss.
+
+    Attributes
+    ----------
+    vertices, edges : int
+        That the answer has.
+    largest : int
+        The largest trussness, or support within the truss; 0 without edges.
+    total : int
+        The sum of these numbers over all edges.
+    """
+
+    vertices: int
+    edges: int
+    largest: int
+    total: int
+
+
+class _How(NamedTuple):
+    """What a worker needs to know beside the blocks."""
+
+    backend: Backend
+    kernel: str
+    threads: int
+    vertices: int
+    edges: int
+
+
+def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
+    """Peel the edges on one worker.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    k : int or None
+        The truss that is wanted; None: the trussness of every edge.
+
+    Returns
+    -------
+    block : handle of OrientedCSR
+        The graph's edges, or the k-truss', as one block.
+    values : handle of array of int32, shape (edges,)
+        Trussness, or the triangles of each edge within the truss.
+    facts : Facts
+
+    Raises
+    ------
+    InputError
+        The worker has not the memory.
+    CountError
+        A check failed: there is no result.
+    """
+    how = _how(graph)
+    made = graph.executor.submit("truss", _truss, how, k, list(graph.blocks.values()))
+    (block,), (values,), facts = graph.executor.transpose("truss", [made], 3)
+    return block, values, graph.executor.gather(facts)[0]
+
+
+def core_vector(graph: CountingContext) -> list[Any]:
+    """Compute core numbers on one worker, by the ids that blocks are built with: a handle a shard of the vertices."""
+    made = graph.executor.submit("cores", _cores, _how(graph), list(graph.blocks.values()))
+    starts = graph.prepared.graph.order.starts
+    if len(starts) == 2:
+        return [made]
+    return [graph.executor.submit("cores", _share, made, *span) for span in pairwise(starts)]
+
+
+def _share(vector: Array, first: int, end: int) -> Array:
+    return on_host(vector[first:end])
+
+
+def _how(graph: CountingContext) -> _How:
+    """Reserve the memory of the one call, or refuse it."""
+    plan, executor = graph.plan, graph.executor
+    backend = executor.backend.name
+    if graph.edges > MOST:
+        raise InputError(
+            f"the graph has {graph.edges:,} edges, one worker peels {MOST:,} at the most: prepare a part of it"
+        )
+    threads = (
+        1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
+    )
+    kernel, needed = _kernel_and_bytes(graph, backend, threads)
+    if needed > plan.memory:
+        raise InputError(
+            f"peeling {graph.edges:,} edges needs {format_size(needed)} on one worker, more than the "
+            f"{format_size(plan.memory)} that it has: it is given the whole graph, and the neighbours of every "
+            "vertex; raise memory, or take a larger worker"
+        )
+    executor.set_task_memory(needed)
+    return _How(executor.backend, kernel, threads, graph.vertices, graph.edges)
+
+
+def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
+    """The kernel that gives edges' supports, and all bytes that the call takes: with the blocks, which it joins."""
+    plan, sizes, edges, vertices = graph.plan, graph.prepared.sizes, graph.edges, graph.vertices
+    held = int(plan.scheme.block_bytes(sizes).sum())
+    if not _is_whole(len(graph.blocks), _ordered(graph)):
+        held += 32 * int(sizes.edges.sum()) + 12 * edges + 40 * vertices
+    held += 32 * edges + 32 * vertices  # what is cut out, and how
+    peel = peel_bytes(backend, vertices, edges)
+    of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
+    for kernel in support_kernels(backend, graph.options.chosen_kernel):
+        scratch = support_scratch_bytes(backend, kernel, of, GraphBounds(edges, ordered=True))
+        need = held + max(peel, threads * (4 * edges + scratch))
+        if need <= plan.memory:
+            return kernel, need
+    return "trust", held + max(peel, threads * support_bytes(backend, edges, vertices))
+
+
+def _ordered(graph: CountingContext) -> bool:
+    from dasktc.registry import ORDERS
+
+    return bool(ORDERS[graph.options.chosen_reorder].ordered)
+
+
+def _is_whole(blocks: int, ordered: bool) -> bool:
+    return blocks == 1 and ordered
+
+
+# on the worker
+
+
+def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
+    whole = _together(how, blocks)
+    cores = _peel(how).cores(whole, 0, MOST)
+    if whole.members is None:
+        return cores[: how.vertices]  # a block has a row also where there is no vertex
+    placed = how.backend.array.zeros(how.vertices, dtype="int32")
+    placed[whole.members] = cores
+    return placed
+
+
+def _truss(how: _How, k: int | None, blocks: list[OrientedCSR]) -> list[Any]:
+    whole = _together(how, blocks)
+    block, values = _decomposed(how, whole) if k is None else _k_truss(how, whole, k)
+    empty = not block.edges
+    largest, total = (0, 0) if empty else (int(values.max()), int(values.sum(dtype="int64")))
+    return [block, values, Facts(_vertices(how, block), block.edges, largest, total)]
+
+
+def _vertices(how: _How, block: OrientedCSR) -> int:
+    return block.rows if block.members is not None else how.vertices
+
+
+def _peel(how: _How) -> Peel:
+    return how.backend.peel
+
+
+def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
+    """All edges as one block in an order in which columns are below their rows: mostly the one that there is."""
+    blocks = list(given)  # a task's inputs stay as they are
+    if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
+        return blocks[0]
+    xp, shift = how.backend.array, shift_of(how.vertices)
+    keys, ordered = [], all(block.ordered for block in blocks)
+    for number, block in enumerate(blocks):
+        u, v = block.row_ids(_peel(how).rows(block)), block.column_ids(block.columns)
+        keys.append(pack(xp.maximum(u, v), xp.minimum(u, v), shift))
+        blocks[number] = None  # type: ignore[call-overload]
+        del block, u, v
+    joined, members = distinct(keys, 1 << (2 * shift), how.backend), None
+    if len(joined) != how.edges:
+        raise CountError(
+            f"the blocks hold {len(joined):,} different edges, the plan {how.edges:,}: edges were lost; run again, and "
+            "report this with the output of `dasktc info`"
+        )
+    if not ordered:
+        joined, members = _by_degree(how, joined, shift)
+    edges = how.backend.edges
+    return OrientedCSR(*edges.rows(joined, 0, how.vertices, 1 << shift), ordered=True, members=members)
+
+
+def _by_degree(how: _How, keys: Array, shift: int) -> tuple[Array, Array]:
+    """Keys over ranks by descending degree, and the id of each rank."""
+    xp = how.backend.array
+    high, low = keys >> shift, keys & ((1 << shift) - 1)
+    degree = xp.bincount(high, minlength=how.vertices) + xp.bincount(low, minlength=how.vertices)
+    members = xp.argsort(-degree).astype("int32")
+    rank = xp.empty(how.vertices, dtype="int64")
+    rank[members] = xp.arange(how.vertices, dtype="int64")
+    u, v = rank[high], rank[low]
+    keys = pack(xp.maximum(u, v), xp.minimum(u, v), shift)
+    return how.backend.sort(keys, 1 << (2 * shift)), members
+
+
+def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Array]:
+    """The edges that stay, over the vertices that have one, as a block; and their places."""
+    xp = how.backend.array
+    places = xp.flatnonzero(stays)
+    rows, columns = _peel(how).rows(block)[places], block.columns[places]
+    present = xp.zeros(block.rows, dtype=bool)
+    present[rows] = True
+    present[columns] = True
+    number = xp.cumsum(present, dtype="int32")
+    number -= 1
+    members = xp.flatnonzero(present)
+    keys = pack(number[rows], number[columns], SHIFT)
+    arrays = how.backend.edges.rows(keys, 0, len(members), 1 << SHIFT)
+    return OrientedCSR(*arrays, ordered=True, members=block.row_ids(members).astype("int32")), places
+
+
+def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
+    """The core of that degree, and the places of its edges; None: all."""
+    inside = _peel(how).cores(block, degree - 1, degree - 1) < 0
+    if bool(inside.all()):
+        return block, None
+    stays = inside[block.columns]
+    stays &= inside[_peel(how).rows(block)]
+    return _cut(how, block, stays)
+
+
+def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
+    """Each edge's triangles, int32, and the block's, counted by as many threads as there are."""
+    xp, backend = how.backend.array, how.backend
+    if not block.edges:
+        return xp.zeros(0, dtype="int32"), 0
+    splits = how.threads if block.edges >= MANY else 1
+
+    def count(split: int) -> tuple[Array, int, int]:
+        job, sums = Job(ONE, split, splits, how.kernel, how.backend.name), None
+        task = BlockTask(block, block, block, split, splits, how.kernel)
+        triangles = wedges = 0
+        for supports, more, walked in in_halves(lambda part: backend.support(part, how.kernel), task, job):
+            sums = supports[0] if sums is None else sums + supports[0]
+            triangles, wedges = triangles + more, wedges + walked
+        return sums, triangles, wedges
+
+    made = results(splits, (partial(count, split) for split in range(splits)), splits)
+    supports, triangles = made[0][0], sum(of for _, of, _ in made)
+    for more, _, _ in made[1:]:
+        supports += more
+    lengths = xp.diff(block.offsets)
+    walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
+    _refuse_unless(walked == expected, f"the count handled {walked:,} wedges, the rows say {expected:,}")
+    _refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 a triangle")
+    return supports, triangles
+
+
+def _refuse_unless(true: bool, fact: str) -> None:
+    if not true:
+        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
+
+
+def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
+    """Peel, and once more what stays where the backend ends early."""
+    peeled = _peel(how).trusses(block, supports, first, last)
+    if peeled.following is None:
+        return peeled
+    rest, places = _cut(how, block, peeled.levels < 0)
+    more = _peeled(how, rest, peeled.left[places], peeled.following, last)
+    peeled.levels[places] = more.levels
+    peeled.left[places] = more.left
+    return Peeled(peeled.levels, peeled.left, peeled.triangles + more.triangles)
+
+
+def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
+    """The trussness of every edge: 2 outside of the 2-core, and of edges without triangles."""
+    xp = how.backend.array
+    trussness = xp.full(whole.edges, 2, dtype="int32")
+    inside, places = _core(how, whole, 2)
+    supports, triangles = _supports(how, inside)
+    closed = supports > 0
+    if not bool(closed.all()):
+        inside, kept = _cut(how, inside, closed)
+        supports, places = supports[kept], kept if places is None else places[kept]
+    if inside.edges:
+        peeled = _peeled(how, inside, supports, 1, MOST)
+        _refuse_unless(
+            peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, {triangles:,} counted"
+        )
+        values = peeled.levels + 2
+        if places is None:
+            trussness = values
+        else:
+            trussness[places] = values
+    return whole, trussness
+
+
+def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]:
+    """The k-truss, and its edges' triangles."""
+    if k <= 2:
+        return whole, _supports(how, whole)[0]
+    block, least = whole, k - 2
+    while True:
+        block, _ = _core(how, block, k - 1)
+        supports, triangles = _supports(how, block)
+        stays = supports >= least
+        goes = block.edges - int(stays.sum())
+        if not goes:
+            return block, supports
+        if AGAIN * goes < block.edges:
+            break
+        block, places = _cut(how, block, stays)
+        if least == 1:  # nothing else had a triangle with what went
+            return block, supports[places]
+    peeled = _peeled(how, block, supports, least - 1, least - 1)
+    stays = peeled.levels < 0
+    block, places = _cut(how, block, stays)
+    supports = peeled.left[places]
+    left = int(supports.sum(dtype="int64"))
+    _refuse_unless(
+        3 * (triangles - peeled.triangles) == left,
+        f"{triangles:,} triangles were counted, {peeled.triangles:,} peeled, and edges have {left:,} left together",
+    )
+    return block, supports

@@ -1,0 +1,103 @@
+"""Trusses and cores of a prepared graph, under the caller's ids; `peeling` finds them, on one worker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dasktc.counting.context import CountingContext
+from dasktc.counting.edge_frames import edge_answer, partitions, refuse_frame
+from dasktc.counting.frames import frame_kind
+from dasktc.counting.peeling import Facts, core_vector, truss
+from dasktc.counting.vertex_frames import Columns, refuse_series, vertex_answer
+from dasktc.options import whole_number
+from dasktc.pipeline.build_blocks import GridPartition
+from dasktc.pipeline.edge_keys import shift_of
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.schemes import Sizes
+
+__all__ = ["core_number", "k_truss", "order_of_truss", "truss_frames", "trussness"]
+
+Array = Any
+PLACE = 0, 0
+
+
+def core_number(graph: CountingContext, frame: str | None = None, vertices: Any = None) -> Any:
+    """Compute the core number of every vertex; see `Graph.core_number`."""
+    kind = frame_kind(graph, frame)
+    if kind.whole and vertices is None:
+        refuse_series(graph)
+    cores = Sharded(graph.prepared.graph.order.starts, core_vector(graph))
+    return vertex_answer(graph, [cores], CORES, kind, vertices)
+
+
+def _wide(numbers: Array) -> Array:
+    return numbers.astype("int64")
+
+
+CORES: Columns = {"core_number": _wide}
+
+
+def trussness(graph: CountingContext, frame: str | None = None, edges: Any = None) -> Any:
+    """Compute the trussness of every edge; see `Graph.trussness`."""
+    kind = frame_kind(graph, frame, "edges")
+    if edges is None:
+        refuse_frame(graph, kind)
+    there, by_place, facts = _as_one_block(graph, None)
+    return edge_answer(there, by_place, "trussness", kind, edges, facts.total)
+
+
+def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
+    """Find the k-truss; see `Graph.k_truss`."""
+    kind = frame_kind(graph, frame, "edges")
+    there, by_place, facts = _as_one_block(graph, order_of_truss(k))
+    return edge_answer(there, by_place, "support", kind, total=facts.total)
+
+
+def order_of_truss(k: Any) -> int:
+    """Check a k.
+
+    Raises
+    ------
+    InputError
+        It is no whole number, or below 0.
+    """
+    return whole_number("k", k, 0)
+
+
+def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
+    """Find the k-truss, or every edge's trussness, and leave the frames where they are.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    k : int, optional
+
+    Returns
+    -------
+    frames : list of handles of pandas.DataFrame, at least one
+        The partitions of `Graph.k_truss`, or of `Graph.trussness`.
+    facts : Facts
+
+    Raises
+    ------
+    InputError, CountError
+        As these.
+    """
+    there, by_place, facts = _as_one_block(graph, k)
+    frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
+    return frames, facts
+
+
+def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
+    """The graph, or its k-truss, as one block, and a number of each of its edges."""
+    block, values, facts = truss(graph, k)
+    axis = Axis(facts.vertices, 1)
+    sizes = Sizes(*(np.array([[size]], dtype="int64") for size in (facts.edges, facts.vertices, facts.vertices)))
+    layout = Layout(axis, (axis,), Shape(facts.vertices, shift_of(facts.vertices), ordered=True))
+    plan = replace(graph.plan, partition="whole", parts=1, edges=facts.edges)
+    prepared = replace(graph.prepared, plan=plan, partition=GridPartition(layout, sizes, 0))
+    return replace(graph, blocks={PLACE: block}, prepared=prepared), {PLACE: values}, facts

@@ -1,0 +1,643 @@
+"""Edges added to and removed from a prepared graph: the exact differences, and a new graph in blocks.
+
+Vertices keep their ids in the blocks, which were their ranks by degree when the graph was prepared: any order of the
+vertices gives an orientation in which each triangle is met once. New vertices get the ids behind the last. Vertices
+that lose their last edge are none of the graph any more: those with the largest ids move into their places.
+
+The differences come from the neighbourhoods of the changed edges alone. A triangle is lost or gained with the first of
+its changed edges, in ascending order: for each the shorter neighbourhood of its two ends is looked up in the other. One
+pass over the columns of each block collects these neighbourhoods, and another writes the new block; nothing is sorted
+but the batch and the neighbourhoods. Edges and Σ in(v)·out(v) of the new graph follow from the changed degrees, and its
+blocks and every count of it are checked against these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from dasktc.backends import get_backend, lazy_backend
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.frames import column
+from dasktc.errors import CountError, InputError
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import Ids, format_size
+from dasktc.pipeline.build_blocks import GridPartition, check_edges
+from dasktc.pipeline.canonicalize import read
+from dasktc.pipeline.edge_keys import pack, shift_of, unpack
+from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap, check_size
+from dasktc.pipeline.orient import Oriented, inverse, wedges_of
+from dasktc.pipeline.prepare import Prepared, plan_again
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.schemes import BY_REMAINDER, Sizes
+from dasktc.registry import ORDERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Change", "update"]
+
+Array = Any
+GraphLike = TypeVar("GraphLike", bound=CountingContext)
+SHIFT = 31
+"""Bits of the smaller id in a key here: ids, new ones included, stay below 2^31."""
+CHUNK = 1 << 22
+"""Columns, or pairs of neighbours, that are looked at at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change(Generic[GraphLike]):
+    """What a batch of edges changed.
+
+    Attributes
+    ----------
+    triangles : int
+        Those of the new graph less those of the old one.
+    vertices : pandas.Series of int64
+        The same for each vertex where it is not 0, by the caller's ids in ascending order, named "triangles".
+    added, removed : int
+        Edges that the new graph has and the old one had not, and the other way round.
+    graph : Graph
+        The new one.
+    """
+
+    triangles: int
+    vertices: pd.Series[int]
+    added: int
+    removed: int
+    graph: GraphLike
+
+    def __repr__(self) -> str:
+        return f"Change(triangles={self.triangles:+}, added={self.added}, removed={self.removed})"
+
+
+class _Batch(NamedTuple):
+    """Edges of a batch: ascending distinct keys over the ids of the old blocks, with new vertices behind the last.
+
+    Attributes
+    ----------
+    add, remove : array of int64
+    new : ids of new vertices, ascending
+    repeated : int
+        Rows to add that repeat another of them.
+    """
+
+    add: Array
+    remove: Array
+    new: Any
+    repeated: int
+
+
+class _Edit(NamedTuple):
+    """How the blocks change.
+
+    Attributes
+    ----------
+    delete, insert : array of int64
+        Ascending keys, over the ids of the old, and of the new blocks.
+    order : array
+        The dense id of each id of the new blocks.
+    out_degree, in_degree : array
+        By these ids.
+    names : VertexMap
+    """
+
+    delete: Array
+    insert: Array
+    order: Array
+    out_degree: Array
+    in_degree: Array
+    names: VertexMap
+
+
+def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
+    """Remove edges, then add edges; see `Graph.update`."""
+    _refuse(graph)
+    executor, prepared, ids = graph.executor, graph.prepared, graph.prepared.source.ids
+    parts, backend = graph.plan.parts, graph.options.chosen_backend
+    vectors = [vector.whole for vector in (prepared.graph.order, prepared.graph.out_degree, prepared.graph.in_degree)]
+    known = prepared.vertices
+
+    def submit(function: Any, *args: Any) -> Any:
+        return executor.submit("update", function, *args)
+
+    here = executor.for_backend("cpu")
+    removed, added = (read(here, _source(rows, ids)) for rows in (remove, add))
+    batch = submit(_numbered, removed.frames, added.frames, known, vectors[0], ids)
+    present = [submit(_present, block, batch, place, parts, backend) for place, block in graph.blocks.items()]
+    batch = submit(_net, batch, present)
+    near = [submit(_near, block, batch, backend) for block in graph.blocks.values()]
+    first = submit(_first_moved, batch, *vectors[1:])
+    tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
+    edit = submit(_edited, batch, first, tails, *vectors, known, ids)
+    (difference,) = executor.gather([submit(_differences, batch, near, vectors[0], known, ids)])
+    (size,) = executor.gather([submit(_size, edit, parts, backend)])
+    triangles, vertices, counts = difference
+    new = _prepared(graph, edit, size, counts)
+    layout, edges = _layout(new), new.partition.sizes.edges
+    make = executor.replicated if graph.plan.scheme.replicated else executor.submit
+    blocks = {
+        place: make("blocks", _rebuilt, block, edit, place, layout, backend, int(edges[place]))
+        for place, block in graph.blocks.items()
+    }
+    executor.wait(blocks.values())
+    loops, rows = added.loops, size.edges + added.loops + counts.repeated
+    changed = replace(graph, prepared=replace(new, rows=rows, loops=loops), blocks=blocks)
+    return Change(triangles, vertices, counts.added, counts.removed, changed)
+
+
+def _refuse(graph: CountingContext) -> None:
+    plan, reorder = graph.plan, graph.options.chosen_reorder
+    if not (plan.scheme.once and plan.scheme.dealing is BY_REMAINDER):
+        raise InputError(
+            f"--partition {plan.partition} puts an edge into several blocks, or deals vertices out by their degrees: "
+            "updates of it are not built; prepare with partition='whole' or 'hash2d'"
+        )
+    if not ORDERS[reorder].ordered:
+        raise InputError(
+            f"--reorder {reorder} does not keep the order of degrees, in which edges are directed: updates of it are "
+            "not built; prepare with reorder='degree'"
+        )
+    if plan.shards > 1:
+        raise InputError(f"{plan.numbering}: updates of vertices in shards are not built; prepare with more --memory")
+    if graph.prepared.attributes is not None:
+        raise InputError(
+            "the graph was prepared with weights or directions, which an update would not know of new edges: prepare "
+            "the updated source anew"
+        )
+    memory, largest = graph.executor.memory_per_call, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
+    if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
+        raise InputError(
+            f"an update needs {format_size(needed)} at n = {plan.parts}, more than the {format_size(memory)} of one "
+            f"call: it has a block twice; prepare with parts={2 * plan.parts}, or raise memory"
+        )
+
+
+# the batch
+
+
+def _source(rows: Any, ids: Ids) -> Source:
+    """The rows that a caller hands over; None, and frames of none, are no rows."""
+    options = ReadOptions(ids=ids)
+    if rows is None or (hasattr(rows, "shape") and 0 in rows.shape[:1]):
+        return Source("no edges", (), ids)
+    if isinstance(rows, str | os.PathLike):
+        from dasktc.io.files import open_source
+
+        return open_source(rows, options)
+    from dasktc.io.memory import from_object
+
+    opened: Source = from_object(rows, options)
+    return opened
+
+
+def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:
+    """The keys of a batch; vertices to remove edges from that the graph has not are left out."""
+    order = on_host(order)
+    names, rank, size = (
+        known.external(np.arange(len(order))),
+        inverse(order, get_backend("cpu")).astype("int64"),
+        len(order),
+    )
+    if not size:
+        rank = np.zeros(1, "int64")  # what is looked up and is not there
+    (a, b), (c, d) = _ends(removed, ids), _ends(added, ids)
+    a, b, c_known, d_known = (_places(names, end, ids) for end in (a, b, c, d))
+    old = (a >= 0) & (b >= 0)
+    remove = np.unique(_key(rank.take(a[old]), rank.take(b[old])))
+    new = _distinct_ids([_those(end, place < 0, ids) for end, place in ((c, c_known), (d, d_known))], ids)
+    ends = [
+        np.where(place >= 0, rank.take(np.maximum(place, 0)), size + _places(new, end, ids))
+        for end, place in ((c, c_known), (d, d_known))
+    ]
+    keys = _key(*ends)
+    add = np.unique(keys)
+    return _Batch(add, remove, new, len(keys) - len(add))
+
+
+def _key(a: Array, b: Array) -> Array:
+    return pack(np.maximum(a, b), np.minimum(a, b), SHIFT)
+
+
+def _ends(frames: list[Any], ids: Ids) -> list[Any]:
+    """Both columns of frames of a batch, which have no loops."""
+    if ids == "int":
+        return [
+            np.concatenate([np.empty(0, "int64"), *(frame[end].to_numpy() for frame in frames)]).astype("int64")
+            for end in ("src", "dst")
+        ]
+    import pyarrow as pa
+
+    text = get_backend("cpu").text
+    columns = ([text.arrow(frame[end]) for frame in frames] for end in ("src", "dst"))
+    joined = (
+        pa.chunked_array([chunk for of in some for chunk in getattr(of, "chunks", [of])], pa.large_string())
+        for some in columns
+    )
+    return [of.combine_chunks() for of in joined]
+
+
+def _places(names: Any, values: Any, ids: Ids) -> Array:
+    """The place of each value among ascending names, -1 where it is none of them; int64."""
+    if ids == "text":
+        import pyarrow.compute as pc
+
+        return pc.index_in(values, value_set=names).fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
+    if not len(names):
+        return np.full(len(values), -1, "int64")
+    places = np.minimum(names.searchsorted(values), len(names) - 1)
+    return np.where(names.take(places) == values, places, -1)
+
+
+def _those(values: Any, mask: Array, ids: Ids) -> Any:
+    return values[mask] if ids == "int" else values.filter(mask)
+
+
+def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
+    if ids == "int":
+        return np.unique(np.concatenate(columns))
+    text = get_backend("cpu").text
+    united = text.ascending(text.unite(columns))
+    return united.combine_chunks() if hasattr(united, "combine_chunks") else united
+
+
+def _present(block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str) -> tuple[Any, Any]:
+    """Those of the keys to add, and to remove, whose edges the block has."""
+    return tuple(
+        keys[_positions(block.offsets, block.columns, *_numbers(keys, parts), backend)[1]]
+        for keys in (_of_block(keys, place, parts) for keys in (batch.add, batch.remove))
+    )
+
+
+def _of_block(keys: Array, place: tuple[int, int], parts: int) -> Array:
+    """Those of some keys that are for a block."""
+    high, low = unpack(keys, SHIFT)
+    return keys[(high % parts == place[0]) & (low % parts == place[1])]
+
+
+def _numbers(keys: Array, parts: int) -> tuple[Array, Array]:
+    """Row and column in their block."""
+    high, low = unpack(keys, SHIFT)
+    return high // parts, low // parts
+
+
+def _positions(offsets: Array, columns: Array, row: Array, column: Array, backend: str) -> tuple[Any, Array]:
+    """Where the edges of these rows and columns stand, or would, and whether they do (on the host), by bisection."""
+    xp = get_backend(backend).array
+    rows = len(offsets) - 1
+    row, wanted = xp.asarray(np.minimum(row, rows)), xp.asarray(column)  # a row behind the last has no entries
+    at, end = offsets.take(row), offsets.take(xp.minimum(row + 1, rows))
+    behind = end.copy()
+    if len(columns) and len(row):
+        for _ in range(int((end - at).max()).bit_length()):
+            middle = (at + end) >> 1
+            below = (columns.take(xp.minimum(middle, len(columns) - 1)) < wanted) & (at < end)
+            at, end = xp.where(below, middle + 1, at), xp.where(below, end, middle)
+        there = (at < behind) & (columns.take(xp.minimum(at, len(columns) - 1)) == wanted)
+        return at, on_host(there)
+    return at, np.zeros(len(row), bool)
+
+
+def _net(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
+    """The edges that do come or go: an edge to remove that is to be added too stays, or comes."""
+    there, gone = (np.concatenate(keys) for keys in zip(*present, strict=True))
+    return batch._replace(add=np.setdiff1d(batch.add, there), remove=np.setdiff1d(gone, batch.add))
+
+
+# the differences
+
+
+def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
+    """The keys of a block's edges at the ends of changed ones."""
+    xp = get_backend(backend).array
+    ends = np.unique(np.concatenate(unpack(np.concatenate([batch.add, batch.remove]), SHIFT)))
+    row, column = (ends[(ends - first) % block.stride == 0] for first in (block.row_first, block.column_first))
+    rows = (row - block.row_first) // block.stride
+    places = [_entries(block, rows[rows < block.rows], backend)]
+    numbers = (column - block.column_first) // block.stride
+    wanted = xp.zeros(int(numbers.max(initial=0)) + 2, dtype=bool)
+    wanted[xp.asarray(numbers)] = True
+    for start in range(0, block.edges, CHUNK):
+        of = block.columns[start : start + CHUNK]
+        places.append(xp.flatnonzero(wanted.take(xp.minimum(of, len(wanted) - 1))) + start)
+    return np.unique(_keys_at(block, xp.concatenate(places), backend))
+
+
+def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
+    """The places of all entries of some rows."""
+    xp = get_backend(backend).array
+    first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
+    sizes = end - first
+    before = np.cumsum(sizes) - sizes
+    return xp.asarray(np.repeat(first - before, sizes) + np.arange(int(sizes.sum())))
+
+
+def _keys_at(block: OrientedCSR, places: Array, backend: str) -> Array:
+    """The keys of the edges at some places; on the host."""
+    row = block.offsets.searchsorted(places, side="right") - 1
+    return on_host(pack(block.row_ids(row), block.column_ids(block.columns.take(places)), SHIFT))
+
+
+class _Counts(NamedTuple):
+    """How many edges came and went, and how many rows to add were there already."""
+
+    added: int
+    removed: int
+    repeated: int
+
+
+def _differences(
+    batch: _Batch, near: list[Array], order: Array, known: VertexMap, ids: Ids
+) -> tuple[int, pd.Series[int], _Counts]:
+    """The difference of the triangles, of the graph and of the vertices."""
+    import pandas as pd
+
+    before = np.unique(np.concatenate(near))
+    after = np.union1d(np.setdiff1d(before, batch.remove), batch.add)
+    by_vertex = np.zeros(len(order) + len(batch.new), "int64")
+    gained = _closed(after, batch.add, by_vertex)
+    np.negative(by_vertex, out=by_vertex)
+    lost = _closed(before, batch.remove, by_vertex)
+    np.negative(by_vertex, out=by_vertex)
+    changed = np.flatnonzero(by_vertex)
+    old = changed[changed < len(order)]
+    names = known.external(on_host(order).take(old)), batch.new.take(changed[len(old) :] - len(order))
+    joined, ascending = _joined(names, ids)
+    series = pd.DataFrame({"vertex": column(joined), "triangles": by_vertex[changed][ascending]})
+    counts = _Counts(len(batch.add), len(batch.remove), batch.repeated)
+    return gained - lost, series.set_index("vertex")["triangles"], counts
+
+
+def _joined(names: tuple[Any, Any], ids: Ids) -> tuple[Any, Array]:
+    """Ids in ascending order, and the order that this is."""
+    if ids == "int":
+        joined = np.concatenate(names)
+        ascending = joined.argsort()
+    else:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        joined = pa.concat_arrays([pa.array(of, pa.large_string()) for of in names])
+        ascending = pc.array_sort_indices(joined).to_numpy()
+    return joined.take(ascending), ascending
+
+
+def _closed(edges: Array, changed: Array, by_vertex: Array) -> int:
+    """Count the triangles with a changed edge, and add them up by vertex.
+
+    Parameters
+    ----------
+    edges : array of int64
+        Ascending keys; of both ends of each changed edge all edges are among them.
+    changed : array of int64
+        Ascending keys, some of the edges.
+    by_vertex : array of int64
+        Added to.
+    """
+    high, low = unpack(edges, SHIFT)
+    both = np.sort(np.concatenate([edges, pack(low, high, SHIFT)]))
+    u, v = unpack(changed, SHIFT)
+    of_u, of_v = (_range(both, end) for end in (u, v))
+    swap = of_u[1] - of_u[0] > of_v[1] - of_v[0]
+    short: Array = np.where(swap, v, u)
+    long: Array = np.where(swap, u, v)
+    first, end = (np.where(swap, b, a) for a, b in zip(of_u, of_v, strict=True))
+    triangles = 0
+    for start, stop in _runs(end - first):
+        sizes = (end - first)[start:stop]
+        number = np.repeat(np.arange(start, stop), sizes)
+        third = both.take(_ranges(first[start:stop], sizes)) & ((1 << SHIFT) - 1)
+        there = _has(both, pack(long.take(number), third, SHIFT))
+        number, third = number[there], third[there]
+        a, b = short.take(number), long.take(number)
+        one = (_number(changed, _key(a, third)) > number) & (_number(changed, _key(b, third)) > number)
+        for ends in (a, b, third):
+            np.add.at(by_vertex, ends[one], 1)
+        triangles += int(one.sum())
+    return triangles
+
+
+def _range(both: Array, vertex: Array) -> tuple[Array, Array]:
+    """Where a vertex's neighbours stand."""
+    return both.searchsorted(vertex << SHIFT), both.searchsorted((vertex + 1) << SHIFT)
+
+
+def _ranges(first: Array, sizes: Array) -> Array:
+    """The positions of several ranges, one after the other."""
+    before = np.cumsum(sizes) - sizes
+    positions: Array = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
+    return positions
+
+
+def _runs(sizes: Array) -> Iterator[tuple[int, int]]:
+    """Runs of entries whose sizes add up to little more than CHUNK, or of one."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(ends.searchsorted(before + CHUNK, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _has(ascending: Array, values: Array) -> Array:
+    places = np.minimum(ascending.searchsorted(values), max(0, len(ascending) - 1))
+    return ascending.take(places) == values if len(ascending) else np.zeros(len(values), bool)
+
+
+def _number(ascending: Array, values: Array) -> Array:
+    """The place of each value, or one behind the last where it is not there."""
+    return np.where(_has(ascending, values), ascending.searchsorted(values), len(ascending))
+
+
+# the new graph
+
+
+def _layout(prepared: Prepared) -> Layout:
+    return cast(GridPartition, prepared.partition).layout  # of vertices that are dealt out by remainder
+
+
+def _first_moved(batch: _Batch, out_degree: Array, in_degree: Array) -> tuple[int, Array]:
+    """The number of old vertices that keep an edge, and the ids of the others."""
+    degree = on_host(out_degree).astype("int64") + on_host(in_degree)
+    for keys, sign in ((batch.add, 1), (batch.remove, -1)):
+        for ends in unpack(keys, SHIFT):
+            np.add.at(degree, ends[ends < len(degree)], sign)
+    holes = np.flatnonzero(degree == 0)
+    return len(degree) - len(holes), holes
+
+
+def _rows_from(block: OrientedCSR, first: tuple[int, Array], backend: str) -> Array:
+    """The keys of a block's edges from the first id on that others may move from."""
+    row = max(0, -(-(first[0] - block.row_first) // block.stride))
+    xp = get_backend(backend).array
+    start = int(block.offsets[min(row, block.rows)])
+    return _keys_at(block, xp.arange(start, block.edges, dtype="int64"), backend)
+
+
+def _edited(
+    batch: _Batch,
+    first: tuple[int, Array],
+    tails: list[Array],
+    order: Array,
+    out_degree: Array,
+    in_degree: Array,
+    known: VertexMap,
+    ids: Ids,
+) -> _Edit:
+    """Ids of the new graph, its degrees, and what changes in its blocks."""
+    (kept, holes), old, more = first, len(order), len(batch.new)
+    source = np.concatenate([np.arange(kept), old + np.arange(more)])  # the old id of each new one
+    moved = np.setdiff1d(np.arange(kept, old), holes)
+    source[holes[holes < kept]] = moved
+    place = np.full(old + more, -1, "int64")
+    place[source] = np.arange(kept + more)
+    tail = np.concatenate(tails)
+    stays = np.union1d(np.setdiff1d(tail, batch.remove), batch.add)
+    insert = np.unique(_key(*(place.take(end) for end in unpack(stays, SHIFT))))
+    delete = np.union1d(tail, batch.remove)
+    degrees = []
+    for end, degree in enumerate((out_degree, in_degree)):
+        counts = np.zeros(kept + more, "int64")
+        counts[:kept] = on_host(degree)[:kept]
+        gone = unpack(delete, SHIFT)[end]
+        np.subtract.at(counts, gone[gone < kept], 1)
+        np.add.at(counts, unpack(insert, SHIFT)[end], 1)
+        degrees.append(counts)
+    dense, names = _renamed(on_host(order).astype("int64"), holes, batch.new, known, ids)
+    return _Edit(delete, insert, dense.take(source), degrees[0], degrees[1], names)
+
+
+def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -> tuple[Array, VertexMap]:
+    """The new dense id of each old id and each new vertex, and the map of the caller's ids."""
+    names = known.external(np.arange(len(order)))
+    alive = np.ones(len(order), bool)
+    alive[order.take(holes)] = False
+    names = _those(names, alive, ids)
+    if ids == "int":
+        before = names.searchsorted(new)
+    else:
+        before = np.array([_bisect(names, of.as_py().encode()) for of in new], "int64")
+    mine = before + np.arange(len(new))  # places of new ids among all
+    others = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
+    dense = np.full(len(order), -1, "int64")
+    dense[alive] = others
+    where = np.empty(len(names) + len(new), "int64")
+    where[others], where[mine] = np.arange(len(names)), len(names) + np.arange(len(new))
+    if ids == "int":
+        renamed: VertexMap = SortedMap(np.concatenate([names, new]).take(where), lazy_backend("cpu"))
+    else:
+        import pyarrow as pa
+
+        renamed = TextMap(
+            pa.concat_arrays([pa.array(of, pa.large_string()) for of in (names, new)]).take(where), lazy_backend("cpu")
+        )
+    return np.concatenate([dense.take(order), mine]), renamed
+
+
+def _bisect(names: Any, value: bytes) -> int:
+    """How many ascending names are below a value, as bytes."""
+    low, high = 0, len(names)
+    while low < high:
+        middle = (low + high) // 2
+        if names[middle].as_py().encode() < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+class _Size(NamedTuple):
+    """What the plan of the new graph needs: vertices, Σ in(v)·out(v), edges, and how many more each block has."""
+
+    vertices: int
+    wedges: int
+    edges: int
+    more: Array
+
+
+def _size(edit: _Edit, parts: int, backend: str) -> _Size:
+    more = np.zeros((parts, parts), "int64")
+    for keys, sign in ((edit.delete, -1), (edit.insert, 1)):
+        high, low = unpack(keys, SHIFT)
+        np.add.at(more, (high % parts, low % parts), sign)
+    edges = int(edit.out_degree.sum())
+    return _Size(len(edit.order), wedges_of(edit.in_degree, edit.out_degree), edges, more)
+
+
+def _vector(edit: _Edit, name: str, backend: str) -> Array:
+    chosen = get_backend(backend)
+    return chosen.array.asarray(getattr(edit, name).astype(chosen.numbers))
+
+
+def _names(edit: _Edit) -> VertexMap:
+    return edit.names
+
+
+def _prepared(graph: CountingContext, edit: Any, size: _Size, counts: _Counts) -> Prepared:
+    """What the pipeline would know of the new graph."""
+    executor, prepared, plan, backend = graph.executor, graph.prepared, graph.plan, graph.options.chosen_backend
+    check_size(size.vertices)
+    held = int((prepared.sizes.edges + size.more).sum())
+    if not size.edges == held == plan.edges + counts.added - counts.removed:
+        raise CountError(
+            f"the new degrees are those of {size.edges:,} edges, the new blocks have {held:,}, and {plan.edges:,} + "
+            f"{counts.added:,} - {counts.removed:,} should be there: edges were lost or repeated; report this with "
+            "`dasktc info`"
+        )
+    layout, shift = _layout(prepared), shift_of(size.vertices)
+    axis = Axis(size.vertices, layout.rows.parts)
+    layout = Layout(axis, (axis,), Shape(size.vertices, shift, layout.graph.ordered))
+    partition = GridPartition(layout, Sizes(prepared.sizes.edges + size.more, *layout.sizes), size.wedges)
+    starts = (0, size.vertices)
+    order, out_degree, in_degree = (
+        Sharded(starts, [executor.submit("update", _vector, edit, name, backend)])
+        for name in ("order", "out_degree", "in_degree")
+    )
+    least = replace(plan, vertices=max(size.vertices, plan.parts), edges=size.edges)  # the grid stays as it is
+    new = replace(
+        prepared,
+        graph=Oriented([], order, out_degree, in_degree, size.wedges, size.edges),
+        partition=partition,
+        plan=least,
+        numbered=executor.submit("update", _names, edit),
+        source=replace(prepared.source, name=f"{prepared.source.name}, updated", triangles=None, size=None),
+    )
+    revised = plan_again(executor, new, graph.options)
+    return replace(new, plan=replace(revised, vertices=size.vertices, choice=plan.choice))
+
+
+def _rebuilt(
+    block: OrientedCSR, edit: _Edit, place: tuple[int, int], layout: Layout, backend: str, edges: int
+) -> OrientedCSR:
+    """Write a block anew, without some edges and with others: it is read and written once."""
+    xp, parts, rows = get_backend(backend).array, layout.rows.parts, layout.rows.sizes[place[0]]
+    row, column = _numbers(_of_block(edit.delete, place, parts), parts)
+    at, there = _positions(block.offsets, block.columns, row, column, backend)
+    drop = xp.zeros(block.edges, dtype=bool)
+    drop[at] = True
+    columns = block.columns[~drop] if there.all() else block.columns  # refused below
+    lengths = np.zeros(rows, "int64")
+    held = np.diff(on_host(block.offsets))[:rows]
+    lengths[: len(held)] = held
+    np.subtract.at(lengths, row[row < rows], 1)
+    offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
+    row, column = _numbers(_of_block(edit.insert, place, parts), parts)
+    at, _ = _positions(offsets, columns, row, column, backend)
+    fresh = xp.zeros(len(columns) + len(row), dtype=bool)
+    fresh[at + xp.arange(len(row), dtype="int64")] = True
+    written = xp.empty(len(fresh), dtype="int32")
+    written[fresh] = xp.asarray(column.astype("int32"))
+    written[~fresh] = columns
+    np.add.at(lengths, row, 1)
+    offsets = xp.asarray(np.concatenate([[0], np.cumsum(lengths)]))
+    firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
+    made = OrientedCSR(offsets, written, layout.rows.stride, *firsts, layout.graph.ordered, place)
+    check_edges(made, edges)
+    return made

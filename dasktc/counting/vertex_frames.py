@@ -1,0 +1,219 @@
+"""Frames of numbers of all vertices, in ascending order of their ids, or of those vertices that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.edge_frames import given_as
+from dasktc.counting.external_ids import values_in_shards
+from dasktc.counting.frames import (
+    PANDAS,
+    FrameKind,
+    array_module,
+    column,
+    dense_ids,
+    empty,
+    frame_of,
+    gathered,
+    given_ids,
+    ids_of,
+    rows_of_partition,
+    spread,
+    unknown,
+)
+from dasktc.errors import InputError
+from dasktc.pipeline.sharded.vectors import Sharded, even
+
+__all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
+
+Array = Any
+Columns = dict[str, Callable[..., Array]]
+"""Functions of vectors of vertices, arrays of one module each, by the name of the column that they make."""
+
+
+def reals(values: Array) -> Array:
+    """The numbers themselves, float64."""
+    return values.astype("float64", copy=False)
+
+
+def vertex_answer(
+    graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any = None
+) -> Any:
+    """Give numbers of every vertex, or of those asked for.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    vectors : list of Sharded
+        Arrays by the ids that blocks are built with.
+    columns : dict of str to callable (*vectors) -> array
+        What is computed of them.
+    kind : FrameKind
+    vertices : sequence or column, optional
+        The caller's ids.
+
+    Returns
+    -------
+    Series, or with several columns DataFrame
+        By the caller's ids, an index named "vertex": ascending, or as `vertices` has them.
+
+    Raises
+    ------
+    InputError
+        A vertex is not in the graph, or the caller's process has no room for all.
+    """
+    executor = graph.executor
+    if vertices is not None:
+        return _asked(graph, vectors, columns, kind, vertices)
+    if kind.whole:
+        refuse_series(graph)
+    rows = None if kind.whole else rows_of_partition(graph, 1, len(columns))
+    frames, ends = vertex_partitions(graph, vectors, columns, kind, rows, indexed=True)
+    if kind.whole:
+        return gathered(executor, frames, kind)
+    none = [np.empty(0, np.int64) for _ in vectors]
+    types = {name: str(function(*none).dtype) for name, function in columns.items()}
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = _indexed(empty({"vertex": ids, **types}, kind.library), list(columns))
+    firsts = executor.gather(ends)
+    known = all(len(of) for of in firsts)
+    return spread(executor, frames, meta, (*(of[0] for of in firsts), firsts[-1][-1]) if known else None)
+
+
+def vertex_partitions(
+    graph: CountingContext,
+    vectors: list[Sharded],
+    columns: Columns,
+    kind: FrameKind = PANDAS,
+    rows: int | None = None,
+    indexed: bool = False,
+) -> tuple[list[Any], list[Any]]:
+    """Make frames of numbers of every vertex and leave them where they are; parameters are those of `vertex_answer`.
+
+    Parameters
+    ----------
+    graph, vectors, columns, kind
+    rows : int, optional
+        The most rows of a frame; default: a frame a shard.
+    indexed : bool
+        Ids are the frame's index, not its column "vertex".
+
+    Returns
+    -------
+    frames : list of handles of DataFrame, at least one
+    ends : list of handles of list
+        For a Dask DataFrame the first and the last id of each; none of a frame without rows.
+    """
+    executor, (shards, ids) = graph.executor, (_values(graph, vectors, columns), graph.prepared.vertices)
+    frames, ends = [], []
+    parts = ids.parts if isinstance(ids, Sharded) else [ids]
+    for values, of_shard, (first, end) in zip(shards.parts, parts, pairwise(shards.starts), strict=True):
+        count = max(1, -(-(end - first) // rows)) if rows else 1
+        for start, stop in pairwise(even(end - first, count)):
+            given = (values, of_shard, start, stop, list(columns), kind.library, indexed)
+            frames.append(executor.submit("vertex-frames", _vertex_frame, *given))
+            if not kind.whole:
+                ends.append(executor.submit("vertex-frames", _ends, of_shard, start, stop))
+    return frames, ends
+
+
+def total_of(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> float:
+    """The sum over all vertices of the one column."""
+    shards = _values(graph, vectors, columns)
+    return float(sum(graph.executor.gather(shards.map(graph.executor, "vertex-frames", _sum))))
+
+
+def _sum(values: list[Array], _: int) -> float:
+    return float(values[0].sum())
+
+
+def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) -> Sharded:
+    """Handles of lists of the columns' values by dense id."""
+    executor, order = graph.executor, graph.prepared.graph.order
+    if graph.plan.shards > 1:
+        return values_in_shards(executor, vectors, order, graph.prepared.vertices, columns)
+    given = [vector.whole for vector in vectors]
+    return Sharded((0, graph.vertices), [executor.submit("vertex-frames", _by_dense_id, columns, order.whole, *given)])
+
+
+def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
+    made = []
+    for function in columns.values():
+        values = function(*vectors)
+        dense = array_module(values).empty_like(values)
+        dense[order] = values
+        made.append(dense)
+    return made
+
+
+def _vertex_frame(
+    values: list[Array], ids: Any, start: int, stop: int, names: list[str], library: Any, indexed: bool
+) -> Any:
+    there = {name: of[start:stop] for name, of in zip(names, values, strict=True)}
+    if library == "pandas":
+        there = {name: on_host(of) for name, of in there.items()}
+    if hasattr(ids, "external"):
+        external = ids_of(ids, array_module(next(iter(there.values()))).arange(start, stop), library)
+    else:  # a shard of them
+        external = on_host(ids[start:stop])
+        external = column(external) if library == "pandas" else external
+    frame = frame_of({"vertex": external, **there}, library, 0 if indexed else start)
+    return _indexed(frame, names) if indexed else frame
+
+
+def _indexed(frame: Any, names: list[str]) -> Any:
+    indexed = frame.set_index("vertex")
+    return indexed[names[0]] if len(names) == 1 else indexed
+
+
+def _ends(ids: Any, start: int, stop: int) -> list[Any]:
+    """The first and the last of some ids, as Python objects."""
+    if start == stop:
+        return []
+    places = np.array([start, stop - 1])
+    return list(
+        (ids.external(places) if hasattr(ids, "external") else on_host(ids[start:stop]).take(places - start)).tolist()
+    )
+
+
+def _asked(graph: CountingContext, vectors: list[Sharded], columns: Columns, kind: FrameKind, vertices: Any) -> Any:
+    """Numbers of vertices that are asked for, in their order."""
+    wanted = given_ids(vertices, graph.prepared.source.ids, "vertices")
+    dense = dense_ids(graph, wanted)
+    if len(dense) and dense.min() < 0:
+        wrong = wanted[int((dense < 0).argmax())]
+        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong
+        raise unknown("vertices", wrong, int((dense < 0).sum()), "ids")
+    shards = _values(graph, vectors, columns)
+    parts = graph.executor.gather(shards.map(graph.executor, "vertex-frames", _taken, dense))
+    there = {}
+    for number, name in enumerate(columns):
+        numbers = np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)
+        for places, values in parts:
+            numbers[places] = values[number]
+        there[name] = numbers
+    frame = _indexed(frame_of({"vertex": column(wanted), **there}, "pandas"), list(columns))
+    return given_as(frame, kind)
+
+
+def _taken(values: list[Array], first: int, dense: Array) -> tuple[Array, list[Array]]:
+    """Which of the dense ids are in a shard, and their values; on the host."""
+    places = np.flatnonzero((dense >= first) & (dense < first + len(values[0])))
+    xp = array_module(values[0])
+    local = xp.asarray(dense[places] - first)
+    return places, [on_host(of.take(local)) for of in values]
+
+
+def refuse_series(graph: CountingContext) -> None:
+    """Where whole vectors do not fit, the caller, who is the one process, has no room for a series either."""
+    if graph.plan.shards > 1 and graph.executor.memory_per_call is not None and not graph.executor.distributed:
+        raise InputError(
+            f"{graph.plan.numbering}: the caller gets a number of every vertex; write them with per_vertex, take "
+            "frame='dask', or prepare with more --memory"
+        )

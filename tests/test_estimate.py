@@ -1,0 +1,232 @@
+"""Estimates from sampled wedges: all wedges make the count, and intervals hold it as often as they say."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+
+import oracle
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from emulation.host import HostDevice, compiler
+from hypothesis import given
+from hypothesis import strategies as st
+from tiers import some
+
+import dasktc
+from dasktc import generate
+from dasktc.backends.cpu import wedges as cpu_wedges
+from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda import wedges as device_wedges
+from dasktc.backends.wedge_sample import Strata
+from dasktc.cli.main import cli
+from dasktc.counting import estimate as estimates
+from dasktc.errors import CountError, InputError
+from dasktc.executors.local import LocalExecutor
+from dasktc.io.write import write_edges
+
+PLANS = [
+    dict(partition="whole"),
+    dict(partition="edges", splits=3),
+    dict(partition="hash2d", parts=3),
+    dict(partition="vertical", parts=2),
+    dict(partition="proxy", parts=3),
+]
+REORDERS = ["degree", "collective", "indegree", "none"]
+
+
+def frame(edges):
+    return pd.DataFrame(edges, columns=["src", "dst"])
+
+
+def every_wedge(graph):
+    """The wedges of a graph, and how many of them are closed, by a sample of all."""
+    counted = estimates._wedges(graph)
+    wedges = sum(counted.values())
+    return (wedges, *estimates._sample(graph, counted, wedges, 1)) if wedges else (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "reorder"),
+    some(
+        [(options, reorder) for options in PLANS for reorder in REORDERS],
+        lambda options, reorder: (PLANS.index(options) - REORDERS.index(reorder)) % 4 == 0,
+    ),
+)
+def test_every_triangle_closes_one_wedge(options, reorder):
+    for _, edges, triangles in oracle.GRAPHS:
+        wedges, sampled, closed = every_wedge(dasktc.prepare(frame(edges), backend="cpu", reorder=reorder, **options))
+        assert (sampled, closed) == (wedges, triangles)
+
+
+@given(edges=oracle.multigraphs(), parts=st.integers(1, 3))
+def test_every_wedge_of_any_graph(edges, parts):
+    graph = dasktc.prepare(frame(edges), backend="cpu", partition="hash2d", parts=parts)
+    wedges, sampled, closed = every_wedge(graph)
+    assert (sampled, closed) == (wedges, oracle.triangles(edges))
+
+
+@given(wedges=st.integers(1, 4000), width=st.integers(1, 60), cuts=st.lists(st.integers(0, 4000), max_size=6))
+def test_triples_share_the_strata(wedges, width, cuts):
+    """However wedges are dealt to triples, each sampled one is in one of them; all have the same chance."""
+    borders = sorted({0, wedges, *(cut for cut in cuts if cut < wedges)})
+    drawn = [int(cpu_wedges._drawn(k, 7, width)) for k in range(3)]
+    assert all(k * width <= wedge < (k + 1) * width for k, wedge in enumerate(drawn))
+    counted = {number: end - first for number, (first, end) in enumerate(pairwise(borders))}
+
+    class Name(int):
+        index = table = 0
+
+    parts = list(estimates._strata({Name(number): size for number, size in counted.items()}, width, 7))
+    for first, end in pairwise(borders):
+        for stratum in range(first // width, -(-end // width)):
+            assert sum(of.first <= stratum < of.end and of.before == first for _, of in parts) == 1
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@pytest.mark.parametrize("options", [PLANS[0], PLANS[2]], ids=["whole", "hash2d"])
+@pytest.mark.parametrize("reorder", ["degree", "none"])
+def test_a_device_tests_the_same_wedges(options, reorder):
+    graph = dasktc.prepare(generate.kronecker(8), backend="cpu", reorder=reorder, **options)
+    before = 0
+    for triple in graph.plan.triples():
+        task, one = BlockTask(*(graph.blocks[place] for place in triple.places)), triple.index == triple.table
+        wedges = estimates._wedges_of(triple, "cpu", task.index, task.table)[1]
+        for width in (1, 7, 10**6):
+            of = Strata(before // width, -(-(before + wedges) // width), before, width, 2**63 + 5, one)
+            known = cpu_wedges.closed(task, of)
+            assert known[0] == wedges or width > 1
+            for reverse in (False, True):
+                assert device_wedges.closed(HostDevice(reverse), task, of) == known
+        before += wedges
+
+
+def test_wilson_interval():
+    low, high = estimates.wilson(40, 100, 1.96)
+    for end in (low, high):  # at its ends a share is 1.96 of its own standard deviations from what was seen
+        assert abs(0.4 - end) == pytest.approx(1.96 * (end * (1 - end) / 100) ** 0.5)
+    assert estimates.wilson(0, 50, 2)[0] == 0
+    assert estimates.wilson(50, 50, 2)[1] == 1
+    for share, error in ((0.3, 0.01), (0.01, 0.1), (1.0, 0.05)):
+        size = estimates._needed(share, error, 1.96)
+        low, high = estimates.wilson(round(Fraction(share) * size), size, 1.96)
+        assert 0.8 * error * share < (high - low) / 2 <= 1.01 * error * share  # shares of whole wedges
+
+
+@pytest.fixture(scope="module")
+def kronecker():
+    with dasktc.prepare(generate.kronecker(13), backend="cpu", threads=2) as graph:
+        yield graph, int(graph.triangle_count())
+
+
+def test_an_estimate(kronecker):
+    graph, triangles = kronecker
+    estimate = graph.estimate_triangles(error=0.1, seed=5)
+    assert not estimate.exact
+    assert estimate.low <= triangles <= estimate.high
+    assert 0 < estimate.half_width <= 0.1
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.sampled < estimate.wedges
+    again, other = graph.estimate_triangles(error=0.1, seed=5), graph.estimate_triangles(error=0.1, seed=4)
+    assert (again.value, again.low) == (estimate.value, estimate.low)
+    assert other.value != estimate.value
+    assert "interval" in str(estimate)
+
+
+def test_an_estimate_is_no_count(kronecker):
+    graph, _ = kronecker
+    estimate, count = graph.estimate_triangles(error=0.1), graph.triangle_count()
+    with pytest.raises(TypeError):
+        int(estimate)
+    assert not isinstance(estimate, dasktc.TriangleCount)
+    shared = set(estimate.to_dict()) & set(count.to_dict())
+    assert shared <= {
+        "vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "partition", "workers", "seconds",
+        "wedges",
+    }  # fmt: skip
+    assert "triangles" not in json.loads(json.dumps(estimate.to_dict()))
+
+
+@pytest.mark.parametrize("error", [0.1, 1e-3])
+def test_where_sampling_does_not_pay_it_counts(kronecker, error):
+    graph, triangles = kronecker
+    small = dasktc.estimate_triangles(frame(oracle.complete(20)), error=error)
+    assert (small.value, small.low, small.high, small.exact, small.sampled) == (1140, 1140, 1140, True, 0)
+    assert "a first sample alone" in small.why
+    estimate = graph.estimate_triangles(error=error)
+    assert estimate.exact == (error == 1e-3)
+    if estimate.exact:
+        assert (estimate.value, estimate.low, estimate.high, estimate.half_width) == (triangles,) * 3 + (0,)
+        assert "takes as long as the count" in estimate.why
+        assert "counted exactly" in str(estimate)
+
+
+def test_a_graph_without_triangles():
+    torus = dasktc.estimate_triangles(generate.grid3d(30), backend="cpu", error=0.1)
+    assert (torus.value, torus.exact) == (0, True)
+    assert "as many wedges as there are" in torus.why
+
+
+@pytest.mark.parametrize(
+    "bad", [dict(error=0), dict(error=1), dict(error="a"), dict(confidence=1.0), dict(confidence=None), dict(seed=0.5)]
+)
+def test_refused(bad):
+    with pytest.raises(InputError):
+        dasktc.estimate_triangles(frame([(0, 1)]), **bad)
+
+
+def test_lost_wedges_are_refused(kronecker, monkeypatch):
+    graph, _ = kronecker
+    monkeypatch.setattr(estimates, "_tested", lambda *_: (0, 0))
+    with pytest.raises(CountError, match="0 wedges were tested"):
+        graph.estimate_triangles(error=0.1)
+
+
+@pytest.mark.parametrize("options", [PLANS[0], PLANS[2]], ids=["whole", "hash2d"])
+def test_on_workers(client, kronecker, options):
+    here = dasktc.prepare(generate.kronecker(13), backend="cpu", **options).estimate_triangles(error=0.1)
+    there = dasktc.estimate_triangles(generate.kronecker(13), client, backend="cpu", error=0.1, **options)
+    assert (there.value, there.low, there.high, there.exact) == (here.value, here.low, here.high, False)
+
+
+def test_within_memory(tmp_path, kronecker):
+    estimate = dasktc.estimate_triangles(
+        generate.kronecker(13), backend="cpu", memory="16MiB", error=0.1, work_dir=tmp_path
+    )
+    assert estimate.low <= kronecker[1] <= estimate.high
+    assert not list(tmp_path.iterdir())
+
+
+def test_command(tmp_path):
+    path = tmp_path / "graph.txt"
+    write_edges(generate.kronecker(13), path, LocalExecutor())
+    asked = ["estimate", str(path), "--backend", "cpu", "--error", "0.1"]
+    answer = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)
+    assert answer["low"] < answer["estimate"] < answer["high"]
+    assert not answer["exact"]
+    value, low, high = CliRunner().invoke(cli, [*asked, "--quiet"]).stdout.split()
+    assert [int(value), int(low), int(high)] == [answer[name] for name in ("estimate", "low", "high")]
+    assert "interval" in CliRunner().invoke(cli, asked).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        (generate.kronecker(16), 0.02),
+        (generate.kronecker(18), 0.01),
+        (generate.random_graph(2_000, 400_000), 0.05),
+    ],
+    ids=["kronecker 16", "kronecker 18", "random"],
+)
+def test_intervals_hold_the_count(source, error):
+    graph = dasktc.prepare(source, backend="cpu")
+    triangles = int(graph.triangle_count())
+    made = [graph.estimate_triangles(error=error, seed=seed) for seed in range(200)]
+    assert not any(estimate.exact for estimate in made)
+    assert sum(estimate.low <= triangles <= estimate.high for estimate in made) >= 181
+    assert sum(estimate.half_width <= error for estimate in made) >= 190
+    mean = sum(estimate.value for estimate in made) / 200
+    assert abs(mean / triangles - 1) < error / 200**0.5 * 2.5

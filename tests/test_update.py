@@ -1,0 +1,201 @@
+"""Edges added to and removed from a prepared graph, against counts of the changed edges from the start."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dasktc
+from dasktc import generate
+from dasktc.counting import update as updates
+from dasktc.errors import CountError, InputError
+
+PLANS = [
+    dict(partition="whole"),
+    dict(partition="edges", splits=3),
+    dict(partition="hash2d", parts=2),
+    dict(partition="hash2d", parts=5, splits=2),
+]
+HERE = dict(backend="cpu", threads=1)
+
+
+def frame(edges, ids="int64"):
+    return pd.DataFrame(edges, columns=["src", "dst"]).astype(ids)
+
+
+def changed(edges, add, remove):
+    """The simple edges afterwards."""
+    return (oracle.clean(edges) - oracle.clean(remove)) | oracle.clean(add)
+
+
+def check(graph, edges, add, remove, ids="int64"):
+    """Compare what an update says with counts from the start; the new graph."""
+    after = [tuple(edge) for edge in changed(edges, add, remove)]
+    change = graph.update(add=frame(add, ids), remove=frame(remove, ids))
+    old, new = oracle.triangles_per_vertex(edges), oracle.triangles_per_vertex(after)
+    differences = {v: new.get(v, 0) - old.get(v, 0) for v in {*old, *new}}
+    assert change.triangles == oracle.triangles(after) - oracle.triangles(edges)
+    assert change.vertices.to_dict() == {v: more for v, more in differences.items() if more}
+    assert change.vertices.index.is_monotonic_increasing
+    assert (change.vertices.name, change.vertices.dtype) == ("triangles", np.int64)
+    assert (change.added, change.removed) == tuple(
+        len(one - other)
+        for one, other in (
+            (set(map(frozenset, after)), oracle.clean(edges)),
+            (oracle.clean(edges), set(map(frozenset, after))),
+        )
+    )
+    result = change.graph.triangle_count(verify=1.0)
+    assert (result.triangles, result.vertices, result.edges) == (oracle.triangles(after), len(new), len(after))
+    assert change.graph.triangles().to_dict() == new
+    assert change.graph.transitivity() == dasktc.prepare(frame(after, ids), **HERE).transitivity()
+    supports = change.graph.edge_support()
+    assert {frozenset(ends): n for *ends, n in supports.itertuples(index=False)} == oracle.support(after)
+    return change.graph
+
+
+BATCHES = oracle.multigraphs(10, 40).flatmap(
+    lambda edges: st.tuples(
+        st.just(edges),
+        *[
+            st.lists(
+                st.tuples(*[st.one_of(st.sampled_from([v for e in edges for v in e] or [0]), st.integers(-3, 30))] * 2),
+                max_size=25,
+            )
+        ]
+        * 4,
+    )
+)
+
+
+@pytest.mark.parametrize("options", PLANS, ids=str)
+@given(batch=BATCHES)
+def test_two_updates_in_a_row(options, batch):
+    edges, *lists = batch
+    with dasktc.prepare(frame(edges), **HERE, **options) as graph:
+        once = check(graph, edges, *lists[:2])
+        check(once, [tuple(edge) for edge in changed(edges, *lists[:2])], *lists[2:])
+        assert int(graph.triangle_count()) == oracle.triangles(edges)
+        assert graph.triangles().to_dict() == oracle.triangles_per_vertex(edges)
+
+
+@given(edges=oracle.text_multigraphs(8, 30), add=oracle.text_multigraphs(8, 20), share=st.integers(1, 4))
+def test_text_ids(edges, add, share):
+    with dasktc.prepare(frame(edges, "str"), ids="text", **HERE) as graph:
+        check(graph, edges, [*add, *edges[:2]], edges[::share], "str")
+
+
+def test_what_is_in_both_lists_stays_or_comes():
+    graph = dasktc.prepare(frame([(0, 1), (1, 2), (2, 0)]), **HERE)
+    both = frame([(0, 1), (7, 1)])
+    change = graph.update(add=both, remove=both)
+    assert (change.triangles, change.added, change.removed) == (0, 1, 0)
+    assert change.graph.triangles().to_dict() == {0: 1, 1: 1, 2: 1, 7: 0}
+
+
+@pytest.mark.parametrize("rows", [None, frame([]), np.empty((0, 2), "int64"), frame([(5, 5), (9, 9)])])
+def test_nothing_changes(rows):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    change = graph.update(add=rows, remove=rows)
+    assert (change.triangles, change.added, change.removed, len(change.vertices)) == (0, 0, 0, 0)
+    assert int(change.graph.triangle_count()) == 10
+
+
+def test_everything_goes_and_comes_back():
+    edges = frame(oracle.complete(6))
+    for options in PLANS:
+        graph = dasktc.prepare(edges, **HERE, **options)
+        nothing = graph.update(remove=edges)
+        assert (nothing.triangles, nothing.graph.vertices, nothing.graph.edges) == (-20, 0, 0)
+        assert int(nothing.graph.triangle_count()) == 0
+        again = nothing.graph.update(add=edges)
+        assert (again.triangles, int(again.graph.triangle_count())) == (20, 20)
+
+
+def test_new_vertices_have_the_largest_ids():
+    graph = dasktc.prepare(frame(oracle.complete(4)), **HERE)
+    after = graph.update(add=frame([(-5, 0), (99, 0), (99, 1)])).graph
+    (block,) = after.blocks.values()
+    order = after.prepared.graph.order.whole
+    assert after.prepared.vertices.external(order).tolist()[4:] == [-5, 99]
+    assert np.diff(block.offsets)[4:].tolist() == [1, 2]
+
+
+def test_dropped_rows_are_those_of_the_batch():
+    graph = dasktc.prepare(frame(oracle.complete(4)), **HERE)
+    result = graph.update(add=frame([(0, 9), (9, 0), (0, 9), (3, 3), (0, 1)])).graph.triangle_count()
+    assert (result.edges, result.loops_dropped, result.duplicates_dropped) == (7, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (dict(partition="proxy"), "into several blocks"),
+        (dict(partition="vertical"), "into several blocks"),
+        (dict(reorder="collective"), "does not keep the order"),
+    ],
+)
+def test_refused(options, why):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE, **options)
+    with pytest.raises(InputError, match=why):
+        graph.update(add=frame([(0, 9)]))
+
+
+def test_ids_of_another_type_are_refused():
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    with pytest.raises(InputError):
+        graph.update(add=frame([("a", "b")], "str"))
+
+
+def test_an_edge_lost_on_the_way_is_an_error(monkeypatch):
+    graph = dasktc.prepare(frame(oracle.complete(5)), **HERE)
+    whole = updates._edited
+    monkeypatch.setattr(updates, "_edited", lambda *given: (edit := whole(*given))._replace(insert=edit.insert[1:]))
+    with pytest.raises(CountError, match="edges were lost"):
+        graph.update(add=frame([(0, 9), (1, 9)]))
+
+
+def test_chunks(monkeypatch):
+    monkeypatch.setattr(updates, "CHUNK", 7)
+    edges = oracle.complete(9)
+    check(dasktc.prepare(frame(edges), **HERE), edges, [(20, v) for v in range(9)], edges[::3])
+
+
+@pytest.mark.parametrize("options", PLANS[::2], ids=str)
+def test_on_workers(client, options):
+    edges = oracle.wheel(40)
+    graph = dasktc.prepare(frame(edges), client, backend="cpu", **options)
+    add, remove = [(3, 5), (50, 3), (50, 4), (50, 60)], [(0, 7), (1, 2), (0, 1)]
+    change, after = graph.update(add=frame(add), remove=frame(remove)), changed(edges, add, remove)
+    known = oracle.triangles(map(tuple, after))
+    assert change.triangles == known - oracle.triangles(edges)
+    assert int(change.graph.triangle_count()) == known
+    assert int(graph.triangle_count()) == oracle.triangles(edges)
+    assert change.graph.triangles().to_dict() == oracle.triangles_per_vertex([tuple(edge) for edge in after])
+
+
+def test_a_larger_graph():
+    source, rng = generate.kronecker(12), np.random.default_rng(1)
+    graph = dasktc.prepare(source, **HERE)
+    kept = graph.edge_support()[["src", "dst"]]
+    add, remove = pd.DataFrame(rng.integers(0, 5000, (400, 2)), columns=["src", "dst"]), kept.iloc[::50]
+    change = graph.update(add=add, remove=remove)
+    after = dasktc.prepare(pd.concat([kept.drop(kept.index[::50]), add]), **HERE)
+    assert int(graph.triangle_count()) + change.triangles == int(after.triangle_count())
+    assert int(change.graph.triangle_count()) == int(after.triangle_count())
+    pd.testing.assert_series_equal(change.graph.triangles(), after.triangles())
+    more = after.triangles().sub(graph.triangles(), fill_value=0).astype("int64")
+    pd.testing.assert_series_equal(change.vertices, more[more != 0])
+
+
+def test_within_memory(tmp_path):
+    graph = dasktc.prepare(generate.kronecker(10), **HERE, memory="16MiB", work_dir=tmp_path)
+    add = pd.DataFrame(np.random.default_rng(2).integers(0, 1500, (300, 2)), columns=["src", "dst"])
+    change = graph.update(add=add)
+    assert int(change.graph.triangle_count()) == int(graph.triangle_count()) + change.triangles
+    graph.close()
+    assert not list(tmp_path.iterdir())

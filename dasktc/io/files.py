@@ -198,7 +198,7 @@ def _module(name: str) -> Any:
 
 
 def _decompressed_size(url: str) -> float:
-    """Bytes of a local file; of an archive, by its name, about those of what it holds."""
+    """Bytes of a local file, decompressed; estimated by the name's extension."""
     return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
 
 

@@ -98,7 +98,7 @@ class Frames(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """What is known of frames: rows, how many of them are loops, and of integers span and a sample of the others."""
+    """Statistics of frames: rows, loops, and for integer ids their span and a sample of the edges."""
 
     rows: int
     loops: int
@@ -187,7 +187,7 @@ def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class _NoPart:
-    """Stands in for the parts of a source that has none: an empty frame."""
+    """The part of a source that has none: it reads as an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -369,7 +369,7 @@ def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Bac
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
-    """How many canonical edges there are."""
+    """Count the canonical edges."""
     return sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
 
 

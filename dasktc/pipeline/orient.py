@@ -56,7 +56,7 @@ FEW = 8
 
 
 class Facts(NamedTuple):
-    """What the plan needs to know of the vertices of an oriented graph.
+    """Statistics of an oriented graph's vertices that the plan needs.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
 
 
 def total(vectors: list[Array]) -> Array:
-    """Add vectors into a new one; the inputs stay unchanged, since they may be other tasks' inputs too.
+    """Sum vectors into a new one; the inputs, which may be other tasks' inputs too, stay unchanged.
 
     The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
     while it is added.

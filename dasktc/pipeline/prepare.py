@@ -237,7 +237,7 @@ def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> 
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
-    """What the workers offer, and what the options ask for."""
+    """Collect what the workers offer and what the options ask for, as the limits of a plan."""
     return Limits(
         workers=executor.workers,
         memory=executor.memory(bytes_of(options.memory)),
@@ -257,7 +257,7 @@ def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, option
 
 
 def _size(executor: Executor, vertices: Any) -> int:
-    """Number of vertices, or of ids in their range."""
+    """Number of vertices, or of ids in the range that they are taken from."""
     if isinstance(vertices, SplitIds):
         return vertices.ids.size
     if isinstance(vertices, IdRange):

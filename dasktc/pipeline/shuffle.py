@@ -41,7 +41,7 @@ RANGES_A_THREAD = 4
 
 
 class Inputs(NamedTuple):
-    """What keys are made of.
+    """Inputs of a shuffle, and how keys are made of them.
 
     Attributes
     ----------

@@ -260,7 +260,7 @@ def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
-    """Both ends of all edges that are no loops."""
+    """Return both ends of all edges that are not loops."""
     proper = src != dst
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 

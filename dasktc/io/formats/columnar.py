@@ -109,7 +109,7 @@ class _Files:
 
     @property
     def rows(self) -> int:
-        """Of all of them."""
+        """Rows of all row groups."""
         return sum(part.rows for part in self.parts)
 
     def joined(self, other: Any) -> _Files | None:
@@ -120,11 +120,11 @@ class _Files:
         return None if other.ids == "text" else _Files((*self.parts, other))
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read one after another."""
+        """Read the row groups one after another."""
         return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read all at once, or one by one where that fails; None as for one."""
+        """Read all row groups at once, or one by one where that fails; None as for one."""
         try:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
                 return frame

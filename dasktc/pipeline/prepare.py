@@ -71,6 +71,8 @@ class Prepared:
         With kernel and order chosen.
     seconds : dict of str to float
         Wall time of read and prepare.
+    attributes : EdgeAttributes or None
+        Weights and directions (`pipeline.attributes`).
     """
 
     graph: Oriented
@@ -82,6 +84,7 @@ class Prepared:
     source: Source
     options: Options
     seconds: dict[str, float]
+    attributes: Any = None
 
     @property
     def vertices(self) -> Any:

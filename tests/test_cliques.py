@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from emulation import cuda as emulated_cuda
-from emulation.host import compiler
+from emulation.host import HostDevice, compiler
 from hypothesis import given
 
 import dasktc
 from dasktc import generate
 from dasktc.backends.cpu import cliques as kernel
+from dasktc.backends.csr import BlockTask, OrientedCSR
+from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.cli.main import cli
 from dasktc.counting import cliques
 from dasktc.errors import CountError, InputError
@@ -79,7 +81,7 @@ def test_rows_are_read_or_searched(longer, monkeypatch):
     edges = [*oracle.star(60), *rng.integers(0, 60, (700, 2)).tolist()]
     graph = prepared(edges, threads=1)
     (block,) = graph.blocks.values()
-    t = kernel.triple(kernel.BlockTask(block, block, block))
+    t = kernel.triple(BlockTask(block, block, block))
     bits, place = np.zeros(60 * 60, np.uint64), np.zeros(block.rows, np.int32)
     for first, last in zip(block.offsets[:-1].tolist(), block.offsets[1:].tolist(), strict=True):
         lines = []
@@ -139,7 +141,9 @@ def test_bits_beyond_memory_are_refused(monkeypatch):
 
 def test_lost_rows_are_an_error(monkeypatch):
     graph, whole = prepared(oracle.complete(9), threads=1), cliques._counted
-    monkeypatch.setattr(cliques, "_counted", lambda block, size, split, splits: whole(block, size, 0, splits + 1))
+    monkeypatch.setattr(
+        cliques, "_counted", lambda block, size, split, splits, of: whole(block, size, 0, splits + 1, of)
+    )
     with pytest.raises(CountError, match="rows were lost or repeated"):
         graph.clique_count(4)
 
@@ -149,7 +153,46 @@ def test_on_workers(client):
     assert counts(prepared(edges, client)) == known(edges)
 
 
-@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+
+
+@on_host
+@pytest.mark.parametrize("reorder", ["degree", "none"])
+@pytest.mark.parametrize(
+    "edges",
+    [oracle.complete(70)[::2], oracle.wheel(40), np.random.default_rng(1).integers(0, 90, (900, 2)).tolist()],
+    ids=["half of K70", "wheel", "random"],
+)
+def test_a_device_counts_the_same(edges, reorder):
+    (block,) = prepared(edges, reorder=reorder).blocks.values()
+    task = BlockTask(block, block, block)
+    for size in (3, 4, 5):
+        for reverse in (False, True):
+            assert device_cliques.count(HostDevice(reverse), task, size) == kernel.count(task, size)
+
+
+@on_host
+@pytest.mark.slow
+def test_lines_that_a_warp_shares():
+    """Rows of 2,048 targets have lines of 32 words, one for each lane."""
+    edges = [*oracle.complete(60), *oracle.star(2100)]
+    edges += [(1, v) for v in range(60, 2100)] + [(2, v) for v in range(60, 2100)]
+    (block,) = prepared([(v, u) for u, v in edges], reorder="none").blocks.values()
+    assert np.diff(block.offsets).max() < 2048
+    rows = block.rows  # turned round hubs point to all others
+    source, target = block.columns.astype("int64"), np.repeat(np.arange(rows), np.diff(block.offsets))
+    place = np.lexsort((target, source))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=rows))])
+    turned = OrientedCSR(offsets.astype("int64"), target[place].astype("int32"))
+    assert np.diff(turned.offsets).max() >= 2048
+    task, straight = BlockTask(turned, turned, turned), BlockTask(block, block, block)
+    for size in (3, 4, 5):
+        known = kernel.count(task, size)
+        assert known.cliques == kernel.count(straight, size).cliques
+        assert device_cliques.count(HostDevice(), task, size) == known
+
+
+@on_host
 def test_on_a_device():
     with emulated_cuda.backend(), prepared(oracle.complete(30)[::2], backend="cuda", threads=None) as graph:
         assert counts(graph) == known(oracle.complete(30)[::2])

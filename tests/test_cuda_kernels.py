@@ -117,7 +117,7 @@ def any_numbering(edges, vertices):
 # compiled, no GPU
 
 
-BESIDE = ("visit", "support", "edges", "vertices", "generate", "bitmatrix", "wedges")
+BESIDE = ("visit", "support", "edges", "vertices", "generate", "bitmatrix", "cliques", "wedges")
 FILES = [*(kernel for kernel in launch.KERNELS if kernel != "bitmap"), *BESIDE]
 ENDS = nvrtc.ARCHITECTURES[0], nvrtc.ARCHITECTURES[-1]
 """What compiles for the oldest and the newest compiles for those between: a kernel asks at most whether it is 8.0."""

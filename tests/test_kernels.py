@@ -27,11 +27,10 @@ from tiers import each_once, some
 import dasktc
 from dasktc.backends import GraphBounds, TaskSize, get_backend
 from dasktc.backends.cpu import backend as cpu
-from dasktc.backends.cpu import hub, hub_tables, intersect, radix, sizes, visit
+from dasktc.backends.cpu import hub, hub_tables, intersect, probes, radix, sizes, visit
 from dasktc.backends.cpu import splits as splitting
 from dasktc.backends.cpu.backend import expected_probes
 from dasktc.backends.cpu.jit import Kernel
-from dasktc.backends.cpu.probes import expected_wedges
 from dasktc.backends.cpu.radix import FEW, sort
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.cli.main import main
@@ -74,10 +73,15 @@ def wedges_of(edges):
     return sum(len(rows.get(v, ())) for _, v in edges)
 
 
+def streamed(task):
+    """The lengths of the rows that are streamed, whether or not they are probed."""
+    return probes.expected_probes(task, lambda lengths: lengths.b)
+
+
 def check(edges, vertices, parts=1, splits=1, ordered=True, kernels=cpu.KERNELS):
     found = list(tasks(edges, vertices, parts, splits, ordered))
     found.sort(key=lambda task: id(task.stream))  # tasks that share a stream block meet each other's tables
-    triangles, wedges, each = triangles_of(edges), wedges_of(edges), [expected_wedges(task) for task in found]
+    triangles, wedges, each = triangles_of(edges), wedges_of(edges), [streamed(task) for task in found]
     for kernel in kernels:
         counts = [cpu.count(task, kernel) for task in found]
         assert sum(count.triangles for count in counts) == triangles, kernel

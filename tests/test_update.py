@@ -190,3 +190,12 @@ def test_a_larger_graph():
     pd.testing.assert_series_equal(change.graph.triangles(), after.triangles())
     more = after.triangles().sub(graph.triangles(), fill_value=0).astype("int64")
     pd.testing.assert_series_equal(change.vertices, more[more != 0])
+
+
+def test_within_memory(tmp_path):
+    graph = dasktc.prepare(generate.kronecker(10), **HERE, memory="16MiB", work_dir=tmp_path)
+    add = pd.DataFrame(np.random.default_rng(2).integers(0, 1500, (300, 2)), columns=["src", "dst"])
+    change = graph.update(add=add)
+    assert int(change.graph.triangle_count()) == int(graph.triangle_count()) + change.triangles
+    graph.close()
+    assert not list(tmp_path.iterdir())

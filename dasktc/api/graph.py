@@ -244,8 +244,8 @@ class Graph(CountingContext):
             What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
             of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
             the graph is not closed, and are cuDF where the graph was in GPU memory or Dask's configuration has
-            "dataframe.backend" cudf. Default: cuDF where the graph was in GPU memory, Dask where it was a Dask
-            collection, else pandas.
+            "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
+            GPU memory, Dask where it was a Dask collection, else pandas.
         vertices : sequence or column, optional
             Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
 
@@ -253,7 +253,7 @@ class Graph(CountingContext):
         -------
         Series of int64
             Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
-            after clean-up.
+            after clean-up. The `attrs` of a pandas answer name the kernel that counted; the log does for every answer.
 
         Raises
         ------
@@ -750,10 +750,6 @@ class Graph(CountingContext):
             work is above the bound.
         CountError
             A check failed: there is no result.
-
-        Notes
-        -----
-        Counted on CPUs: a GPU's block is copied to its host.
 
         Examples
         --------

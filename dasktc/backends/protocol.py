@@ -340,6 +340,8 @@ class Backend:
         Type of vectors of vertices and of degrees. On a device they count beside the edges.
     references : (str, str)
         The kernel that others are verified with, short and plain, and the one that it is verified with.
+    cliques : callable (task, size) -> (cliques, work, wedges)
+        Counts cliques in a block that is the whole graph, as `backends.cpu.cliques.count` does.
     closed_wedges : callable (task, Strata) -> (sampled, closed)
         Tests a triple's sampled wedges, as `backends.cpu.wedges.closed` does.
     processors : callable () -> int
@@ -361,6 +363,7 @@ class Backend:
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]
     listing: Callable[[BlockTask, int], Any]
     add_ends: Callable[[OrientedCSR, Any, Any, Any], None]
+    cliques: Callable[[BlockTask, int], tuple[int, int, int]]
     closed_wedges: Callable[[BlockTask, Strata], tuple[int, int]]
     memory: Callable[[], int]
     edges: Edges

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dasktc.backends import ON_DEVICE
-from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
+from dasktc.backends import ON_DEVICE, get_backend
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.errors import CountError, InputError
@@ -120,18 +120,20 @@ def _memory(graph: CountingContext) -> int:
     InputError
         A worker has less.
     """
-    from dasktc.backends.cpu.cliques import scratch_bytes
+    from dasktc.backends.cpu import cliques as on_cpu
+    from dasktc.backends.cuda import cliques as on_cuda
 
     plan, outward = graph.plan, graph.prepared.graph.out_degree.parts
     longest = max(graph.executor.gather([graph.executor.submit("cliques", _longest, part) for part in outward]))
-    needs = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch_bytes(plan.vertices, longest)
     on_device = graph.options.chosen_backend in ON_DEVICE
-    if not on_device and needs > plan.memory:
+    scratch = on_cuda.scratch_bytes(longest) if on_device else on_cpu.scratch_bytes(plan.vertices, longest)
+    needs = int(plan.scheme.block_bytes(graph.prepared.sizes).sum()) + scratch
+    if needs > plan.memory:
         raise InputError(
             f"cliques need {format_size(needs)} for a task, {format_size(longest * longest / 8)} of it the bits of a "
             f"row of {longest:,} entries, more than the {format_size(plan.memory)} of one worker; raise memory"
         )
-    return plan.bytes_per_task if on_device else needs
+    return needs
 
 
 def _longest(degrees: Any) -> int:
@@ -143,7 +145,7 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     ((place, block),) = graph.blocks.items()
     device = graph.options.chosen_backend in ON_DEVICE
     splits = 1 if device else max(1, min(graph.plan.vertices, SPLITS * graph.executor.workers))
-    calls = ((block, size, split, splits) for split in range(splits))
+    calls = ((block, size, split, splits, graph.options.chosen_backend) for split in range(splits))
     total: list[tuple[int, int, int, int]] = []
     report(f"cliques {size}", 0, splits)
     with closing(graph.executor.map_unordered("cliques", _counted, calls)) as counted:
@@ -159,9 +161,5 @@ def _level(graph: CountingContext, size: int, report: Progress) -> tuple[int, in
     return sum(cliques), sum(work)
 
 
-def _counted(block: OrientedCSR, size: int, split: int, splits: int) -> tuple[int, int, int, int]:
-    from dasktc.backends.cpu import cliques
-
-    if hasattr(block.columns, "get"):  # a device's: its host counts
-        block = replace(block, offsets=on_host(block.offsets), columns=on_host(block.columns))
-    return split, *cliques.count(BlockTask(block, block, block, split, splits), size)
+def _counted(block: OrientedCSR, size: int, split: int, splits: int, backend: str) -> tuple[int, int, int, int]:
+    return split, *get_backend(backend).cliques(BlockTask(block, block, block, split, splits), size)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from dasktc.backends.cpu import edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
+from dasktc.backends.cpu import cliques, edge_columns, edges, hub_tables, probes, radix, text, vertices, visit, wedges
 from dasktc.backends.cpu.edges import CpuEdges
 from dasktc.backends.cpu.kernels import CpuKernel
 from dasktc.backends.cpu.peel import PEEL
@@ -155,6 +155,7 @@ BACKEND = Backend(
     vertex_support=_vertex_support,
     listing=visit.listing,
     add_ends=visit.add_ends,
+    cliques=cliques.count,
     peel=PEEL,
     closed_wedges=wedges.closed,
     memory=_memory,

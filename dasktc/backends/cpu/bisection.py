@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, last_not_above, length, triple, wedges_of
-from dasktc.backends.cpu.jit import Counts, Kernel, compiles, inlined
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, counting, last_not_above, length, wedges_of
+from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.cpu.sizes import TILE
-from dasktc.backends.csr import Array, BlockTask
+from dasktc.backends.csr import Array
 
 __all__ = ["count_lstc", "count_tcstream", "lstc", "tcstream"]
 
@@ -67,17 +67,4 @@ def _tcstream(t: Triple) -> tuple[int, int, int, int]:
 
 lstc = Kernel(_lstc, (TRIPLE,))
 tcstream = Kernel(_tcstream, (TRIPLE,))
-
-
-@compiles(lstc)
-def count_lstc(task: BlockTask) -> Counts:
-    """Count a task by `lstc`."""
-    counts: Counts = lstc(triple(task))
-    return counts
-
-
-@compiles(tcstream)
-def count_tcstream(task: BlockTask) -> Counts:
-    """Count a task by `tcstream`."""
-    counts: Counts = tcstream(triple(task))
-    return counts
+count_lstc, count_tcstream = counting(lstc), counting(tcstream)

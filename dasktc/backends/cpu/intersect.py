@@ -15,6 +15,7 @@ Par-Search).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
     "count_merge",
     "count_search",
     "count_trust",
+    "counting",
     "insert",
     "last_not_above",
     "length",
@@ -282,18 +284,18 @@ def count_trust(task: BlockTask) -> Counts:
     return counts
 
 
-@compiles(merge)
-def count_merge(task: BlockTask) -> Counts:
-    """Count a task by `merge`."""
-    counts: Counts = merge(triple(task))
-    return counts
+def counting(kernel: Kernel) -> Callable[[BlockTask], Counts]:
+    """Make the function that counts a task by a kernel of the triple alone."""
+
+    @compiles(kernel)
+    def count(task: BlockTask) -> Counts:
+        counts: Counts = kernel(triple(task))
+        return counts
+
+    return count
 
 
-@compiles(search)
-def count_search(task: BlockTask) -> Counts:
-    """Count a task by `search`."""
-    counts: Counts = search(triple(task))
-    return counts
+count_merge, count_search = counting(merge), counting(search)
 
 
 def longest_row(offsets: Array) -> int:

@@ -29,7 +29,6 @@ __all__ = [
     "Lengths",
     "Rule",
     "expected_probes",
-    "expected_wedges",
     "hindex",
     "hub",
     "lstc",
@@ -102,16 +101,6 @@ def expected_probes(task: BlockTask, rule: Rule) -> int:
         The kernel's, one of the above.
     """
     return sum(int(rule(lengths).sum()) for lengths in _lengths(task, *rows_of(task)))
-
-
-def expected_wedges(task: BlockTask) -> int:
-    """Add up the lengths of the stream rows that a task's index edges name.
-
-    Parameters
-    ----------
-    task : BlockTask
-    """
-    return sum(int(lengths.b.sum()) for lengths in _lengths(task, *rows_of(task)))
 
 
 def _lengths(task: BlockTask, begin: int, end: int) -> Iterator[Lengths]:

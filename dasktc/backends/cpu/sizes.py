@@ -43,9 +43,10 @@ SPARSE = 2
 """Elements of the shorter list that one such step must save."""
 AHEAD = 8
 """Deferred lists prefetched ahead of the one in work."""
-BATCH = 1 << 12
-"""Rows whose bits are kept until their triangles are looked at hub by hub: 5.5 MB. With 256 and 1,024 of them, groups
-of a hub are so small that supports of a Kronecker graph of scale 18 take 1.6 and 1.2 times as long."""
+BATCH = (1 << 12) - 1
+"""Rows whose bits are kept until their triangles are looked at hub by hub: 5.5 MB, and as many as counters of 12 bits
+hold. With 256 and 1,024 of them, groups of a hub are so small that supports of a Kronecker graph of scale 18 take 1.6
+and 1.2 times as long."""
 PAIRS = 1 << 18
 """Pairs of such a row and a hub that are noted, and those of one row."""
 MOST = (1 << 31) - 1

@@ -13,6 +13,7 @@ from typing import Any
 
 from dasktc.backends.calls import until_the_call_ends
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.cuda import cliques as device_cliques
 from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch, supports
 from dasktc.backends.cuda import visit as device_visit
@@ -210,7 +211,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    for file in ("vertices", "bitmatrix", "peel", "wedges"):
+    for file in ("vertices", "bitmatrix", "cliques", "peel", "wedges"):
         _module(file, ())
     for macros in RadixSort(device()).defines():
         _module("sort", macros)
@@ -302,6 +303,7 @@ def backend() -> Backend:
         vertex_support=_vertex_support,
         listing=_listing,
         add_ends=partial(device_visit.add_ends, cp),
+        cliques=lambda task, size: device_cliques.count(device(), _typed(task), size),
         closed_wedges=lambda task, of: device_wedges.closed(device(), _typed(task), of),
         memory=cuda_memory.available,
         chunk=CHUNK,

@@ -1,0 +1,57 @@
+"""Cliques of 3 to 5 vertices on a device: the launch of kernels/cliques.cu."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dasktc.backends.csr import BlockTask
+from dasktc.backends.cuda import block_cache as kept
+from dasktc.backends.cuda.device import BLOCK, Device, describe
+
+__all__ = ["count", "scratch_bytes"]
+
+BLOCKS = 4
+"""Thread blocks of a multiprocessor, each with the bits of a row."""
+SCRATCH = 1 << 30
+"""Bytes that the bits of all blocks take, where one row's take no more."""
+
+
+def scratch_bytes(longest: int) -> int:
+    """Bytes that `count` allocates at most.
+
+    Parameters
+    ----------
+    longest : int
+        Entries of the longest row.
+    """
+    return max(SCRATCH, _row_bytes(longest)) + (1 << 12)
+
+
+def _row_bytes(longest: int) -> int:
+    return 8 * longest * -(-longest // 64)
+
+
+def count(device: Device, task: BlockTask, size: int) -> tuple[int, int, int]:
+    """Count the cliques of `size` vertices; as `backends.cpu.cliques.count`.
+
+    Parameters
+    ----------
+    device : Device
+    task : BlockTask
+        On the device. Its three blocks are one, of which all rows are counted.
+    size : int
+        3, 4 or 5.
+    """
+    kept.forget()
+    xp, block = device.array, task.index
+    if not block.edges:
+        return 0, 0, 0
+    longest = int(xp.diff(block.offsets).max())
+    grid = max(1, min(BLOCKS * device.processors, block.rows, SCRATCH // _row_bytes(longest)))
+    bits = xp.empty(grid * _row_bytes(longest) // 8, dtype="uint64")
+    following, totals = xp.zeros(1, dtype="uint64"), xp.zeros(4, dtype="uint64")
+    numbers = (np.int64(number) for number in (block.rows, size, block.ordered, longest))
+    values = (describe(device, task), *numbers, bits, following, totals)
+    device.launch("cliques", "cliques_rows", (), grid, BLOCK, values)
+    cliques, wedges, work, _ = totals.tolist()
+    return int(cliques), int(work), int(wedges)

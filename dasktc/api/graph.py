@@ -163,12 +163,20 @@ class Graph(CountingContext):
         if type(getattr(self.executor, "store", None)) is not MemoryStore:
             raise InputError(
                 "this graph keeps blocks in files or on devices of its own processes: they go with it, so that it "
-                "cannot be copied or pickled; prepare it without memory, or write results with per_vertex and per_edge"
+                "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
             )
         if isinstance(self.executor, LocalExecutor):
             return _copied, (self.prepared, self.blocks, self.options, self.executor.workers)
         faults = self.executor.faults  # type: ignore[attr-defined]
         return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
+
+    def __copy__(self) -> Self:
+        """A graph does not change, so a copy shares its blocks."""
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As a copy: blocks may stand in files, on devices or on other hosts."""
+        return replace(self)
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""

@@ -193,7 +193,7 @@ def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
-        widths = graph.executor.gather([graph.executor.submit("lookup", _text_bytes, part) for part in parts])
+        widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
         of_id += sum(widths) // max(1, graph.vertices)
     return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
 
@@ -298,8 +298,8 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
     """The dense id of each of some ids as `given_ids` returns them, int64 on the host; -1 of those that none has."""
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
-        return executor.gather([executor.submit("lookup", _dense, vertices, ids)])[0]
-    of_shards = executor.gather(vertices.map(executor, "lookup", _dense_of_shard, ids))
+        return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
+    of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
     return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
 
 

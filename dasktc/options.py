@@ -21,6 +21,7 @@ __all__ = [
     "DISTRIBUTE",
     "RETRIES",
     "WORKER_SECONDS",
+    "AttributeOptions",
     "CountOptions",
     "Ids",
     "Options",
@@ -42,6 +43,8 @@ RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask forgives."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
+DUPLICATES = ("sum", "last")
+"""Which weight an edge has whose rows give it several."""
 DISTRIBUTE = ("auto", "always", "never")
 """Whether a cluster counts by tasks on all workers, or by one call on one."""
 MOST_BYTES = 2**63 - 1
@@ -242,6 +245,46 @@ class CountOptions:
         check_keywords(verify=self.verify, seed=self.seed, checkpoint=self.checkpoint, progress=self.progress)
 
 
+@dataclass(frozen=True)
+class AttributeOptions:
+    """What is kept of edges beside their ends.
+
+    Attributes
+    ----------
+    weight : str or None
+        The column, or edge attribute, of weights.
+    directed : bool
+        Keep directions.
+    duplicates : {"sum", "last"} or None
+        Which weight an edge has whose rows give it several. None: they are refused.
+
+    Raises
+    ------
+    InputError
+    """
+
+    weight: str | None = None
+    directed: bool = False
+    duplicates: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values of a wrong type, and a rule for weights where there are none."""
+        check_keywords(weight=self.weight)
+        if not isinstance(self.directed, bool):
+            raise InputError(f"directed {shown(self.directed)} is neither True nor False: give one of these")
+        if self.duplicates is not None:
+            check_choice("duplicates", self.duplicates, DUPLICATES)
+            if self.weight is None:
+                raise InputError(
+                    f"duplicates={self.duplicates!r} is given without a weight: rows that repeat an edge differ in "
+                    "nothing else; name the weight, or leave it out"
+                )
+
+    def __bool__(self) -> bool:
+        """Whether anything is kept."""
+        return self.weight is not None or self.directed
+
+
 def read_ids(value: str) -> Ids | None:
     """The `--ids` option as readers take it."""
     check_choice("ids", value, ("auto", "int", "text"))
@@ -430,6 +473,7 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "report": _path,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),
+    "weight": _text,
     "verify": lambda name, value: real_number(name, value, 0, 1),
     "work_dir": _path,
 }

@@ -16,6 +16,8 @@
 //   keys_degrees    adds 1 to both ends; high ends ascend, and a run of them in a warp is added at once
 //   keys_sources    adds 1 to the high end
 //   keys_orient     the higher rank becomes the high end
+//   keys_residues   how many keys have each pair of remainders of their ends
+//   keys_place      keys by block, of ids dealt out by remainder: a block's first key + row * width + column
 //   keys_offsets    where each row of ascending keys begins; keys_columns their columns
 //
 // One H200: ms from a raw edge array to ready blocks, and bytes a raw edge at the peak, these 8 included.
@@ -285,6 +287,35 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 key = keys[k], a = rank[key >> shift], b = rank[key & ((int64(1) << shift) - 1)];
     oriented[k] = max(a, b) << shift | min(a, b);
+  }
+}
+
+// counts: modulus * modulus, at most RANGES, by the high end's remainder and then by the low end's; filled with 0 before.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    keys_residues(const int64* keys, int64 size, uint32 shift, uint32 modulus, uint64* counts) {
+  __shared__ uint32 own[RANGES];
+  uint32 bins = modulus * modulus;
+  for (uint32 r = threadIdx.x; r < bins; r += BLOCK) { own[r] = 0; }
+  __syncthreads();
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 key = keys[k];
+    uint32 high = uint32(key >> shift), low = uint32(key & ((int64(1) << shift) - 1));
+    atomicAdd(own + high % modulus * modulus + low % modulus, 1u);
+  }
+  __syncthreads();
+  for (uint32 r = threadIdx.x; r < bins; r += BLOCK) {
+    if (own[r]) { atomicAdd(counts + r, uint64(own[r])); }
+  }
+}
+
+// firsts: of the blocks, row after row; widths: keys of a row in each column of the grid.
+extern "C" __global__ void __launch_bounds__(BLOCK) keys_place(const int64* keys, int64 size, uint32 shift,
+    uint32 modulus, const int64* firsts, const int64* widths, int64* placed) {
+  for (int64 k = first_of(); k < size; k += all_threads()) {
+    int64 key = keys[k];
+    uint32 high = uint32(key >> shift), low = uint32(key & ((int64(1) << shift) - 1));
+    uint32 i = high % modulus, j = low % modulus;
+    placed[k] = firsts[i * modulus + j] + high / modulus * widths[j] + low / modulus;
   }
 }
 

@@ -1,5 +1,5 @@
-// Shared by `hub`, which counts, and by `support`, which says where triangles are: settings, the hubs' bitmaps, records of
-// short rows, and lists with the tables that they are streamed against. hub.cu says what they are for.
+// Shared by `hub`, which counts, and by `support`, which says where triangles are: settings, the hubs' bitmaps, records
+// of short rows, and lists with the tables that they are streamed against. hub.cu says what they are for.
 
 #ifndef SMALL
 #define SMALL 16  // longest table row that gets no table
@@ -204,8 +204,7 @@ template <uint32 WORDS> __device__ __forceinline__ uint32 in_record(
 
 // A thread a row u; the records of EDGES edges, of 4 words twice as many, are under way together. `seen(u, p, v, first,
 // a)` gets each edge that has triangles.
-template <uint32 WORDS, class Seen>
-__device__ __forceinline__ void count_short(
+template <uint32 WORDS, class Seen> __device__ __forceinline__ void count_short(
     const Task& t, const uint4* records, bool narrow, Totals* totals, const Seen& seen) {
   constexpr uint32 AT_ONCE = WORDS == 4 ? 2 * EDGES : EDGES;
   Sums sums;
@@ -276,8 +275,8 @@ __device__ __forceinline__ List shorter_list(
   return list;
 }
 
-// 2. All edges. Short table rows are met: `visit(u, p, first, last)`. Edges of longer ones meet the near hubs' bitmaps in
-// work items of so many edges, and the rest are counted by table; plain, all is left to the work items.
+// 2. All edges. Short table rows are met: `visit(u, p, first, last)`. Edges of longer ones meet the near hubs' bitmaps
+// in work items of so many edges, and the rest are counted by table; plain, all is left to the work items.
 template <class Visit> __device__ __forceinline__ void all_edges(const Task& t, uint2* items, uint32* items_end,
     int64 item_edges, uint64* lists, uint64* all_lists, uint32 plain, Sums& sums, const Visit& visit) {
   uint64 found = 0;

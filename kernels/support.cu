@@ -1,7 +1,7 @@
 // support: what `hub` and `bitmap` count, and where it is: triangles by edge or, with VERTICES, by vertex.
 //
-// Lists, tables and short rows are those of the count (hub.cuh). For an index edge (u, v) the number found is added to u,
-// v and the edge once. For the third vertex w, and the edges (u, w) and (v, w):
+// Lists, tables and short rows are those of the count (hub.cuh). For an index edge (u, v) the number found is added to
+// u, v and the edge once. For the third vertex w, and the edges (u, w) and (v, w):
 //
 // * Short table rows, a thread an edge: what the hub's bitmap or the walk finds is added at once.
 // * Lists against a table: each entry of the table's row has a counter of 16 bits in shared memory, at its place in the
@@ -10,7 +10,34 @@
 // * Rows of at most SHORT entries: an edge that the records say has triangles is walked again.
 // * PLAIN: table row u has the counters; B is streamed, or A searched in it where it is shorter by far.
 //
+// * By vertex, where the three blocks are one, near hubs are met as in the count, but in a square of bits: each hub's
+//   neighbours before and behind it. What an edge (u, x) finds is added to x, and half of it to u: an atomic for each
+//   edge, none for each triangle. By edge this would say nothing of (v, w): all lists are streamed.
+//
 // Where no triangle is, nothing is added: the count decides.
+//
+// One H200, ms of all kernels. Predicted from atomics: one a triangle for the list's entry, in 64 MB and more, but 8
+// neighbours share a sector; one for the table's, in shared memory. Measured there, G/s of single atomics in random
+// places: shared memory 2,700; L2 over 16, 64, 256 MB: 106, 37, 19; runs of 8 neighbours: 606, 289, 147; skewed over
+// 4,096 numbers 5.
+//
+//   version                              K20   K22   K24   predicted at K22
+//   count                                3.0  10.5    61
+//   edges: all lists                     8.4    39   226   55: lists 8, tables 20, places 18, short rows 8
+//     what is found not added             -     23     -   of it tables 13, lists 5, short rows 3
+//     list's entries left out             -     30   157
+//     table's entries left out            -     38     -   shared counters are all but free
+//     table's entries by L2 too           -     65   347   2.07 G atomics: 26 ms, 80 G/s
+//   vertices: all lists                   -     30   157   30
+//   vertices: near hubs by squares       4.5    19   105   18: twice the count's near hubs, 6
+//     8,192 near hubs                     -     21   113   12,288: 20
+//   PLAIN: edges, vertices               11, 9  70, 55     -: B is streamed, not the shorter list
+//   visit: edges, vertices at scale 22: 8,450, 794 with frames
+//
+// Learnt: what costs by edge are the lists' entries in L2 (11 of 41 ms, 69 of 226), whose misses go to DRAM at K24, and
+// the instructions of 2.07 G hits: a word's place, a count of bits, two atomics. Tried without gain: 2 or 8 warps a
+// table; 2,048 or 8,192 counters; SMALL 8 or 32; 4,096 lists an item; 2 lists ahead; by vertex 512 or 2,048 of the
+// lowest ids' sums in shared memory; eight warp sums as a butterfly.
 
 // Preludes: hub.cuh support.cuh
 
@@ -25,8 +52,8 @@ static_assert(ITEM_LISTS < 1 << 16 && ITEM_EDGES < 1 << 16, "a counter has 16 bi
 static_assert(SMALL <= 32, "what is found of a short row is bits of a word");
 
 // One edge (u, v) of a short table row [first, last), by one thread.
-__device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps, int64 u, int64 p, int64 first,
-    int64 last, Sums& sums, const Out& out) {
+__device__ __forceinline__ void short_edge(
+    const Task& t, const uint32* bitmaps, int64 u, int64 p, int64 first, int64 last, Sums& sums, const Out& out) {
   int64 v = t.index.columns[p], begin = t.stream.offsets[v], b = t.stream.offsets[v + 1] - begin;
   sums.wedges += b;
   if (first == last || b == 0) { return; }
@@ -44,7 +71,8 @@ __device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps,
     }
     for (uint32 left = hits; left; left &= left - 1) {
       int64 i = __ffs(int(left)) - 1;
-      out.third_vertex(uint32(list[i]), first + i, VERTICES ? 0 : lower_bound(t.stream.columns, begin, begin + b, list[i]));
+      int64 in_stream = VERTICES ? 0 : lower_bound(t.stream.columns, begin, begin + b, list[i]);
+      out.third_vertex(uint32(list[i]), first + i, in_stream);
     }
     found = __popc(hits);
   } else {
@@ -54,9 +82,9 @@ __device__ __forceinline__ void short_edge(const Task& t, const uint32* bitmaps,
   if (found) { out.edge(p, u, v, found); }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_edges(Task t, const uint32* bitmaps, uint2* items,
-    uint32* items_end, uint64* lists, uint64* all_lists, uint32 plain, Totals* totals, Sum* first_sums,
-    Sum* second_sums, Sum* third_sums) {
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    hub_edges(Task t, const uint32* bitmaps, uint2* items, uint32* items_end, uint64* lists, uint64* all_lists,
+        uint32 plain, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   Sums sums;
   Out out = {first_sums, second_sums, third_sums};
   int64 item_edges = plain ? ITEM_EDGES : BEHIND;  // rows that meet near hubs are not cut
@@ -75,31 +103,29 @@ struct Seen {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short4(Task t, const uint4* records, uint32 narrow,
-    Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short4(
+    Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   count_short<4>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(Task t, const uint4* records, uint32 narrow,
-    Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short8(
+    Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   count_short<8>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(Task t, const uint4* records, uint32 narrow,
-    Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_short16(
+    Task t, const uint4* records, uint32 narrow, Totals* totals, Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   count_short<16>(t, records, narrow, totals, Seen{t, {first_sums, second_sums, third_sums}});
 }
 
 // Beside each list's record whose it is: its index edge's place or, by vertex, the end of it that is not the table's.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    hub_lists(Task t, uint64* ends, uint64* records, uint64* whose) {
-  put_lists(t, ends, records, [&](int64 place, const List& list, int64 p) {
-    whose[place] = uint64(VERTICES ? list.other : p);
-  });
+extern "C" __global__ void __launch_bounds__(BLOCK) hub_lists(Task t, uint64* ends, uint64* records, uint64* whose) {
+  put_lists(t, ends, records,
+      [&](int64 place, const List& list, int64 p) { whose[place] = uint64(VERTICES ? list.other : p); });
 }
 
-// A row in shared memory: its bitmap and filter, the place in the row of the first entry of each word, and a counter for
-// each entry, two in a word.
+// A row in shared memory: its bitmap and filter, the place in the row of the first entry of each word, and a counter
+// for each entry, two in a word.
 template <uint32 WARPS_> struct Met {
   static constexpr uint32 WORDS = BITMAP_WORDS, FILTERS = FILTER_WORDS, WARPS = WARPS_, THREADS = 32 * WARPS_;
   alignas(8) uint32 bits[BITMAP_WORDS];
@@ -169,8 +195,10 @@ struct Entries {
   }
 };
 
-// Of one of four ids' bits, set in `found`, is `k`; the k-th id.
-__device__ __forceinline__ uint32 id_of(uint2 ids, uint32 k) { return (k & 2 ? ids.y : ids.x) >> 16 * (k & 1) & 0xffff; }
+// The k-th of four ids.
+__device__ __forceinline__ uint32 id_of(uint2 ids, uint32 k) {
+  return (k & 2 ? ids.y : ids.x) >> 16 * (k & 1) & 0xffff;
+}
 
 __device__ __forceinline__ uint32 of_warp(uint32 x) {
 #if defined(CUDA_ON_HOST) || __CUDA_ARCH__ >= 800
@@ -181,8 +209,8 @@ __device__ __forceinline__ uint32 of_warp(uint32 x) {
 #endif
 }
 
-// Lists of the warp, a record a lane, as `hub` streams them; how many triangles each has, a list a lane. `places` are the
-// sums of the lists' own entries, by edge.
+// Lists of the warp, a record a lane, as `hub` streams them; how many triangles each has, a list a lane. `places` are
+// the sums of the lists' own entries, by edge.
 template <class Row> __device__ __forceinline__ uint32 stream_lists(Row& row, uint64 mine, uint32 count,
     const uint2* narrow, const int32* columns, const Entries& table, int64 size, Sum* places) {
   uint32 lane = threadIdx.x % 32, all = 0;
@@ -334,20 +362,19 @@ template <class Row> __device__ __forceinline__ uint32 meet_square(
   return all;
 }
 
-// Long rows and near hubs, where the three blocks are one: a block takes a row at a time. An edge (u, x) of it finds the
-// entries y of the row that x is joined to; each triangle (u, v, w) is found by (u, v) and by (u, w): once for v, once
-// for w, twice for u.
-extern "C" __global__ void __launch_bounds__(NearRow::THREADS) hub_near(Task t, const uint32* square,
-    const uint2* items, const uint32* items_end, uint32* next, Totals* totals, Sum* first_sums, Sum* second_sums,
-    Sum*) {
+// Long rows and near hubs, where the three blocks are one: a block takes a row at a time. An edge (u, x) of it finds
+// the entries y of the row that x is joined to; each triangle (u, v, w) is found by (u, v) and by (u, w): once for v,
+// once for w, twice for u.
+extern "C" __global__ void __launch_bounds__(NearRow::THREADS)
+    hub_near(Task t, const uint32* square, const uint2* items, const uint32* items_end, uint32* next, Totals* totals,
+        Sum* first_sums, Sum* second_sums, Sum*) {
   __shared__ NearRow row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = uint32((t.near + 31) >> 5);
   uint64 triangles = 0;
   each_item(row, t, items, items_end, next, [&](int64 u, int64 first, int64 last, int64, int64) {
     int64 end = lower_bound(t.table.columns, first, last, t.near);
-    each_entry<NearRow>(t.table.columns + first, end - first, [&](uint32 w) {
-      atomicOr(row.bits + (w >> 5), 1u << (w & 31));
-    });
+    each_entry<NearRow>(
+        t.table.columns + first, end - first, [&](uint32 w) { atomicOr(row.bits + (w >> 5), 1u << (w & 31)); });
     __syncthreads();
     list_words(row, words);
     uint32 met = 0;
@@ -378,9 +405,9 @@ extern "C" __global__ void __launch_bounds__(NearRow::THREADS) hub_near(Task t, 
 }
 
 // Plain: a long table row, and some of its index edges, a warp an edge.
-extern "C" __global__ void __launch_bounds__(Met<PLAIN_WARPS>::THREADS) hub_plain(Task t, const uint32*,
-    const uint2* items, const uint32* items_end, uint32* next, Totals* totals, Sum* first_sums, Sum* second_sums,
-    Sum* third_sums) {
+extern "C" __global__ void __launch_bounds__(Met<PLAIN_WARPS>::THREADS)
+    hub_plain(Task t, const uint32*, const uint2* items, const uint32* items_end, uint32* next, Totals* totals,
+        Sum* first_sums, Sum* second_sums, Sum* third_sums) {
   using Row = Met<PLAIN_WARPS>;
   __shared__ Row row;
   uint32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;

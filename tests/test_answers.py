@@ -166,6 +166,20 @@ def test_on_a_cluster(client):
     assert graph.triangles(vertices=["v3"]).to_dict() == {"v3": alone.triangles()["v3"]}
 
 
+def test_a_graph_of_this_process_beside_a_client(client, tmp_path):
+    """Workers compute partitions in memory; those within a budget stand in files of this process."""
+    graph = prepare(threads=1)
+    assert_same(client.compute(graph.edge_support(frame="dask")).result(), graph.edge_support())
+    graph = prepare(threads=1, memory="17MB", work_dir=tmp_path)
+    with pytest.raises(Exception, match="serialize") as error:
+        client.compute(graph.edge_support(frame="dask")).result()
+    found = error.value
+    while found is not None and not isinstance(found, InputError):
+        found = found.__cause__ or found.__context__
+    assert "compute with scheduler='threads'" in str(found)
+    graph.close()
+
+
 # of some vertices and edges
 
 
@@ -428,6 +442,15 @@ def test_cudf_frames_are_the_pandas_frames(emulated, edges, options):
     rows = expected.edge_support().iloc[[4, 1]].reset_index(drop=True)
     assert_same(graph.edge_support(frame="cudf", edges=rows).to_pandas(), rows)
     assert graph.average_clustering() == pytest.approx(expected.average_clustering(), rel=1e-14)
+
+
+@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+def test_cudf_frames_within_a_budget(emulated, edges, tmp_path):
+    graph, expected = prepare(edges, backend="cuda", memory="20MB", work_dir=tmp_path), prepare(edges)
+    for name in [*PER_VERTEX, "edge_support", "triangle_list"]:
+        assert_same(getattr(graph, name)(frame="cudf").to_pandas(), getattr(expected, name)())
+        assert_same(getattr(graph, name)(frame="dask").compute(scheduler="sync"), getattr(expected, name)())
+    graph.close()
 
 
 @pytest.mark.parametrize("far", [1, 10**12], ids=["near", "far apart"])

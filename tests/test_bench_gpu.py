@@ -163,15 +163,22 @@ def test_out_of_core(capsys, monkeypatch):
         monkeypatch.setattr(module, "SLAB", 1 << 10)
     monkeypatch.setattr(DeviceStore, "_make_room_for", lambda self, calls: self._move_out_until(0))
     options = ["--scale", "8", "--memory", "17MB", "--memory", "20MB", "--partition", "hash2d", "--parts", "2"]
+    options += ["--kernel", "hub"]
     assert main(["bench", "ooc", *options, "--host-memory", "1", "--runs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["command"].startswith("dasktc bench ooc --scale 8 --memory 17MB --memory 20MB --runs 1")
     ((whole, *limited),) = (section["rows"] for section in found["sections"])
-    assert (whole["memory"], whole["plan"], whole["hidden"], whole["times all"]) == ("all", "whole, n = 1", None, 1.0)
+    assert (whole["memory"], whole["plan"], whole["hidden"], whole["times all"]) == (
+        "all",
+        "whole, n = 1, hub",
+        None,
+        1.0,
+    )
     assert [row["memory"] for row in limited] == ["17MB", "20MB"]
     for row in limited:
         assert row["triangles"] == whole["triangles"]
-        assert row["plan"] == "hash2d, n = 2"
+        assert row["plan"] == "hash2d, n = 2, hub"
+        assert "0 B" not in (row["to the host"], row["from the host"])
         assert row["copied"].startswith("4 blocks")
         assert 0 <= row["hidden"] <= 1
         assert row["copying"] > 0

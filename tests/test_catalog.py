@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import networkx as nx
 import pytest
 
 import dasktc
@@ -99,3 +100,34 @@ def test_catalog_file_on_the_device(catalog_row: Row, graphs_dir: Path) -> None:
 @pytest.mark.timeout(3600)
 def test_catalog_file_every_way(catalog_row: Row, graphs_dir: Path) -> None:
     check_every_way(catalog_row)
+
+
+def nested_trusses(graph: nx.Graph) -> dict[frozenset[int], int]:
+    """By NetworkX, each truss from the one before, until none is left: the trussness of every edge."""
+    trussness, k = {}, 2
+    while graph.number_of_edges():
+        trussness |= {frozenset(edge): k for edge in graph.edges}
+        k += 1
+        graph = nx.k_truss(graph, k)
+    return trussness
+
+
+@pytest.mark.catalog
+@pytest.mark.timeout(3600)
+def test_trusses_and_cores_of_a_catalog_file(catalog_row: Row) -> None:
+    """NetworkX takes minutes for larger graphs."""
+    if catalog_row.edges >= 1_000_000:
+        pytest.skip("a graph of a million edges or more")
+    graph = dasktc.prepare(str(catalog_row.path), **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+    frame = graph.trussness()
+    expected = nx.from_pandas_edgelist(frame, "src", "dst")
+    assert graph.core_number().to_dict() == nx.core_number(expected)
+    known = nested_trusses(expected)
+    assert {frozenset(ends): k for *ends, k in frame.itertuples(index=False)} == known
+    largest = max(known.values(), default=2)
+    for k in {3, (largest + 2) // 2, largest, largest + 1}:
+        truss = graph.k_truss(k)
+        assert {frozenset(row[:2]) for row in truss.itertuples(index=False)} == {
+            e for e, of in known.items() if of >= k
+        }
+        assert (truss.support >= k - 2).all()

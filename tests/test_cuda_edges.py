@@ -31,6 +31,7 @@ from dasktc.pipeline import autotune as choose
 from dasktc.pipeline import canonicalize as edge_stage
 from dasktc.pipeline import orient
 from dasktc.pipeline.edge_keys import shift_of
+from dasktc.planning.grid import Axis, Layout, Shape
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 
@@ -118,6 +119,27 @@ def test_rows_of_ascending_keys(edges, keys, start, columns):
     held = [found[a:b].tolist() for a, b in pairwise(offsets.tolist())]
     assert held == [sorted(key % columns for key in keys if key // columns == row) for row in range(rows)]
     assert (offsets.dtype, found.dtype) == ("int64", "int32")
+
+
+@on_host
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@given(keys=KEYS, modulus=st.integers(1, 16))
+def test_keys_of_blocks_by_remainder(edges, keys, modulus):
+    ends = [divmod(key, 64) for key in keys]
+    counts = Counter((high % modulus, low % modulus) for high, low in ends)
+    places = [(i, j) for i in range(modulus) for j in range(modulus)]
+    given_keys = np.array(keys, dtype="int64")
+    assert edges.residues(given_keys, 6, modulus).tolist() == [counts[place] for place in places]
+    axis = Axis(64, modulus)
+    layout = Layout(axis, (axis,), Shape(64, 6, True))
+    assert layout.residues == modulus
+    firsts, widths = (np.array(of, dtype="int64") for of in (layout.first_keys[:-1], axis.sizes))
+    known = [
+        int(firsts[high % modulus * modulus + low % modulus]) + high // modulus * int(widths[low % modulus])
+        + low // modulus
+        for high, low in ends
+    ]  # fmt: skip
+    assert edges.placed(given_keys, 6, modulus, firsts, widths).tolist() == known
 
 
 # bytes
@@ -237,13 +259,15 @@ def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
 
 @pytest.mark.parametrize("name", some(SHAPES, lambda name: name == "Kronecker"))
 def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
-    """At most 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; and not in parts."""
+    """In a few splits; then within 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""
     usual = choose.rules("cuda")[-1:]  # as of larger graphs: hub
     monkeypatch.setattr(choose, "rules", lambda backend: usual)
     recipe = SHAPES[name]
     roomy = dasktc.prepare(recipe, backend="cuda")
     assert (roomy.plan.lean, roomy.options.kernel) == (False, "hub")
-    memory = roomy.plan.bytes_per_task - 1
+    few = dasktc.prepare(recipe, backend="cuda", memory=roomy.plan.bytes_per_task - 1)
+    assert (few.plan.partition, few.plan.splits, few.plan.lean, few.options.kernel) == ("whole", 2, False, "hub")
+    memory = dasktc.prepare(recipe, backend="cuda", splits=4).plan.bytes_per_task - 1
     graph = dasktc.prepare(recipe, backend="cuda", memory=memory)
     assert (graph.plan.partition, graph.plan.lean, graph.options.kernel) == ("whole", True, "bitmap")
     assert graph.plan.choice.startswith("kernel bitmap: plain CSR")
@@ -254,7 +278,7 @@ def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch,
     assert held <= graph.plan.bytes_per_task <= memory
     assert count == int(dasktc.triangle_count(recipe, backend="cpu"))
     asked = dasktc.prepare(recipe, backend="cuda", memory=memory, kernel="hub")
-    assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 2, False)
+    assert (asked.plan.partition, asked.plan.splits, asked.plan.lean) == ("whole", 8, False)
     assert asked.plan.why.endswith("in fewer splits")
     held, count = counted_bytes(asked)
     assert held <= asked.plan.bytes_per_task <= memory

@@ -127,6 +127,7 @@ def check_graph(source, **options):
     if mine.options.chosen_kernel in ("hub", "bitmap", "short"):
         assert counted == mine.options.chosen_kernel
     triangles, edges = mine.triangles(), mine.edge_support()
+    assert triangles.attrs["kernel"] == edges.attrs["kernel"] == counted
     assert triangles.equals(known.triangles())
     assert edges.equals(known.edge_support())
     assert int(triangles.sum()) == int(edges["support"].sum()) == 3 * int(mine.triangle_count())
@@ -199,3 +200,14 @@ def test_supports_on_the_device(variant, parts, splits):
 def test_graphs_on_the_device(scheme, kernel):
     for source in (generate.kronecker(14), generate.random_graph(20_000, 400_000), generate.grid3d(20)):
         check_graph(source, kernel=kernel, **scheme)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernel", ["hub", "bitmap"])
+def test_complete_graphs_on_the_device(kernel):
+    """Rows of more entries than have counters, and more lists against them than an item has."""
+    vertices = 5_000
+    source = np.tril_indices(vertices, -1)
+    graph = dasktc.prepare(source, backend="cuda", kernel=kernel, partition="whole")
+    assert set(graph.edge_support()["support"].unique()) == {vertices - 2}
+    assert set(graph.triangles().unique()) == {(vertices - 1) * (vertices - 2) // 2}

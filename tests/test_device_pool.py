@@ -175,6 +175,36 @@ def test_ucx_gets_memory_that_can_be_mapped(emulated, monkeypatch):
     assert len(held) == 1 << 20
 
 
+def test_a_budget_holds_no_pool_that_was_given_back(emulated, monkeypatch):
+    monkeypatch.setattr(emulated, "_sends_by_ucx", lambda: True)
+    emulated._own_pool.cache_clear()
+    with one_call():
+        budget = emulated.Budget(1 << 20)
+        with budget:
+            held = cupy_strict.zeros(1 << 10, dtype="uint8")
+        first = emulated._shared.own.resource
+    assert emulated._shared.own.resource is first, "a result is in it"
+    del held
+    gc.collect()
+    emulated._shared.give_back(0)
+    assert emulated._shared.own.resource is None
+    assert budget._resource is None
+    with budget, pytest.raises(MemoryError):
+        cupy_strict.zeros((1 << 20) + 1, dtype="uint8")
+    assert emulated._shared.own.resource is not first
+    assert budget.peak == 1 << 10
+
+
+def test_a_resource_of_the_caller_s_is_not_held_after_the_call(emulated):
+    import rmm
+
+    rmm.mr.set_current_device_resource(rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=256))
+    dasktc.triangle_count(SOURCE, backend="cuda")
+    gc.collect()
+    dasktc.triangle_count(SOURCE, backend="cuda")
+    assert emulated._shared._callers == (None, None)
+
+
 def test_who_talks_ucx(emulated, client):
     """Workers of the test's cluster talk TCP, and are in other processes."""
     assert not emulated._sends_by_ucx()

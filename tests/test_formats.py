@@ -13,6 +13,7 @@ import sys
 import tarfile
 from contextlib import suppress
 from types import SimpleNamespace
+from unittest import mock
 from unittest.mock import patch
 
 import numpy as np
@@ -950,3 +951,25 @@ def test_catalog_odd_matrix_market(graphs_dir, tmp_path, mtx_library, blocksize)
             assert simple(matrixmarket, path, blocksize=blocksize) == expected, row["file"]
         banner = re.match(rb"\s*%", path.read_bytes()) is not None
         assert matrixmarket.looks_like(path.read_bytes()[:4096]) is banner
+
+
+def test_files_that_cannot_be_read_at_once_are_read_one_by_one(monkeypatch, caplog):
+    """But not where memory is short: then the call is made again with less beside it."""
+    from dasktc.io.formats import columnar
+
+    both = columnar._Files(tuple(columnar._RowGroups(name, ("a", "b"), (0,), 1, "int") for name in "xy"))
+    backend = SimpleNamespace(array=np)
+
+    def read(_, parts):
+        if len(parts) > 1:
+            raise RuntimeError("pages of two kinds")
+        return pd.DataFrame({"src": [1], "dst": [2 + (parts[0].url == "y")]})
+
+    monkeypatch.setattr(columnar, "_read_by_cudf", read)
+    with caplog.at_level("INFO", "dasktc"):
+        source, target = both.read_on_device(backend)
+    assert (source.tolist(), target.tolist()) == ([1, 1], [2, 3])
+    assert "2 files are read one by one" in caplog.text
+    monkeypatch.setattr(columnar, "_read_by_cudf", mock.Mock(side_effect=MemoryError("std::bad_alloc")))
+    with pytest.raises(MemoryError):
+        both.read_on_device(backend)

@@ -129,7 +129,7 @@ def test_two_steps_bring_together_what_one_does(keys, starts, many):
         mock.patch.object(shuffle, "DIRECT", 0 if many else 10**6),
         mock.patch.object(LocalExecutor, "transpose", counted),
     ):
-        ranges = shuffle.exchange(tasks, "test", list(keys), starts, 100)
+        ranges = shuffle.exchange(tasks, "test", shuffle.Inputs(list(keys)), starts, 100)
     borders = [0, *starts, 10**9]
     assert len(ranges) == len(starts) + 1
     for found, low, high in zip(ranges, borders, borders[1:], strict=False):

@@ -118,6 +118,7 @@ def test_without_room_for_tables_triangles_are_visited():
     graph = replace(wanted, prepared=replace(wanted.prepared, plan=plan))
     assert edge_support.kernel_and_bytes(graph)[0] == "trust"
     assert graph.triangles().equals(wanted.triangles())
+    assert (graph.triangles().attrs, wanted.triangles().attrs) == ({"kernel": "visit"}, {"kernel": "hub"})
 
 
 @pytest.mark.parametrize("name", ["kronecker", "random"])
@@ -125,13 +126,17 @@ def test_bytes_that_are_planned_for(name):
     (block,) = dasktc.prepare(GRAPHS[name](), backend="cpu").blocks.values()
     task = BlockTask(block, block, block)
     supports.edges(task)
+    taken = min(_taken(task) for _ in range(3))  # a client's threads in this process may take memory meanwhile
+    of = TaskSize(block.edges, block.edges, block.edges, block.rows)
+    assert taken <= 4 * block.edges + support_bytes(of, None)
+    hub_tables.forget()
+
+
+def _taken(task):
     hub_tables.forget()
     tracemalloc.start()
     try:
         supports.edges(task)
-        taken = tracemalloc.get_traced_memory()[1]
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    of = TaskSize(block.edges, block.edges, block.edges, block.rows)
-    assert taken <= 4 * block.edges + support_bytes(of, None)
-    hub_tables.forget()

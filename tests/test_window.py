@@ -463,3 +463,12 @@ def test_what_came_before_its_worker_died_is_there(monkeypatch):
 def test_an_error_among_what_is_done_is_told(monkeypatch):
     with pytest.raises(CountError, match="the real error"):
         waited(monkeypatch, Ended("a", "finished"), Ended("wrong", "error"), Ended("b", "finished"))
+
+
+def test_keys_of_our_tasks():
+    """Stranded tasks of other applications are left where they are."""
+    from dasktc.executors.dask.faults import is_own
+
+    assert is_own(("orient-plan-0123abcd", 7))
+    for key in ("orient-0123abcd", ("read-parquet-" + "0a" * 16, 0), ("count-0123abcd", "x"), ("inc-1", 2), 5):
+        assert not is_own(key)

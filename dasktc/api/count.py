@@ -22,7 +22,7 @@ from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small
-from dasktc.errors import DeviceMemoryError, InputError
+from dasktc.errors import DeviceMemoryError, InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, warn_of_tcp, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
@@ -33,6 +33,7 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
     RETRIES,
     WORKER_SECONDS,
+    AttributeOptions,
     CountOptions,
     Options,
     RunOptions,
@@ -40,6 +41,7 @@ from dasktc.options import (
     format_size,
     read_ids,
 )
+from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
@@ -264,10 +266,29 @@ def prepare(
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
     progress: Progress | bool | None = None,
+    weight: str | None = None,
+    directed: bool = False,
+    duplicates: str | None = None,
 ) -> Graph:
     """Prepare a graph: oriented, partitioned, persistent on the cluster.
 
-    Parameters and errors are those of `triangle_count`.
+    Parameters and errors are those of `triangle_count`, and:
+
+    Parameters
+    ----------
+    weight : str, optional
+        Keep weights, for `Graph.clustering`: the name, or the position, of a column of a DataFrame, an Arrow table, a
+        Parquet, text or CSV file, or the attribute of a NetworkX or igraph graph's edges (in NetworkX graphs 1 where an
+        edge has none); of a sparse matrix and of a Matrix Market file any name stands for the entries' values.
+    directed : bool
+        Keep directions, from a row's first id to its second, for `Graph.clustering` and `Graph.triad_census`; all other
+        questions ignore them.
+    duplicates : {"sum", "last"}, optional
+        The weight of an edge that several rows give other weights: their sum, each row's counted, or that of the last.
+        Rows of an edge are those of both directions, unless `directed`. Default: such a source is refused.
+
+    Weights and directions are kept in this process alone, in its memory: they are refused with a client, with `memory`,
+    and with backend="cuda".
 
     Returns
     -------
@@ -285,25 +306,49 @@ def prepare(
     1
     """
     options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    attributes = AttributeOptions(weight, directed, duplicates)
     check_keywords(progress=progress)
+    if attributes:
+        options = _in_one_process(attributes, options)
     run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
-    opened = as_source(source, reading)
+    opened = as_source(source, replace(reading, weight=weight, directed=directed))
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
+        if attributes and anywhere.distributed:
+            raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
             executor = limited(anywhere, options.memory, work_dir, host_memory)
-            return _prepared(executor, opened, options, watcher or silent, cluster)
+            if not attributes:
+                return _prepared(executor, opened, options, watcher or silent, cluster)
+            rows, frames = read_rows(executor, opened)
+            graph = _prepared(executor, rows, options, watcher or silent, cluster)
+            kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
+            return replace(graph, prepared=replace(graph.prepared, attributes=kept))
 
         graph, more = _within_what_is_free(built, anywhere, options)
         graph = replace(graph, prepared=replace(graph.prepared, plan=with_notes(graph.plan, noted, more)))
         starts = run.client is None and run.threads is None and bool(run.places)
         return replace(graph, owned=OwnedCluster(stack.pop_all())) if starts else graph
+
+
+def _in_one_process(attributes: AttributeOptions, options: Options) -> Options:
+    """The options with the CPU as backend; refuses what is for graphs beyond the memory of one process."""
+    if options.memory is not None:
+        raise _not_here(attributes, f"memory={options.memory!r} may keep parts of the graph in files", "leave it out")
+    if options.backend == "cuda":
+        raise _not_here(attributes, "backend='cuda' has its blocks on a GPU", "leave it out")
+    return replace(options, backend="cpu")
+
+
+def _not_here(attributes: AttributeOptions, fact: str, advice: str) -> InputError:
+    given = " and ".join(name for name in ("weight", "directed") if getattr(attributes, name))
+    return InputError(f"{given} is given and {fact}: weights and directions are kept in one process's memory; {advice}")
 
 
 def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Options, str]:
@@ -424,16 +469,20 @@ def read_options(
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
     """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is."""
-    if isinstance(source, Source):
-        return source
     options = ReadOptions() if options is None else options
-    if _is_path(source):
+    opened: Source
+    if isinstance(source, Source):
+        opened = source
+    elif _is_path(source):
         from dasktc.io.files import open_source
 
-        return open_source(source, options)
-    from dasktc.io.memory import from_object
+        opened = open_source(source, options)
+    else:
+        from dasktc.io.memory import from_object
 
-    opened: Source = from_object(source, options)
+        opened = from_object(source, options)
+    if options.weight is not None and opened.weight is None:
+        raise InputError(f"{opened.name} has no weights: weight={shown(options.weight)} is given; leave it out")
     return opened
 
 

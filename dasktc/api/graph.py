@@ -12,14 +12,16 @@ from typing import Any, NoReturn, Self
 
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures
+from dasktc.counting import measures, weighted_clustering
 from dasktc.counting import trussness as trusses
 from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.estimate import TriangleEstimate, estimate
 from dasktc.counting.result import TriangleCount
+from dasktc.counting.square_clustering import square_clustering
 from dasktc.counting.summary import Rows, as_html, as_text
+from dasktc.counting.triad_census import triad_census
 from dasktc.counting.triangle_list import triangle_list
 from dasktc.counting.update import Change, update
 from dasktc.errors import InputError
@@ -110,7 +112,7 @@ class Graph(CountingContext):
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
         self.counted.forget()
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed))
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=None))
         try:
             if hasattr(executor, "close"):
                 executor.close()
@@ -161,12 +163,20 @@ class Graph(CountingContext):
         if type(getattr(self.executor, "store", None)) is not MemoryStore:
             raise InputError(
                 "this graph keeps blocks in files or on devices of its own processes: they go with it, so that it "
-                "cannot be copied or pickled; prepare it without memory, or write results with per_vertex and per_edge"
+                "cannot be pickled; prepare it without memory, or write results with per_vertex and per_edge"
             )
         if isinstance(self.executor, LocalExecutor):
             return _copied, (self.prepared, self.blocks, self.options, self.executor.workers)
         faults = self.executor.faults  # type: ignore[attr-defined]
         return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
+
+    def __copy__(self) -> Self:
+        """A graph does not change, so a copy shares its blocks."""
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """As a copy: blocks may stand in files, on devices or on other hosts."""
+        return replace(self)
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""
@@ -242,8 +252,8 @@ class Graph(CountingContext):
             What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
             of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
             the graph is not closed, and are cuDF where the graph was in GPU memory or Dask's configuration has
-            "dataframe.backend" cudf. Default: cuDF where the graph was in GPU memory, Dask where it was a Dask
-            collection, else pandas.
+            "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
+            GPU memory, Dask where it was a Dask collection, else pandas.
         vertices : sequence or column, optional
             Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
 
@@ -251,7 +261,7 @@ class Graph(CountingContext):
         -------
         Series of int64
             Named "triangles", by the caller's ids in ascending order, of the vertices with an edge
-            after clean-up.
+            after clean-up. The `attrs` of a pandas answer name the kernel that counted; the log does for every answer.
 
         Raises
         ------
@@ -313,11 +323,16 @@ class Graph(CountingContext):
         return measures.edge_support(self, frame, edges)
 
     @said_in_one_line
-    def clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def clustering(self, weight: str | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
+
+        Of a graph that was prepared with directions it is Fagiolo's: the share of its possible directed triangles.
 
         Parameters
         ----------
+        weight : str, optional
+            Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights by the largest
+            weight. The name that the graph was prepared with.
         frame, vertices
             As of `triangles`.
 
@@ -330,14 +345,22 @@ class Graph(CountingContext):
         Raises
         ------
         InputError, CountError
-            As `triangles`.
+            As `triangles`. Or there are no weights of that name, or the largest is 0.
 
         Examples
         --------
         >>> import dasktc
         >>> dasktc.prepare(([0, 1, 2, 2, 2], [1, 2, 0, 3, 4])).clustering().round(3).to_dict()
         {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [8, 1, 1]})
+        >>> dasktc.prepare(frame, weight="w").clustering(weight="w").to_dict()
+        {0: 0.25, 1: 0.25, 2: 0.25}
+        >>> dasktc.prepare(frame, directed=True).clustering().to_dict()
+        {0: 0.5, 1: 0.5, 2: 0.5}
         """
+        if weight is not None or self.is_directed:
+            return weighted_clustering.clustering(self, weight, frame, vertices)
         return measures.clustering(self, frame, vertices)
 
     @said_in_one_line
@@ -372,6 +395,73 @@ class Graph(CountingContext):
         """
         return measures.measures(self, frame, vertices)
 
+    @property
+    def is_directed(self) -> bool:
+        """Whether it was prepared with directions."""
+        return self.prepared.attributes is not None and self.prepared.attributes.directed
+
+    @said_in_one_line
+    def square_clustering(self, *, frame: str | None = None, vertices: Any = None) -> Any:
+        """Compute every vertex's square clustering coefficient: which share of its possible cycles of four there is.
+
+        As in NetworkX; directions are ignored.
+
+        Parameters
+        ----------
+        frame, vertices
+            As of `triangles`.
+
+        Returns
+        -------
+        Series of float64
+            Named "square_clustering", by the caller's ids; 0 where no cycle is possible.
+
+        Raises
+        ------
+        InputError
+            The graph is on workers, or was prepared within `memory`: one process must hold it.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> dasktc.prepare(([0, 1, 2, 3, 0], [1, 2, 3, 0, 4])).square_clustering().round(3).to_dict()
+        {0: 0.333, 1: 0.5, 2: 1.0, 3: 0.5, 4: 0.0}
+        """
+        return square_clustering(self, frame, vertices)
+
+    @said_in_one_line
+    def triad_census(self, isolated: int = 0) -> dict[str, int]:
+        """Count the triples of vertices of a directed graph by type: which of their three pairs are joined, and how.
+
+        Parameters
+        ----------
+        isolated : int
+            Vertices without an edge, which a source does not list; they are in triples too.
+
+        Returns
+        -------
+        dict of str to int
+            By the 16 types "003" to "300" of Holland and Leinhardt, in NetworkX's order: numbers of mutual, single and
+            missing edges.
+
+        Raises
+        ------
+        InputError
+            The graph was prepared without directions.
+        CountError
+            A check failed: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> census = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), directed=True).triad_census()
+        >>> {name: count for name, count in census.items() if count}
+        {'012': 1, '021D': 1, '021C': 1, '030C': 1}
+        """
+        return triad_census(self, isolated)
+
     @said_in_one_line
     def transitivity(self) -> float:
         """Compute the share of all pairs of neighbours that are joined: 3·triangles / Σ d·(d - 1)/2.
@@ -395,10 +485,15 @@ class Graph(CountingContext):
         return measures.transitivity(self)
 
     @said_in_one_line
-    def average_clustering(self) -> float:
+    def average_clustering(self, weight: str | None = None) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
         NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
+
+        Parameters
+        ----------
+        weight : str, optional
+            As of `clustering`.
 
         Returns
         -------
@@ -416,6 +511,8 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).average_clustering()
         1.0
         """
+        if weight is not None or self.is_directed:
+            return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
         return measures.average_clustering(self)
 
     @said_in_one_line

@@ -1,17 +1,23 @@
 """NetworkX backend: `nx.triangles(G, backend="dasktc")` and its relatives, with NetworkX's own results.
 
-They run on the workers of the active Dask client; without one, in this process. A graph is handed
-over as numbers, its nodes' positions, and prepared once: NetworkX keeps the converted graph until
-the original changes. What is not done here raises NotImplementedError, because NetworkX asks
-`can_run` not always, and tries its own implementation only then.
+They run on the workers of the active Dask client, those of one process alone (weights, directions, squares, cores and
+trusses) and all without a client in this process. A graph is handed over as numbers, its nodes' positions, and prepared
+once for each kind of question: NetworkX keeps the converted graph until the original changes. What is not done here
+raises NotImplementedError, because NetworkX asks `can_run` not always, and tries its own implementation only then; why
+is said once in the log "dasktc", since NetworkX drops what `can_run` says.
 """
 
 from __future__ import annotations
 
+import inspect
+import logging
+import math
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cache
 from itertools import chain
+from numbers import Real
 from typing import Any
 
 import networkx as nx
@@ -21,26 +27,50 @@ from dasktc.api.count import prepare
 from dasktc.api.graph import Graph
 from dasktc.api.networkx_info import FUNCTIONS
 from dasktc.counting import measures
+from dasktc.errors import InputError
 from dasktc.executors.connect import active_client
+from dasktc.executors.threads import allowed_threads
 
 __all__ = [
     "ConvertedGraph",
+    "all_triangles",
     "average_clustering",
     "backend",
     "can_run",
     "clustering",
     "convert_from_nx",
     "convert_to_nx",
+    "core_number",
     "generalized_degree",
+    "k_truss",
     "should_run",
+    "square_clustering",
     "transitivity",
+    "triadic_census",
     "triangles",
 ]
 
 Nodes = Any
 """None for all, a node, or an iterable of nodes."""
-SMALL = 10_000
-"""Edges below which NetworkX has the answer before a graph is prepared."""
+Array = Any
+LISTED = 1 << 14
+"""Triangles whose nodes are looked up at a time."""
+SECONDS_AN_EDGE = {
+    "all_triangles": 3e-6,
+    "average_clustering": 2e-5,
+    "clustering": 2e-5,
+    "core_number": 4e-6,
+    "generalized_degree": 2e-5,
+    "k_truss": 1e-5,
+    "square_clustering": 7e-5,
+    "transitivity": 2e-5,
+    "triadic_census": 2e-4,
+    "triangles": 3e-6,
+}
+"""What NetworkX takes, about: preferential attachment of 10 edges a node, 10,000 to 100,000 edges, one core."""
+TO_LOAD, TO_PREPARE = 2.0, 0.03
+"""Seconds until a new process has imported and loaded what is compiled, and what a small graph takes after that."""
+log = logging.getLogger("dasktc")
 
 
 class ConvertedGraph:
@@ -49,18 +79,54 @@ class ConvertedGraph:
     Parameters
     ----------
     graph : networkx.Graph
-        The edges of a directed graph are not read: nothing here is for them.
+    weights : mapping of str to object, optional
+        Attributes of edges to keep, and the value of edges that have none.
+    keep : bool
+        Keep the graph itself, for results that copy its attributes.
+
+    Raises
+    ------
+    NotImplementedError
+        A weight is no finite real number.
     """
 
     __networkx_backend__ = "dasktc"
     nbunch_iter = nx.Graph.nbunch_iter
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, weights: dict[str, Any] | None = None, keep: bool = False) -> None:
         self._adj: dict[Hashable, int] = {node: position for position, node in enumerate(graph)}
         self._directed, self._multigraph = graph.is_directed(), graph.is_multigraph()
-        self._ends = _ends(graph, self._adj) if not self._directed else ()
+        rows = [row for _, row in graph.adjacency()]
+        src = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
+        dst = np.fromiter(map(self._adj.__getitem__, chain.from_iterable(rows)), np.int64, len(src))
+        self._once = slice(None) if self._directed else src <= dst  # else the adjacency lists each edge at both ends
+        self._src, self._dst = src[self._once], dst[self._once]
+        self._original = graph if keep else None
+        self._weights = {name: self._values(graph, name, default) for name, default in (weights or {}).items()}
         self._client: Any = None
-        self._graph: Graph | None = None
+        self._graphs: dict[Hashable, Graph] = {}
+
+    def _values(self, graph: Any, name: str, default: Any = 1) -> Array:
+        data = (attributes for _, row in graph.adjacency() for attributes in row.values())
+        values = [attributes.get(name, default) for attributes in data] if not self._multigraph else []
+        if not all(issubclass(kind, Real) for kind in set(map(type, values))):
+            raise NotImplementedError(f"dasktc takes real numbers as weights: attribute {name!r} has others")
+        weights = np.array(values, dtype=np.float64)
+        if not np.isfinite(weights).all():
+            raise NotImplementedError(f"dasktc takes finite numbers as weights: attribute {name!r} has others")
+        return weights[self._once] if not self._multigraph else weights
+
+    @property
+    def loops(self) -> int:
+        """Edges from a node to itself, parallel ones once."""
+        return int((self._src == self._dst).sum())
+
+    @property
+    def original(self) -> Any:
+        """The graph itself, of a conversion that keeps it."""
+        if self._original is None:
+            raise NotImplementedError("dasktc keeps no attributes of this converted graph: pass the original")
+        return self._original
 
     def is_directed(self) -> bool:
         """Whether the original's edges have directions."""
@@ -69,6 +135,10 @@ class ConvertedGraph:
     def is_multigraph(self) -> bool:
         """Whether the original may have parallel edges."""
         return bool(self._multigraph)
+
+    def number_of_edges(self) -> int:
+        """Edges, parallel ones once."""
+        return len(self._src)
 
     def __contains__(self, node: object) -> bool:
         try:
@@ -85,9 +155,37 @@ class ConvertedGraph:
     def prepared(self) -> Graph:
         """Prepare the graph, on the client that is active now."""
         client = active_client()
-        if self._graph is None or client is not self._client:
-            self._graph, self._client = prepare(self._ends, client), client
-        return self._graph
+        if client is not self._client:
+            self._graphs.pop("anywhere", None)
+            self._client = client
+        return self._kept("anywhere", lambda: prepare((self._src, self._dst), client))
+
+    def here(self, weight: str | None = None, directed: bool = False) -> Graph:
+        """Prepare the graph in this process, with weights and directions where they are asked for."""
+        if weight is None and not directed:
+            return self._kept("here", self._in_process) if active_client() is not None else self.prepared()
+        return self._kept((weight, directed), lambda: self._in_process(weight, directed))
+
+    def without(self, positions: Array) -> Graph:
+        """Prepare the directed graph that is left without some nodes."""
+        left = ~(np.isin(self._src, positions) | np.isin(self._dst, positions))
+        return prepare((self._src[left], self._dst[left]), threads=allowed_threads(), directed=True)
+
+    def _in_process(self, weight: str | None = None, directed: bool = False) -> Graph:
+        import pandas as pd
+
+        edges, threads = pd.DataFrame({"src": self._src, "dst": self._dst}), allowed_threads()
+        if weight is None:
+            return prepare(edges, threads=threads, directed=directed)
+        if weight not in self._weights:
+            self._weights[weight] = self._values(self.original, weight)
+        edges["weight"] = self._weights[weight]
+        return prepare(edges, threads=threads, directed=directed, weight="weight")
+
+    def _kept(self, key: Hashable, made: Callable[[], Graph]) -> Graph:
+        if key not in self._graphs:
+            self._graphs[key] = made()
+        return self._graphs[key]
 
     def spread(self, values: Any) -> list[Any]:
         """Values of all nodes in node order; 0 for those without an edge."""
@@ -103,29 +201,30 @@ class ConvertedGraph:
             return values[self._adj[nodes]]
         return {node: values[self._adj[node]] for node in self.nbunch_iter(nodes)}
 
-
-def _ends(graph: Any, positions: dict[Hashable, int]) -> tuple[Any, Any]:
-    """Positions of both ends of every edge; parallel edges once."""
-    rows = [row for _, row in graph.adjacency()]
-    src = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
-    dst = np.fromiter(map(positions.__getitem__, chain.from_iterable(rows)), np.int64, len(src))
-    once = src < dst
-    return src[once], dst[once]
+    def positions(self, nodes: Iterable[Hashable]) -> Array:
+        """Positions of nodes."""
+        return np.array([self._adj[node] for node in nodes], dtype=np.int64)
 
 
-def convert_from_nx(graph: Any, **unused: Any) -> ConvertedGraph:
-    """Convert a NetworkX graph; NetworkX passes which attributes to keep: none are.
+def convert_from_nx(
+    graph: Any, *, edge_attrs: dict[str, Any] | None = None, preserve_edge_attrs: bool = False, **unused: Any
+) -> ConvertedGraph:
+    """Convert a NetworkX graph.
 
     Parameters
     ----------
     graph : networkx.Graph
+    edge_attrs : dict of str to object, optional
+        Attributes of edges to keep, all of them weights, and the value of edges that have none.
+    preserve_edge_attrs : bool
+        Keep all attributes.
     **unused
 
     Returns
     -------
     ConvertedGraph
     """
-    return ConvertedGraph(graph)
+    return ConvertedGraph(graph, edge_attrs, preserve_edge_attrs)
 
 
 def convert_to_nx(obj: Any, **unused: Any) -> Any:
@@ -147,12 +246,15 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     Returns
     -------
     bool or str
-        True, or why not.
+        True, or why not, which is also said once in the log.
     """
     if name not in FUNCTIONS:
         return f"dasktc has no {name}"
-    call = dict(zip(("G", "nodes", "weight"), args, strict=False)) | kwargs
-    return _why_not(name, call["G"], call.get("nodes"), call.get("weight")) or True
+    call = _call(name, args, kwargs)
+    why = _why_not(name, call["G"], _chosen(call), call.get("weight"))
+    if why:
+        _say(name, why)
+    return why or True
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
@@ -163,29 +265,56 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     bool or str
         True, or why not.
     """
-    call = dict(zip(("G", "nodes"), args, strict=False)) | kwargs
-    if call.get("nodes") is not None:
+    call = _call(name, args, kwargs)
+    if _chosen(call) is not None:
         return "NetworkX looks at the neighbours of these nodes alone, dasktc at the whole graph"
-    graph = call["G"]
-    if not isinstance(graph, ConvertedGraph) and graph.number_of_edges() < SMALL:
-        return f"the graph has fewer than {SMALL:,} edges"
-    return True
+    graph, jit = call["G"], sys.modules.get("dasktc.backends.cpu.jit")
+    if isinstance(graph, ConvertedGraph):
+        return True
+    seconds, loaded = SECONDS_AN_EDGE[name] * graph.number_of_edges(), jit is not None and jit.Kernel.loaded > 0
+    if seconds >= (TO_PREPARE if loaded else TO_LOAD):
+        return True
+    here = f"{TO_PREPARE:g} s at least" if loaded else f"{TO_LOAD:g} s to load its compiled code into this process"
+    return f"NetworkX takes about {seconds:.2g} s for {graph.number_of_edges():,} edges, dasktc {here}"
+
+
+def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name."""
+    return dict(_signature(name).bind(*args, **kwargs).arguments)
+
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(globals()[name])
+
+
+def _chosen(call: dict[str, Any]) -> Nodes:
+    return next((call[name] for name in ("nodes", "nbunch", "nodelist") if name in call), None)
+
+
+@cache
+def _say(name: str, why: str) -> None:
+    """Say it once."""
+    log.warning("networkx.%s does not run in dasktc: %s", name, why)
+
+
+_OF_DIRECTED = ("average_clustering", "clustering", "triadic_census")
+_OF_MULTIGRAPHS = ("all_triangles", "square_clustering", "triadic_census")
 
 
 def _why_not(name: str, graph: Any, nodes: Nodes, weight: Any) -> str:
-    if weight is not None:
-        return "dasktc computes no weighted clustering"
-    if graph.is_directed():
-        return "dasktc ignores directions: pass an undirected graph"
-    if graph.is_multigraph() and (name != "triangles" or nodes is not None):
+    if weight is not None and not isinstance(weight, str):
+        return f"dasktc takes the name of an attribute as weight, not {type(weight).__name__}"
+    if graph.is_directed() and name not in _OF_DIRECTED:
+        return f"dasktc ignores directions, NetworkX's {name} does not: pass an undirected graph"
+    if graph.is_multigraph() and name not in _OF_MULTIGRAPHS and (name != "triangles" or nodes is not None):
         return f"NetworkX has no {name} of a multigraph{' for chosen nodes' if name == 'triangles' else ''}"
     return ""
 
 
-def _ready(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = None) -> Graph:
+def _check(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = None) -> None:
     if why := _why_not(name, graph, nodes, weight):
         raise NotImplementedError(why)
-    return graph.prepared()
 
 
 def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
@@ -201,34 +330,77 @@ def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
     dict or int
         As `networkx.triangles`.
     """
-    return G.select(nodes, G.spread(measures.triangles(_ready("triangles", G, nodes))))
+    _check("triangles", G, nodes)
+    return G.select(nodes, G.spread(measures.triangles(G.prepared())))
 
 
-def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: None = None) -> Any:
+def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
+    """List the triangles.
+
+    Parameters
+    ----------
+    G : ConvertedGraph
+    nbunch : node or iterable of nodes, optional
+        List those that have one of these.
+
+    Returns
+    -------
+    iterator of tuples of three nodes
+        As `networkx.all_triangles`, in another order.
+    """
+    _check("all_triangles", G)
+    rows = G.prepared().triangle_list(limit=sys.maxsize).to_numpy()
+    if nbunch is not None:
+        chosen = G.positions(dict.fromkeys(G.nbunch_iter(nbunch)))
+        order = np.arange(len(chosen), len(chosen) + len(G))
+        order[chosen] = np.arange(len(chosen))
+        rows = rows[(order[rows] < len(chosen)).any(axis=1)]
+        rows = np.take_along_axis(rows, order[rows].argsort(axis=1), axis=1)
+    return _named(rows, list(G))
+
+
+def _named(rows: Array, nodes: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Tuples of nodes of rows of positions; some thousand at a time become Python's."""
+    for start in range(0, len(rows), LISTED):
+        for u, v, w in rows[start : start + LISTED].tolist():
+            yield nodes[u], nodes[v], nodes[w]
+
+
+def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None) -> Any:
     """Compute the local clustering coefficients of nodes.
 
     Parameters
     ----------
     G : ConvertedGraph
     nodes : node or iterable of nodes, optional
-    weight : None
+    weight : str, optional
 
     Returns
     -------
     dict or float
         As `networkx.clustering`.
     """
-    return G.select(nodes, G.spread(measures.clustering(_ready("clustering", G, nodes, weight))))
+    _check("clustering", G, nodes, weight)
+    if weight is None and not G.is_directed():
+        values = measures.clustering(G.prepared())
+    else:
+        try:
+            values = G.here(weight, G.is_directed()).clustering(weight=None if weight is None else "weight")
+        except InputError as error:  # the largest weight is 0, or overflow: NetworkX has its own ways
+            raise NotImplementedError(str(error)) from error
+    return G.select(nodes, G.spread(values))
 
 
-def average_clustering(G: ConvertedGraph, nodes: Nodes = None, weight: None = None, count_zeros: bool = True) -> float:
+def average_clustering(
+    G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None, count_zeros: bool = True
+) -> float:
     """Average the local clustering coefficients of nodes, those without an edge included.
 
     Parameters
     ----------
     G : ConvertedGraph
     nodes : iterable of nodes, optional
-    weight : None
+    weight : str, optional
     count_zeros : bool
 
     Returns
@@ -238,6 +410,110 @@ def average_clustering(G: ConvertedGraph, nodes: Nodes = None, weight: None = No
     """
     coefficients = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
     return float(sum(coefficients) / len(coefficients))
+
+
+def square_clustering(G: ConvertedGraph, nodes: Nodes = None) -> Any:
+    """Compute the square clustering coefficients of nodes.
+
+    Parameters
+    ----------
+    G : ConvertedGraph
+    nodes : node or iterable of nodes, optional
+
+    Returns
+    -------
+    dict or float
+        As `networkx.square_clustering`.
+    """
+    _check("square_clustering", G, nodes)
+    return G.select(nodes, G.spread(G.here().square_clustering()))
+
+
+def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
+    """Count the triples of nodes by type.
+
+    Parameters
+    ----------
+    G : ConvertedGraph
+    nodelist : list of nodes, optional
+        Count the triples that have one of these: all less those of the other nodes.
+
+    Returns
+    -------
+    dict
+        As `networkx.triadic_census`.
+    """
+    _check("triadic_census", G)
+    nodes = set(G.nbunch_iter(nodelist))
+    if nodelist is not None and len(nodelist) != len(nodes):
+        raise ValueError("nodelist includes duplicate nodes or nodes not in G")
+    graph = G.here(directed=True)
+    census = graph.triad_census(isolated=len(G) - graph.vertices)
+    if others := len(G) - len(nodes):
+        left = G.without(G.positions(nodes))
+        without = left.triad_census(isolated=others - left.vertices)
+        census = {name: count - without[name] for name, count in census.items()}
+    return census
+
+
+def core_number(G: ConvertedGraph) -> dict[Any, int]:
+    """Compute the core numbers of nodes.
+
+    Parameters
+    ----------
+    G : ConvertedGraph
+
+    Returns
+    -------
+    dict
+        As `networkx.core_number`.
+    """
+    _check("core_number", G)
+    _refuse_loops(G)
+    values: dict[Any, int] = G.select(None, G.spread(G.here().core_number(frame="pandas")))
+    return values
+
+
+def k_truss(G: ConvertedGraph, k: float) -> Any:
+    """Find the subgraph each of whose edges is in k - 2 of its triangles.
+
+    Parameters
+    ----------
+    G : ConvertedGraph
+        One that keeps its original.
+    k : int
+
+    Returns
+    -------
+    networkx.Graph
+        As `networkx.k_truss`, with copies of attributes.
+    """
+    _check("k_truss", G)
+    _refuse_loops(G)
+    graph, nodes = G.original, list(G)
+    least = 2 if not k > 2 else math.ceil(min(k, len(G) + 1))
+    edges = G.here().k_truss(least, frame="pandas")
+    kept: dict[Any, set[Any]] = {}
+    for one, other in zip(edges["src"].tolist(), edges["dst"].tolist(), strict=True):
+        u, v = nodes[one], nodes[other]
+        kept.setdefault(u, set()).add(v)
+        kept.setdefault(v, set()).add(u)
+    truss = graph.__class__()
+    truss.graph.update(graph.graph)
+    truss.add_nodes_from((node, of.copy()) for node, of in graph.nodes.items() if node in kept)
+    truss.add_edges_from(
+        (u, v, of.copy()) for u, row in graph.adjacency() if u in kept for v, of in row.items() if v in kept[u]
+    )
+    return truss
+
+
+def _refuse_loops(graph: ConvertedGraph) -> None:
+    """Refuse what NetworkX refuses, as it does."""
+    if graph.loops:
+        raise nx.NetworkXNotImplemented(
+            f"Input graph has self loops, {graph.loops:,} of them, which is not permitted; "
+            "consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
 
 
 def transitivity(G: ConvertedGraph) -> float:
@@ -252,7 +528,8 @@ def transitivity(G: ConvertedGraph) -> float:
     float
         As `networkx.transitivity`.
     """
-    return measures.transitivity(_ready("transitivity", G)) or 0
+    _check("transitivity", G)
+    return measures.transitivity(G.prepared()) or 0
 
 
 def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
@@ -268,8 +545,9 @@ def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
     dict of Counter, or Counter
         As `networkx.generalized_degree`.
     """
+    _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
-    for position, support, edges in _support_counts(measures.edge_support(_ready("generalized_degree", G, nodes))):
+    for position, support, edges in _support_counts(measures.edge_support(G.prepared())):
         counters[position][support] = edges
     return G.select(nodes, counters)
 

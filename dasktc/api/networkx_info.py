@@ -7,10 +7,15 @@ from typing import Any
 __all__ = ["get_info"]
 
 FUNCTIONS = {
-    "average_clustering": "`weight` is not supported, nor are directed graphs.",
-    "clustering": "`weight` is not supported, nor are directed graphs.",
+    "all_triangles": "Triangles come in another order.",
+    "average_clustering": "With weights or directions in this process.",
+    "clustering": "With weights or directions in this process.",
+    "core_number": "In this process; directed graphs are not supported.",
     "generalized_degree": "",
+    "k_truss": "In this process.",
+    "square_clustering": "In this process; directed graphs are not supported.",
     "transitivity": "Directed graphs are not supported.",
+    "triadic_census": "In this process.",
     "triangles": "Of a multigraph, only all nodes at once.",
 }
 """Notes on the functions that the backend has."""

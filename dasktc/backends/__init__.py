@@ -74,13 +74,13 @@ def get_backend(name: str) -> Backend:
 
 
 class _LazyBackend:
-    """Stands for a backend that this process need not be able to use; its parts are those of `get_backend`."""
+    """Proxy of a backend that this process need not be able to use; its parts are those of `get_backend`."""
 
     def __init__(self, name: str) -> None:
         self.name, self.on_device = name, name in ON_DEVICE
 
     def __getattr__(self, part: str) -> Any:
-        if part.startswith("__"):  # what copying and pickling ask for
+        if part[0] == "_":  # what copying and pickling ask for
             raise AttributeError(part)
         return getattr(get_backend(self.name), part)
 

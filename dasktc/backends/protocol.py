@@ -208,6 +208,12 @@ class RawEdges(Protocol):
     def ranked(self, table: Any, low: int, width: int) -> Any:
         """The map (`pipeline.id_maps.VertexMap`) of the ids that are marked."""
 
+    def residues(self, keys: Any, shift: int, modulus: int) -> Any:
+        """How many keys have each pair of their ends' remainders, modulus² <= `Edges.ranges`: row after row."""
+
+    def placed(self, keys: Any, shift: int, modulus: int, firsts: Any, widths: Any) -> Any:
+        """Keys by block, of ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
+
 
 class Vertices(Protocol):
     """What a backend does with vectors of vertices, arrays of `Backend.numbers`; results are new arrays."""

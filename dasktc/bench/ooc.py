@@ -2,7 +2,8 @@
 
 Both go from a generated graph, made on the device piece by piece, to its number. Copying is measured between
 events on the copy stream, waiting for it between events on the stream that counts; hidden is the share of the copying
-that nothing waited for. Files are read right after they were written on the same machine: from the page cache.
+that nothing waited for. Bytes to and from the host are those of all stages. Files are read right after they were
+written on the same machine: from the page cache.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ KNOWN = {
 """Triangles of Kronecker graphs, by scale."""
 
 
+SCALES = (26, 27)
+"""Of 1.05 and 2.1 G edges."""
+
+
 class Run(NamedTuple):
     """Measurements of one count, from the generator to the number.
 
@@ -53,22 +58,26 @@ class Run(NamedTuple):
         Bytes on the device, at most.
     moves : TransferStats
         Of its counting tasks.
+    sent, received : int
+        Bytes that went to the host, and came back, in all stages.
     """
 
     result: TriangleCount
     seconds: float
     peak: int
     moves: TransferStats
+    sent: int = 0
+    received: int = 0
 
 
 def run(
-    scale: int = 26,
+    scale: int | tuple[int, ...] = SCALES,
     memory: tuple[str | int, ...] = ("16GB",),
     host_memory: int | str | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     partition: str = "auto",
     parts: int | None = None,
-    kernel: str = "hub",
+    kernel: str = "auto",
     runs: int = 3,
     say: Say | None = None,
 ) -> Report:
@@ -76,8 +85,8 @@ def run(
 
     Parameters
     ----------
-    scale : int
-        Of the Kronecker graph.
+    scale : int or tuple of int
+        Of the Kronecker graphs.
     memory : tuple of int or str
         Budgets on the device, one after another.
     host_memory, work_dir
@@ -102,28 +111,32 @@ def run(
     if runs < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     get_backend("cuda")  # allocations are counted from then on
-    tell = say or _quiet
-    tell("all of the device")
-    whole = _measured(scale, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
-    section = Section(f"Kronecker {scale}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS)
-    section.rows.append(_row("all", whole, whole))
-    for budget in memory:
-        tell(f"--memory {budget}")
-        options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
-        within = _measured(scale, options, runs, host_memory, work_dir)
-        _compare(scale, int(within[0].result), KNOWN.get(scale, int(whole[0].result)))
-        section.rows.append(_row(str(budget), within, whole))
-    section.notes += NOTES
-    return Report(_command(scale, memory, host_memory, partition, parts, kernel, runs), facts(), [section])
+    tell, sections, scales = say or _quiet, list[Section](), (scale,) if isinstance(scale, int) else scale
+    for one in scales:
+        tell(f"scale {one}, all of the device")
+        whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
+        section = Section(f"Kronecker {one}, kernel {kernel}, seconds, medians of {runs} after a warm-up", COLUMNS)
+        section.rows.append(_row("all", whole, whole))
+        for budget in memory:
+            tell(f"scale {one}, --memory {budget}")
+            options = Options(backend="cuda", kernel=kernel, memory=budget, partition=partition, parts=parts)
+            within = _measured(one, options, runs, host_memory, work_dir)
+            _compare(one, int(within[0].result), KNOWN.get(one, int(whole[0].result)))
+            section.rows.append(_row(str(budget), within, whole))
+        sections.append(section)
+    sections[-1].notes += NOTES
+    return Report(_command(scales, memory, host_memory, partition, parts, kernel, runs), facts(), sections)
 
 
 COLUMNS = {
     "memory": "", "plan": "", "read": ".2f", "prepare": ".2f", "count": ".2f", "kernels": ".2f", "in all": ".2f",
-    "times all": ".2f", "peak": "", "copied": "", "copying": ".3f", "waited": ".3f", "before the first": ".3f",
+    "times all": ".2f", "peak": "",
+    "to the host": "", "from the host": "", "copied": "", "copying": ".3f", "waited": ".3f", "before the first": ".3f",
     "hidden": ".1%", "triangles": ",",
 }  # fmt: skip
 NOTES = [
     "in all: from the generator to the number; peak: bytes that were allocated on the device, at most",
+    "to the host, from the host: bytes that left the device in all stages, and that came back, those blocks included",
     "copied, copying: blocks of counting tasks, bytes and seconds between events on the copy stream; files are read",
     "in that time, from the page cache, for they were written just before",
     "waited: seconds between events on the counting stream for which it waited for blocks; hidden: 1 - waited/copying",
@@ -152,8 +165,9 @@ def _once(scale: int, options: Options, host: Any, place: Any) -> Run:
         cuda.synchronize()
         seconds = time.perf_counter() - began
         store = getattr(executor, "store", None)
-        moves, inside = (store.transfers, store.peak) if isinstance(store, DeviceStore) else (TransferStats(), 0)
-    return Run(result, seconds, inside or peak[0], moves)
+        if isinstance(store, DeviceStore):
+            return Run(result, seconds, store.peak, store.transfers, *store.moved)
+    return Run(result, seconds, peak[0], TransferStats())
 
 
 def _compare(scale: int, triangles: int, known: int) -> None:
@@ -174,11 +188,14 @@ def _row(memory: str, runs: list[Run], whole: list[Run]) -> list[Any]:
         format_size(max(run.peak for run in runs)),
         f"{last.moves.blocks:,} blocks, {format_size(last.moves.nbytes)}",
     )
-    row = [memory, f"{plan.partition}, n = {plan.parts}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
-    return [*row, copied, *moved, hidden, int(last.result)]
+    shape = f"{plan.partition}, n = {plan.parts}" + f", m = {plan.splits}" * (plan.splits > 1)
+    row = [memory, f"{shape}, {last.result.kernel}", *stages, kernels, seconds[0], seconds[0] / seconds[1], peak]
+    both = [format_size(last.sent), format_size(last.received)]
+    return [*row, *both, copied, *moved, hidden, int(last.result)]
 
 
-def _command(scale: int, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:
-    options = [f"--scale {scale}", *(f"--memory {budget}" for budget in memory), f"--runs {runs}", f"--kernel {kernel}"]
+def _command(scales: Any, memory: Any, host: Any, partition: str, parts: int | None, kernel: str, runs: int) -> str:
+    options = [*(f"--scale {scale}" for scale in scales), *(f"--memory {budget}" for budget in memory)]
+    options += [f"--runs {runs}", f"--kernel {kernel}"]
     options += [f"--host-memory {host}"] * (host is not None) + [f"--partition {partition}"] * (partition != "auto")
     return " ".join(["dasktc bench ooc", *options, *([f"--parts {parts}"] if parts else [])])

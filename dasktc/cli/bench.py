@@ -77,13 +77,13 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 
 
 @bench.command("ooc")
-@click.option("--scale", type=int, default=26, show_default=True, help="Of the Kronecker graph.")
+@click.option("--scale", type=int, multiple=True, default=(26, 27), show_default=True, help="May be repeated.")
 @click.option("--memory", multiple=True, default=("16GB",), show_default=True, help="Device memory; may be repeated.")
 @click.option("--host-memory", metavar="BYTES", help="Of the host, for what leaves the device; 1: files at once.")
 @click.option("--work-dir", metavar="DIR", help="Where files stand for the while.")
 @click.option("--partition", type=NameOf(SCHEMES, "auto"), default="auto", show_default=True, help="Of limited runs.")
 @click.option("--parts", type=int, metavar="n", help="Of limited runs.")
-@click.option("--kernel", default="hub", show_default=True, help="A kernel of the CUDA backend.")
+@click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
 @reporting
 def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:

@@ -310,7 +310,7 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
 
 def given_as(frame: pd.DataFrame, kind: FrameKind) -> Any:
     """A few rows of this process, as the frame that was asked for."""
-    if kind.library == "cudf":
+    if "cudf" in (kind.kind, kind.library):
         frame = get_backend("cuda").frame.from_pandas(frame)
     if kind.whole:
         return frame

@@ -151,13 +151,13 @@ def _together(parts: list[Any]) -> Any:
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
-    listed = executor.submit("list", _corners, parts)
-    own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
-    (dense,) = taken(executor, "list", order, [own])
-    listed = executor.submit("list", _by_dense_id, corners, dense)
-    own, corners = (executor.submit("list", _entry, listed, number) for number in (0, 1))
-    (names,) = taken(executor, "list", ids, [own])
-    return executor.submit("list", _triangles, corners, names, library)
+    listed = executor.submit("list-frame", _corners, parts)
+    own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
+    (dense,) = taken(executor, "list-frame", order, [own])
+    listed = executor.submit("list-frame", _by_dense_id, corners, dense)
+    own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
+    (names,) = taken(executor, "list-frame", ids, [own])
+    return executor.submit("list-frame", _triangles, corners, names, library)
 
 
 def _entry(entries: list[Array], number: int) -> Array:

@@ -7,9 +7,10 @@ to the caller.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, count
 from threading import RLock
 from typing import Any, Literal
 from uuid import uuid4
@@ -48,6 +49,7 @@ __all__ = [
 
 Array = Any
 Library = Literal["pandas", "cudf"]
+BACKEND_OF: dict[str, str] = {"pandas": "cpu", "cudf": "cuda"}
 FRAMES = ("pandas", "cudf", "dask")
 """What an answer may be given as."""
 PARTITION_BYTES = 128 << 20
@@ -94,7 +96,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     -------
     FrameKind
         Partitions of a Dask DataFrame are cuDF where the source was in GPU memory, or Dask's configuration has
-        "dataframe.backend" cudf, and GPUs count.
+        "dataframe.backend" cudf, and GPUs count. Within `memory` frames are made on the host.
 
     Raises
     ------
@@ -116,8 +118,10 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
             "prepare it with backend='cuda', or take frame='pandas'"
         )
     if frame != "dask":
-        return FrameKind(frame, "cudf" if frame == "cudf" else "pandas")
-    return FrameKind(frame, "cudf" if on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu()) else "pandas")
+        wanted = frame == "cudf"
+    else:
+        wanted = on_device and (source in ("cudf", "dask-cudf") or _dask_on_gpu())
+    return FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas")
 
 
 def _dask_on_gpu() -> bool:
@@ -189,7 +193,7 @@ def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
         parts = vertices.parts if isinstance(vertices, Sharded) else [vertices]
-        widths = graph.executor.gather([graph.executor.submit("lookup", _text_bytes, part) for part in parts])
+        widths = graph.executor.gather([graph.executor.submit("ids", _text_bytes, part) for part in parts])
         of_id += sum(widths) // max(1, graph.vertices)
     return max(1, PARTITION_BYTES // (ids * of_id + 8 * numbers))
 
@@ -199,18 +203,23 @@ def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
     if kind.library == "cudf":
         frames = executor.values(frames)
     parts = executor.gather(frames)
-    if len(parts) == 1:
-        return parts[0]
-    return get_backend("cuda" if kind.library == "cudf" else "cpu").frame.concat(parts)
+    whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
+    return whole if kind.kind == kind.library else get_backend("cuda").frame.from_pandas(whole)
 
 
 class _Kept:
-    """A partition that this process keeps, perhaps in a file."""
+    """A partition that this process keeps within a budget, perhaps in a file; it is for schedulers of this process."""
 
     _loading = RLock()
 
     def __init__(self, executor: Executor, handle: Any) -> None:
         self._executor, self._handle = executor, handle
+
+    def __reduce__(self) -> Any:
+        raise InputError(
+            "partitions of a graph that was prepared in this process, within memory, stand in its files: no worker "
+            "has them; compute with scheduler='threads', or prepare the graph with the client"
+        )
 
     def load(self) -> Any:
         """The partition; one at a time, for within a budget one call is made at a time."""
@@ -233,13 +242,13 @@ def spread(executor: Executor, frames: list[Any], meta: Any, divisions: tuple[An
     import dask
     import dask.dataframe as dd
 
-    parts = executor.values(frames) if executor.distributed else frames
-    if not executor.distributed:
-        run = uuid4().hex[:8]
-        parts = [
-            dask.delayed(_Kept(executor, handle).load, name=f"dasktc-{run}-{number}", pure=False, traverse=False)()
-            for number, handle in enumerate(frames)
-        ]
+    if executor.distributed:
+        parts = executor.values(frames)
+    elif executor.memory_per_call is None:
+        parts = [dask.delayed(frame, name=name, traverse=False) for frame, name in zip(frames, _names(), strict=False)]
+    else:
+        loads = [_Kept(executor, handle).load for handle in frames]
+        parts = [dask.delayed(load, name=name, pure=False)() for load, name in zip(loads, _names(), strict=False)]
     return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
 
 
@@ -247,6 +256,12 @@ def _text_bytes(ids: Any) -> int:
     """Bytes of a map or a shard of ids of text."""
     column = getattr(ids, "ids", ids)
     return int(column.memory_usage(index=False) if hasattr(column, "memory_usage") else column.nbytes)
+
+
+def _names() -> Iterator[str]:
+    """Names of partitions that no other has."""
+    run = uuid4().hex[:8]
+    return (f"dasktc-{run}-{number}" for number in count())
 
 
 # what is asked for
@@ -283,8 +298,8 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
     """The dense id of each of some ids as `given_ids` returns them, int64 on the host; -1 of those that none has."""
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
-        return executor.gather([executor.submit("lookup", _dense, vertices, ids)])[0]
-    of_shards = executor.gather(vertices.map(executor, "lookup", _dense_of_shard, ids))
+        return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
+    of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
     return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
 
 

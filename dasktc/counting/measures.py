@@ -12,6 +12,7 @@ from typing import Any
 
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import edge_answer, partitions, refuse_frame
+from dasktc.counting.edge_support import support_kernel
 from dasktc.counting.frames import frame_kind
 from dasktc.counting.vertex_counts import (
     coefficients,
@@ -63,7 +64,14 @@ def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, ver
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
-    return vertex_answer(graph, _vectors(graph), columns, kind, vertices)
+    return _said(graph, vertex_answer(graph, _vectors(graph), columns, kind, vertices))
+
+
+def _said(graph: CountingContext, answer: Any) -> Any:
+    """Note in an answer, if it has `attrs` as pandas has, which kernel counted."""
+    if isinstance(getattr(answer, "attrs", None), dict):
+        answer.attrs["kernel"] = support_kernel(graph)
+    return answer
 
 
 def _vectors(graph: CountingContext) -> list[Sharded]:
@@ -91,7 +99,7 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
     if edges is None:
         refuse_frame(graph, kind)
     supports, count = known_edges(graph)
-    return edge_answer(graph, supports, "support", kind, edges, 3 * count)
+    return _said(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:

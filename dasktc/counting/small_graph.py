@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import TaskCount
-from dasktc.backends.cuda.bit_matrix import MOST_EDGES, BitCount, SmallKeys
+from dasktc.backends.cuda.bit_matrix import KEYS_BYTES, MOST_EDGES, BitCount, SmallKeys
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError
@@ -72,8 +72,10 @@ def count_small(
     times.append(time.perf_counter())
     if ends is None:
         return None, source
-    keys = bit_matrix.keys(*ends)
-    if keys is None or keys.nbytes > (memory := executor.memory()):
+    memory = executor.memory()
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    keys = bit_matrix.keys(*ends) if KEYS_BYTES * rows <= memory else None
+    if keys is None or keys.nbytes > memory:
         return None, replace(source, parts=(DevicePart(*ends, of=source.name, how=""),))
     times.append(time.perf_counter())
     report("count", 0, 1)

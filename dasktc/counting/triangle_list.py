@@ -182,15 +182,15 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
         pieces = 1 if kind.whole else max(1, -(-count // rows_of_partition(graph, 3, 0)))
         groups = [parts]
         if pieces > 1:
-            keys = [executor.submit("list", _keys, part) for part in parts]
-            starts = splitters(executor, "list", keys, count, pieces)
-            groups = executor.transpose("list", executor.map("list", _cut, parts, starts), len(starts) + 1)
-        sizes = [count] if pieces == 1 else executor.gather(executor.map("list", _size, list(groups)))
+            keys = [executor.submit("list-frame", _keys, part) for part in parts]
+            starts = splitters(executor, "list-frame", keys, count, pieces)
+            groups = executor.transpose("list-frame", executor.map("list", _cut, parts, starts), len(starts) + 1)
+        sizes = [count] if pieces == 1 else executor.gather(executor.map("list-frame", _size, list(groups)))
         refuse_unless(sum(sizes) == count, f"{sum(sizes):,} triangles are listed, {count:,} were found")
         groups, sizes = with_rows(groups, sizes)
         firsts = [0, *accumulate(sizes)]
         calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
-        frames = executor.submit_all("list", _list_frame, calls)
+        frames = executor.submit_all("list-frame", _list_frame, calls)
     if kind.whole:
         return gathered(executor, frames, kind)
     ids = "int64" if graph.prepared.source.ids == "int" else "str"

@@ -46,14 +46,14 @@ def trussness(graph: CountingContext, frame: str | None = None, edges: Any = Non
     kind = frame_kind(graph, frame, "edges")
     if edges is None:
         refuse_frame(graph, kind)
-    there, by_place, facts = _found(graph, None)
+    there, by_place, facts = _as_one_block(graph, None)
     return edge_answer(there, by_place, "trussness", kind, edges, facts.total)
 
 
 def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
     """Find the k-truss; see `Graph.k_truss`."""
     kind = frame_kind(graph, frame, "edges")
-    there, by_place, facts = _found(graph, order_of_truss(k))
+    there, by_place, facts = _as_one_block(graph, order_of_truss(k))
     return edge_answer(there, by_place, "support", kind, total=facts.total)
 
 
@@ -87,12 +87,12 @@ def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any
     InputError, CountError
         As these.
     """
-    there, by_place, facts = _found(graph, k)
+    there, by_place, facts = _as_one_block(graph, k)
     frames, _ = partitions(there, by_place, "trussness" if k is None else "support", total=facts.total)
     return frames, facts
 
 
-def _found(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
+def _as_one_block(graph: CountingContext, k: int | None) -> tuple[CountingContext, dict[tuple[int, int], Any], Facts]:
     """The graph, or its k-truss, as one block, and a number of each of its edges."""
     block, values, facts = truss(graph, k)
     axis = Axis(facts.vertices, 1)

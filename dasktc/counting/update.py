@@ -166,6 +166,11 @@ def _refuse(graph: CountingContext) -> None:
         )
     if plan.shards > 1:
         raise InputError(f"{plan.numbering}: updates of vertices in shards are not built; prepare with more --memory")
+    if graph.prepared.attributes is not None:
+        raise InputError(
+            "the graph was prepared with weights or directions, which an update would not know of new edges: prepare "
+            "the updated source anew"
+        )
     memory, largest = graph.executor.memory_per_call, int(plan.scheme.block_bytes(graph.prepared.sizes).max())
     if memory is not None and (needed := 3 * largest + 60 * plan.vertices) > memory:
         raise InputError(

@@ -30,11 +30,16 @@ from dasktc.counting.frames import (
 from dasktc.errors import InputError
 from dasktc.pipeline.sharded.vectors import Sharded, even
 
-__all__ = ["Columns", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
+__all__ = ["Columns", "reals", "refuse_series", "total_of", "vertex_answer", "vertex_partitions"]
 
 Array = Any
 Columns = dict[str, Callable[..., Array]]
 """Functions of vectors of vertices, arrays of one module each, by the name of the column that they make."""
+
+
+def reals(values: Array) -> Array:
+    """The numbers themselves, float64."""
+    return values.astype("float64", copy=False)
 
 
 def vertex_answer(

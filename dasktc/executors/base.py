@@ -138,6 +138,10 @@ class Executor(Protocol):
         """Reserve this many bytes for a counting task; results that are kept get the rest."""
         self.store.set_task_memory(needed)
 
+    def make_room(self, needed: int) -> None:
+        """Have so many bytes free of results for the call that follows, where the store keeps a budget on a device."""
+        self.store.make_room(needed)
+
     def upstream(self, delayed: list[Any]) -> list[Any]:
         """Handles of the values of Dask Delayeds, computed together; of None for None."""
 
@@ -207,6 +211,13 @@ class Executor(Protocol):
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Reduce inputs to one result, and empty `inputs` as `map` does."""
 
+    def map_and_fold(
+        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """As `map`, and reduce the results, which stay, to one more: in a single pass where they go out of core."""
+        made = self.map(stage, function, inputs, *shared)
+        return made, self.fold(stage, fold, list(made))
+
     @property
     def transpose_submits(self) -> bool:
         """Whether each entry that `transpose` hands on is a task of its own for a scheduler."""
@@ -259,6 +270,10 @@ class Store(Protocol):
         """As `Executor.set_task_memory`."""
         return
 
+    def make_room(self, needed: int) -> None:
+        """As `Executor.make_room`."""
+        return
+
     def entries(self, handle: Any) -> list[Any]:
         """Handles of the entries of a list, none of which is moved; each is freed without the others."""
         return list(handle)
@@ -284,6 +299,10 @@ class LocalStore(Store, Protocol):
 
     def keep(self, value: Any) -> Any:
         """The handle of a value that nobody else will change; of a handle itself."""
+
+    def expect(self, handles: list[Any]) -> None:
+        """Hear what the call after the next one takes: it may be copied meanwhile."""
+        return
 
     def load(self, handle: Any) -> Any:
         """Load the value of a handle into memory that is freed with it."""

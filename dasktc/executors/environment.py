@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dasktc.executors import gpu_discovery as gpus
@@ -26,8 +25,8 @@ def collect() -> dict[str, Any]:
 
     gpu = gpus.collect()
     return {
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in REQUIRED},
-        "optional": {name: _version(name) for name in OPTIONAL},
+        "versions": {"python": platform.python_version()} | {name: gpus.installed(name) for name in REQUIRED},
+        "optional": {name: gpus.installed(name) for name in OPTIONAL},
         "machine": {
             "system": platform.platform(),
             "cores": os.cpu_count(),
@@ -36,7 +35,7 @@ def collect() -> dict[str, Any]:
         },
         "gpu": gpu,
         "backends": {"cpu": "ready", "cuda": gpu["state"]},
-        "missing": {name: list(use) for name, use in OPTIONAL.items() if _version(name) is None},
+        "missing": {name: list(use) for name, use in OPTIONAL.items() if gpus.installed(name) is None},
     }
 
 
@@ -51,10 +50,3 @@ def describe(facts: dict[str, Any]) -> str:
     lines += gpus.describe(facts["gpu"])
     lines += [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
     return "\n".join(lines)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from dasktc.options import format_size
 
-__all__ = ["collect", "describe", "devices", "install", "least_free"]
+__all__ = ["collect", "describe", "devices", "install", "installed", "least_free"]
 
 PACKAGES = {
     "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -102,7 +102,7 @@ def collect() -> dict[str, Any]:
         get it; `state`, a sentence.
     """
     gpus = devices()
-    packages = {name: _version(candidates) for name, candidates in PACKAGES.items()}
+    packages = {name: installed(*candidates) for name, candidates in PACKAGES.items()}
     lacking = [name for name, number in packages.items() if number is None]
     missing = {name: [OPTIONAL.get(name, "--backend cuda"), install(gpus)] for name in lacking}
     return {
@@ -132,7 +132,8 @@ def describe(facts: dict[str, Any]) -> list[str]:
     return lines + [f"{name} is missing, for {use}: {how}" for name, (use, how) in facts["missing"].items()]
 
 
-def _version(candidates: tuple[str, ...]) -> str | None:
+def installed(*candidates: str) -> str | None:
+    """Return the version of the first of some distributions that is installed; None where none is."""
     for name in candidates:
         try:
             return version(name)

@@ -130,7 +130,13 @@ class LocalExecutor(Executor):
         """Call the function for each input, dropping the input afterwards; shared values are read once."""
         count, values = len(inputs), self.store.evaluate(_listed_args, list(shared))
         inputs.reverse()
-        return self._all((partial(self._made, function, [inputs.pop(), *values]) for _ in range(count)), count)
+        return self._all((partial(self._made, function, self._next(inputs, values)) for _ in range(count)), count)
+
+    def _next(self, inputs: list[Any], values: list[Any]) -> list[Any]:
+        """Handles of the next call of several; the store hears of the one after it."""
+        handles = [inputs.pop(), *values]
+        self.store.expect(inputs[-1:])
+        return handles
 
     def fold(self, stage: str, fold: Fold, inputs: list[Any]) -> Any:
         """Add up the inputs, freeing each afterwards; the store keeps the result once it is whole.
@@ -157,6 +163,21 @@ class LocalExecutor(Executor):
         threads = min(self.workers, ACCUMULATORS) if self.memory_per_call is None else 1
         results(threads, (partial(add, [inputs.pop()]) for _ in range(count)), count)
         return self.store.keep(fold.combine(added) if len(added) > 1 else added.pop() if added else fold.start())
+
+    def map_and_fold(
+        self, stage: str, function: Function, inputs: list[Any], fold: Fold, *shared: Any
+    ) -> tuple[list[Any], Any]:
+        """Add each result before the store may move it away, where the store does."""
+        if not self.store.repeats:
+            return super().map_and_fold(stage, function, inputs, fold, *shared)
+        values, made = self.store.evaluate(_listed_args, list(shared)), list[Any]()
+        folded = self.store.evaluate(fold.start, [])
+        inputs.reverse()
+        while inputs:
+            value = self.store.evaluate(function, self._next(inputs, values))
+            folded = self.store.evaluate(partial(fold.add, folded, value), [])
+            made.append(self.store.keep(value))
+        return made, self.store.keep(folded)
 
     def transpose(self, stage: str, handles: list[Any], count: int) -> list[list[Any]]:
         """Transpose lists whose entries stay where they are."""

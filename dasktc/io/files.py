@@ -36,7 +36,7 @@ class Format(NamedTuple):
     by_content : bool
         The module has a function `looks_like`, which knows the first bytes of such a file.
     options : frozenset of str
-        Which of the options `columns`, `ids` and `skip` it takes; others are refused.
+        Which of the options `columns`, `ids`, `skip` and `weight` it takes; others are refused.
     row_bytes : float or None
         Bytes of a file that a row takes, about, as in real and generated graphs; None: too different to say.
     """
@@ -49,11 +49,11 @@ class Format(NamedTuple):
     row_bytes: float | None = 12
 
 
-_ALL = frozenset({"columns", "ids", "skip"})
+_ALL = frozenset({"columns", "ids", "skip", "weight"})
 FORMATS = {
     "text": Format("text", options=_ALL),
     "csv": Format("text", (".csv",), options=_ALL),
-    "mtx": Format("matrixmarket", by_content=True, row_bytes=11),
+    "mtx": Format("matrixmarket", by_content=True, options=frozenset({"weight"}), row_bytes=11),
     "metis": Format("metis", (".graph", ".metis"), row_bytes=6),
     "smat": Format("smat", (".smat",), row_bytes=14),
     "lg": Format("lightgraphs", (".lg", ".jlg"), by_content=True, row_bytes=9),
@@ -68,6 +68,7 @@ _UNUSED = {
     "columns": "it has no columns to choose from",
     "ids": "its ids are integers",
     "skip": "it says itself where its edges begin",
+    "weight": "its weights are not read",
 }
 
 COMPRESSED = 3.5
@@ -136,7 +137,13 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
     if not first_of:
         raise InputError(f"{len(urls)} files of {names[0]} are all empty; check what wrote them")
     size = SourceSize(int(rows), int(stored)) if isfinite(rows) else None
-    return Source(", ".join(os.fspath(name) for name in names), tuple(parts), next(iter(first_of)), size=size)
+    return Source(
+        ", ".join(os.fspath(name) for name in names),
+        tuple(parts),
+        next(iter(first_of)),
+        size=size,
+        weight=options.weight,
+    )
 
 
 def detect(url: str, head: bytes) -> str:
@@ -191,7 +198,7 @@ def _module(name: str) -> Any:
 
 
 def _decompressed_size(url: str) -> float:
-    """Bytes of a local file; of an archive, by its name, about those of what it holds."""
+    """Bytes of a local file, decompressed; estimated by the name's extension."""
     return streams.size(url) * (COMPRESSED if os.path.splitext(url.lower())[1] in _COMPRESSION else 1)
 
 

@@ -42,7 +42,7 @@ class Part(Protocol):
         DataFrame of `backend.frame`
             Columns "src" and "dst", both of one integer type (int32 or int64) or both string
             (`Source.ids`), no missing value; one row an edge as it stands in the source: loops,
-            duplicates and directions kept.
+            duplicates and directions kept. A third column, "weight", where the source was opened with it.
 
         Raises
         ------
@@ -67,6 +67,10 @@ class ReadOptions:
         Leading lines to pass over. 0 says that the first line is data, whatever it looks like.
     blocksize : int
         Bytes of a splittable file that one part takes.
+    weight : str or None
+        The column, or edge attribute, of weights, by name or position; None: none are read.
+    directed : bool
+        The direction of each row matters: a source without directions is refused.
     """
 
     format: str | None = None
@@ -74,6 +78,8 @@ class ReadOptions:
     ids: Ids | None = None
     skip: int | None = None
     blocksize: int = 64 << 20
+    weight: str | None = None
+    directed: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,8 @@ class Source:
         None: not known.
     in_memory : bool
         The parts hold rows of this process, which travel with them.
+    weight : str or None
+        What frames of parts have in a third column "weight", of finite float64; None: there is none.
     frames : {"cudf", "dask", "dask-cudf"} or None
         What answers are given as where nobody says, for the caller works with it: of a source in GPU memory cuDF, of a
         Dask collection the like. None: of any other.
@@ -105,4 +113,5 @@ class Source:
     triangles: int | None = None
     size: SourceSize | None = None
     in_memory: bool = False
+    weight: str | None = None
     frames: str | None = None

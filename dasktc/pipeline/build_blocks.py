@@ -16,13 +16,13 @@ import numpy as np
 from dasktc.backends import Backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.errors import CountError
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, Fold
 from dasktc.options import Options
 from dasktc.pipeline.canonicalize import partition_count, sorts_here
 from dasktc.pipeline.edge_keys import merge, transform, unpack
-from dasktc.pipeline.orient import CUTS, Oriented
+from dasktc.pipeline.orient import CUTS, RESIDUES, Oriented
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute
+from dasktc.pipeline.shuffle import Inputs, deal_here, redistribute, reduced
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import NOWHERE, Where
 from dasktc.planning.plan import Proxies
@@ -169,13 +169,25 @@ def measure(executor: Executor, graph: Oriented, layout: Layout) -> Sizes:
     """Measure a layout: edges, rows and columns of every block, from one pass over the keys."""
     if layout.shape == (1, 1):
         return Sizes(np.array([[graph.edges]], dtype="int64"), *layout.sizes)
-    counted = executor.map("plan", _histogram, list(graph.partitions), layout, executor.backend)
+    parts = layout.residues
+    if graph.residues is not None and parts and RESIDUES % parts == 0:
+        apart = np.asarray(graph.residues, dtype="int64").reshape(RESIDUES // parts, parts, RESIDUES // parts, parts)
+        return Sizes(apart.sum(axis=(0, 2)), *layout.sizes)
+    given = graph._replace(partitions=list(graph.partitions)).ranges()
+    counted = executor.map("plan", _histogram, given, layout, executor.backend)
     edges = np.array(executor.gather(counted), dtype="int64").sum(axis=0).reshape(layout.shape)
     return Sizes(edges, *layout.sizes)
 
 
-def _histogram(keys: Array, layout: Layout, backend: Backend) -> list[int]:
-    """Edges of one partition in each block, row after row."""
+def _histogram(keys: Array | list[Array], layout: Layout, backend: Backend) -> list[int]:
+    """Edges of one partition, or of several, in each block, row after row."""
+    own, modulus = backend.raw_edges, layout.residues
+    if own is not None and modulus and modulus**2 <= backend.edges.ranges and not isinstance(keys, list):
+        in_each: list[int] = own.residues(keys, layout.shift, modulus).tolist()
+        return in_each
+    if isinstance(keys, list):
+        counts = [_histogram(some, layout, backend) for some in keys]
+        return [sum(of_block) for of_block in zip(*counts, strict=True)]
     xp, chunk, (rows, columns) = backend.array, backend.chunk, layout.shape
     edges = xp.zeros(rows * columns, dtype="int64")
     for start in range(0, len(keys), chunk):
@@ -223,10 +235,14 @@ def build_blocks(
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
     slabs = -(-partition_count(largest, executor) // len(places))
-    rows = _row_ranges(executor, graph, layout, slabs)
+    dealt = graph.rows is not None and layout.shape == (1, 1)
+    rows = [graph.rows] if dealt and graph.rows else _row_ranges(executor, graph, layout, slabs)
+    slabs = len(rows[0]) if dealt else slabs
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
     ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
-    if layout.shape != (1, 1):
+    if layout.shape != (1, 1) and len(layout.families) == 1 and not executor.exchanges:
+        keys = Inputs(graph.ranges(), _block_keys, (layout, 0, executor.backend))
+    elif layout.shape != (1, 1):
         made = list[Any]()
         for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
@@ -238,10 +254,19 @@ def build_blocks(
     held = [None if edges is None else int(edges[place]) for place in places]
     if slabs == 1 and len(places) > 1:
         calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
-        return dict(zip(places, redistribute(*share, _block, calls, at), strict=True))
-    built = redistribute(*share, _slab, spans, at)
+        return dict(zip(places, redistribute(*share, _block, calls, at)[0], strict=True))
+    if dealt:
+        built, _ = reduced(executor, "blocks", graph.ranges(), _slab, spans)
+    else:
+        built, _ = redistribute(*share, _slab, spans, at)
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
+    if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and edges is not None:
+        stacks.reverse()
+        return {
+            place: _filled(executor, stacks.pop(), _Filling(place, layout, int(edges[place]), executor.backend))
+            for place in places
+        }
     if len(places) == 1:
         return {
             place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, executor.backend, *held)
@@ -293,13 +318,18 @@ def _row_ranges(executor: Executor, graph: Oriented, layout: Layout, slabs: int)
     return [[0, *cuts[1:]]] * axis.parts  # of vertices that are dealt out in turn each part has as many of any range
 
 
-def _block_keys(keys: Array, layout: Layout, family: int, backend: Backend) -> Array:
-    """Recode keys by block of a family of columns."""
+def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend: Backend) -> Array:
+    """Recode keys, or those of several arrays, by block of a family of columns."""
+    if isinstance(keys, list):
+        return backend.array.concatenate([_block_keys(some, layout, family, backend) for some in keys])
     xp, axis = backend.array, layout.families[family]
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
     widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
+    edges = backend.raw_edges
+    if edges is not None and layout.residues:
+        return edges.placed(keys, layout.shift, layout.residues, own, widths)
     return transform(keys, partial(_placed, layout=layout, axis=axis, firsts=own, widths=widths, xp=xp), backend)
 
 
@@ -338,6 +368,59 @@ def _checked(slabs: list[Any], place: Block, layout: Layout, backend: Backend, e
     return block
 
 
+class _Filling:
+    """Copies slabs into a block that is allocated as a whole: two times its bytes need not fit a budget.
+
+    Parameters
+    ----------
+    place : (int, int)
+    layout : Layout
+    edges : int
+        Of the block.
+    backend : Backend
+    """
+
+    def __init__(self, place: Block, layout: Layout, edges: int, backend: Backend) -> None:
+        self._place, self._layout, self._backend = place, layout, backend
+        self._rows, self._edges = layout.rows.sizes[place[0]], edges
+        self._row = self._edge = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block."""
+        return 8 * (self._rows + 1) + 4 * self._edges
+
+    def start(self) -> OrientedCSR:
+        """The block, empty."""
+        xp = self._backend.array
+        slab = xp.zeros(self._rows + 1, dtype="int64"), xp.empty(self._edges, dtype="int32")
+        return _stack([slab], self._place, self._layout, self._backend)
+
+    def add(self, block: OrientedCSR, slab: tuple[Array, Array]) -> OrientedCSR:
+        """Copy the next slab."""
+        offsets, columns = slab
+        row, edge = self._row + len(offsets) - 1, self._edge + len(columns)
+        if edge <= self._edges:
+            block.offsets[self._row + 1 : row + 1] = offsets[1:]
+            block.offsets[self._row + 1 : row + 1] += self._edge
+            block.columns[self._edge : edge] = columns
+        self._row, self._edge = row, edge
+        return block
+
+    def check(self) -> None:
+        """Refuse slabs that have not as many edges as the plan says (CountError)."""
+        _check_edges(self._place, self._edge, self._edges)
+
+
+def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
+    """Handle of a block that takes the place of its slabs, one after another."""
+    largest = 2 * filling.nbytes // len(slabs)
+    executor.make_room(filling.nbytes + largest)
+    block = executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)
+    filling.check()
+    return block
+
+
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
@@ -346,9 +429,13 @@ def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> 
 
 def check_edges(block: OrientedCSR, edges: int | None) -> None:
     """Refuse a block that has not as many edges as the plan says (CountError)."""
-    if edges not in (None, block.edges):
+    _check_edges(block.place, block.edges, edges)
+
+
+def _check_edges(place: Block, edges: int, planned: int | None) -> None:
+    if planned not in (None, edges):
         raise CountError(
-            f"block P[{block.place[0]}][{block.place[1]}] holds {block.edges:,} edges, the plan {edges:,}: edges were "
+            f"block P[{place[0]}][{place[1]}] holds {edges:,} edges, the plan {planned:,}: edges were "
             "lost; run again, and report this with the output of `dasktc info`"
         )
 

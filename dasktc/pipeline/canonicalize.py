@@ -15,7 +15,7 @@ import numpy as np
 from dasktc.backends import PARTITION_EDGES, Backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured, stage_ended
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
@@ -37,6 +37,8 @@ EDGE_BYTES = {"cpu": 40, "cuda": 240}
 
 On a device six times as many, so that most of the budget is left for results, which then stay there.
 """
+SAMPLED = 1 << 8
+"""Edges that are sampled of each array that a device reads within a budget."""
 SPLIT_BYTES = 100
 """The same where vertex vectors are sharded: a partition then holds its own vertices in addition to its edges."""
 PIECES, PIECE_EDGES = 8, 1 << 26
@@ -57,10 +59,16 @@ class Canonical(NamedTuple):
         Distinct keys, ascending within and across partitions.
     rows : int
         What they were made of: an upper bound on their number.
+    folded : handle, or None
+        What `canonical` was asked to make of the partitions as they came.
+    sample : array of int64, or None
+        Keys of some edges, loops and duplicates among them, where edges were sampled; on the host.
     """
 
     partitions: list[Any]
     rows: int
+    folded: Any = None
+    sample: Any = None
 
 
 class Frames(NamedTuple):
@@ -90,7 +98,7 @@ class Frames(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """What is known of frames: rows, how many of them are loops, and of integers span and a sample of the others."""
+    """Statistics of frames: rows, loops, and for integer ids their span and a sample of the edges."""
 
     rows: int
     loops: int
@@ -116,8 +124,10 @@ def read(executor: Executor, source: Source) -> Frames:
         frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
     else:
-        upstream_of = executor.upstream([part.upstream for part in parts])
         most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
+        if executor.backend.on_device:
+            parts = _joined(parts, most)
+        upstream_of = executor.upstream([part.upstream for part in parts])
         given = [(part, up, most, executor.backend) for part, up in zip(parts, upstream_of, strict=True)]
         streamed = executor.stream("read", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
@@ -177,7 +187,7 @@ def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class _NoPart:
-    """Stands in for the parts of a source that has none: an empty frame."""
+    """The part of a source that has none: it reads as an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -254,7 +264,11 @@ def _read_chunks(part: Part, upstream: Any, most: int, backend: Backend) -> Iter
         rows = len(frame[0] if isinstance(frame, tuple) else frame)
         for first in range(0, max(1, rows), most):
             some = _ends(frame, first, first + most) if isinstance(frame, tuple) else frame.iloc[first : first + most]
-            yield from _without_loops(some, backend)
+            proper, counts = _without_loops(some, backend)
+            if isinstance(proper, tuple):
+                counts = counts._replace(sample=_sample(proper, max(1, counts.rows // SAMPLED)))
+            yield proper
+            yield counts
 
 
 def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
@@ -273,7 +287,7 @@ def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
     return frame, _Counts(rows, rows - kept, Span.measured(frame) if integers else None)
 
 
-def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> Canonical:
+def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold: Fold | None = None) -> Canonical:
     """Relabel frames by dense ids, drop directions, and keep each edge once, by one distributed sort.
 
     Parameters
@@ -285,11 +299,15 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> C
         The lists of SplitIds are emptied too.
     size : int
         Number of vertices, or of ids in the range.
+    fold : Fold, optional
+        Of the partitions; in one pass with the last one over them, where that is made in this process.
     """
     shift, rows = shift_of(size), frames.rows - frames.loops
     if not isinstance(vertices, SplitIds) and sorts_here(executor, rows):
         return Canonical(_canonical_here(executor, frames.frames, rows, vertices, shift), rows)
     count = partition_count(rows, executor, SPLIT_BYTES if isinstance(vertices, SplitIds) else None)
+    starts: list[int] | None = None
+    keys: list[Array] = []
     if isinstance(vertices, IdRange):
         chosen = None if executor.backend.on_device else _ends_of
         given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend), frames.at, chosen)
@@ -301,15 +319,23 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int) -> C
             given = Inputs(
                 executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, executor.backend)
             )
+        elif executor.backend.on_device and frames.samples and not executor.exchanges:
+            given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend))
+            samples = [sample for sample, _ in frames.samples]
+            made = executor.submit("canonical", _sample_keys, vertices, samples, shift, executor.backend)
+            (keys,) = executor.gather([made])
+            starts = quantiles(keys, [edges for _, edges in frames.samples], count)
         else:
             given = Inputs(
                 executor.map("canonical", _keys, frames.frames, vertices, shift, executor.backend), at=frames.at
             )
-        starts = splitters(executor, "canonical", given.handles, rows, count)
+        if starts is None:
+            starts = splitters(executor, "canonical", given.handles, rows, count)
     bound = 1 << 2 * shift
     calls = [(bound, executor.backend)] * (len(starts) + 1)
-    partitions = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls)
-    return Canonical(partitions, rows)
+    fold = None if executor.distributed else fold
+    partitions, folded = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls, fold=fold)
+    return Canonical(partitions, rows, folded, np.concatenate(keys) if keys else None)
 
 
 def _distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
@@ -343,7 +369,7 @@ def _distinct_here(span: tuple[int, int], buckets: Any, shift: int, backend: Bac
 
 
 def edges_of(executor: Executor, edges: Canonical) -> int:
-    """How many canonical edges there are."""
+    """Count the canonical edges."""
     return sum(executor.gather(executor.map("canonical", len, list(edges.partitions))))
 
 
@@ -380,6 +406,12 @@ def _range_keys(ends: Any, ids: IdRange, shift: int) -> Array:
     if ids.low:
         high, low = high.astype("int64") - ids.low, low.astype("int64") - ids.low
     return pack(high, low, shift)
+
+
+def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: Backend) -> list[Any]:
+    """The same by any map, on the device."""
+    xp = backend.array
+    return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
 
 
 def _own_keys(given: list[Any], shift: int, backend: Backend) -> Array:

@@ -25,7 +25,7 @@ from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
 from dasktc.pipeline.sharded.vectors import either
-from dasktc.pipeline.shuffle import exchange, splitters
+from dasktc.pipeline.shuffle import Inputs, exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import Where
@@ -156,7 +156,7 @@ def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> Non
 
 
 def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
-    """The masks that algorithm 2 leaves: bits of local vertices, propagated along edges of G_p to a fixed point."""
+    """Compute the masks that algorithm 2 leaves: bits of local vertices, propagated along G_p to a fixed point."""
     executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.executor.backend), -1
     while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
         before = reached
@@ -173,7 +173,7 @@ def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, b
 
 
 def _held(bits: Array, parts: int) -> list[int]:
-    """The number of set bits of each part."""
+    """Count the set bits of each part."""
     return [int(((bits >> bits.dtype.type(part)) & bits.dtype.type(1)).sum()) for part in range(parts)]
 
 
@@ -185,12 +185,12 @@ def _members(bits: Array, part: int, backend: Backend) -> Array:
 
 
 def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Edges of each part."""
+    """Count the edges of each part."""
     return _counted(keys, lambda u, v: bits.take(u) & bits.take(v), parts, shift, backend)
 
 
 def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Edges of each part whose source is local."""
+    """Count the edges of each part whose source is local."""
     return _counted(keys, lambda u, v: _bits(own.take(u), backend) & bits.take(v), parts, shift, backend)
 
 
@@ -228,7 +228,7 @@ def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: W
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
-        ranges = exchange(executor, "blocks", numbered, [row << shift for row in rows[1:-1]], bound)
+        ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
             executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, executor.backend, prefer=at)

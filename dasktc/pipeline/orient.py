@@ -15,20 +15,25 @@ from functools import partial
 from math import isqrt
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured, stage_ended
 from dasktc.pipeline.canonicalize import Canonical
+from dasktc.pipeline.edge_keys import cut, unpack
 from dasktc.pipeline.sharded.vectors import Sharded
 
 __all__ = [
     "CUTS",
+    "RESIDUES",
     "Facts",
     "Oriented",
     "add_degrees",
     "add_sources",
+    "degrees_of",
     "inverse",
     "order_by",
     "orient",
@@ -44,12 +49,14 @@ CUTS = 1024
 """Ranges of rows with equally many edges, of which ranges of blocks are made."""
 
 
+RESIDUES = 12
+"""Modulus of the remainders that edges are counted by: blocks of n parts are measured by it, where n divides it."""
 FEW = 8
 """Vectors that are added up where their sum is needed."""
 
 
 class Facts(NamedTuple):
-    """What the plan needs to know of the vertices of an oriented graph.
+    """Statistics of an oriented graph's vertices that the plan needs.
 
     Attributes
     ----------
@@ -87,6 +94,10 @@ class Oriented(NamedTuple):
     edges : int
     facts : Facts or None
         Of the vertices by rank, where their vectors are whole.
+    rows : list of int or None
+        The first row of each range that the edges were dealt to: as many partitions are of each, one after another.
+    residues : array of uint64, shape (RESIDUES²,), or None
+        How many edges have each pair of remainders of source and target, where these were counted.
     """
 
     partitions: list[Any]
@@ -96,9 +107,20 @@ class Oriented(NamedTuple):
     wedges: int
     edges: int
     facts: Facts | None = None
+    rows: list[int] | None = None
+    residues: Any = None
+
+    def ranges(self) -> list[Any]:
+        """Partitions, or where the edges were dealt to ranges of rows a list of those of each; empties their list."""
+        count = 1 if self.rows is None else len(self.partitions) // len(self.rows)
+        grouped = [self.partitions[first : first + count] for first in range(0, len(self.partitions), count)]
+        taken, self.partitions[:] = list(self.partitions), []
+        return taken if self.rows is None else grouped
 
 
-def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple[Oriented, Any]:
+def orient(
+    executor: Executor, edges: Canonical, size: int, shift: int, ranges: int | None = None
+) -> tuple[Oriented, Any]:
     """Rank the vertices by degree and direct every edge at its end of higher degree.
 
     Vertices without an edge come last, and are none of the graph.
@@ -107,11 +129,13 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple
     ----------
     executor : Executor
     edges : Canonical
-        Its partitions are emptied.
+        Its partitions are emptied. What was folded of them, if anything, is their degrees (`degrees_of`).
     size : int
         Number of vertices, those without an edge included.
     shift : int
         Bits an id takes in a key.
+    ranges : int, optional
+        Deal the edges to about so many ranges of rows in the same pass, where edges were sampled.
 
     Returns
     -------
@@ -119,16 +143,31 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple
     vectors : handle of a list of arrays, or list of handles of arrays, shape (size,) each
         Degrees and ranks by the ids of the canonical edges, and out-degrees by rank.
     """
-    ends, sources = (
-        Fold(partial(_zeros, size, executor.backend), partial(add, shift=shift, backend=executor.backend), total)
-        for add in (add_degrees, add_sources)
-    )
-    degrees = _folded(executor, ends, list(edges.partitions))
-    rank = executor.submit("orient", _ranks, list(degrees), executor.backend)
-    turn = _oriented_in_place if executor.shares_memory else oriented
-    partitions = executor.map("orient", turn, edges.partitions, rank, shift, executor.backend)
-    outward = _folded(executor, sources, list(partitions))
-    cuts = CUTS if executor.exchanges or executor.backend.on_device else 0
+    rows, counts, backend = None, None, executor.backend
+    if edges.folded is None:
+        degrees = _folded(executor, degrees_of(size, shift, backend), list(edges.partitions))
+    else:
+        degrees = [edges.folded]
+    rank = executor.submit("orient", _ranks, list(degrees), backend)
+    sources = Fold(partial(_zeros, size, backend), partial(add_sources, shift=shift, backend=backend), total)
+    if executor.distributed:
+        partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
+        outward = _folded(executor, sources, list(partitions))
+    elif ranges is None or edges.sample is None:
+        turn = _oriented_in_place if executor.shares_memory else oriented
+        partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
+        outward = [folded]
+    else:
+        (rows,) = executor.gather([executor.submit("orient", _rows_of, edges.sample, rank, ranges, shift, backend)])
+        sums = Fold(partial(_no_sums, size, backend), partial(_add_sums, shift=shift, backend=backend), list.pop)
+        starts = [row << shift for row in rows[1:]]
+        made, folded = executor.map_and_fold(
+            "orient", _oriented_slices, edges.partitions, sums, rank, starts, shift, backend
+        )
+        outward, residues = executor.transpose("orient", [folded], 2)
+        partitions = [piece for of in executor.transpose("orient", made, len(rows)) for piece in of]
+        counts = on_host(executor.gather(residues)[0])
+    cuts = CUTS if executor.exchanges or backend.on_device else 0
     vectors: Any
     if executor.exchanges:
         (vectors,), (facts,) = executor.measured(
@@ -141,7 +180,12 @@ def orient(executor: Executor, edges: Canonical, size: int, shift: int) -> tuple
         Sharded((0, facts.vertices), partial(_vector, executor, function, vectors, facts.vertices, executor.backend))
         for function in (_dense, _out_degree, _in_degree)
     )
-    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts), vectors
+    return Oriented(partitions, order, out_degree, in_degree, facts.wedges, facts.edges, facts, rows, counts), vectors
+
+
+def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
+    """What makes the degrees of all ids, below `size`, of partitions of canonical edges."""
+    return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
 
 def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
@@ -207,7 +251,7 @@ def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
 
 
 def total(vectors: list[Array]) -> Array:
-    """Add vectors into a new one; the inputs stay unchanged, since they may be other tasks' inputs too.
+    """Sum vectors into a new one; the inputs, which may be other tasks' inputs too, stay unchanged.
 
     The list, which is the task's own, is emptied vector by vector: one that is mapped from a file is in memory only
     while it is added.
@@ -277,6 +321,32 @@ def inverse(order: Array, backend: Backend) -> Array:
 def oriented(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:
     """Relabel canonical keys by rank, source the larger rank and target the smaller; the edges keep their order."""
     return backend.edges.oriented(keys, aligned(rank), shift)
+
+
+def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, backend: Backend) -> list[Array]:
+    """Oriented keys of each range."""
+    return cut(oriented(keys, rank, shift, backend), starts, 1 << 2 * shift, backend)
+
+
+def _no_sums(size: int, backend: Backend) -> list[Array]:
+    """Out-degrees, and how many edges have each pair of their ends' remainders."""
+    return [_zeros(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
+
+
+def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backend) -> list[Array]:
+    residues = backend.raw_edges.residues  # type: ignore[union-attr]
+    counted = [residues(keys, shift, RESIDUES) for keys in slices]  # all that is allocated, before anything is added
+    for keys, counts in zip(slices, counted, strict=True):
+        add_sources(sums[0], keys, shift, backend)
+        sums[1] += counts
+    return sums
+
+
+def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
+    """The first rows of ranges with about equally many edges, of a sample of canonical keys."""
+    sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
+    sources = np.sort(sources[sources != targets])
+    return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})
 
 
 def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -> Array:

@@ -16,10 +16,10 @@ from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
 from dasktc.pipeline.build_blocks import Blocks, Partition
-from dasktc.pipeline.canonicalize import canonical, read
+from dasktc.pipeline.canonicalize import Canonical, canonical, partition_count, read
 from dasktc.pipeline.edge_keys import shift_of
 from dasktc.pipeline.id_maps import check_size
-from dasktc.pipeline.orient import Oriented, orient
+from dasktc.pipeline.orient import Oriented, degrees_of, orient
 from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.vectors import Sharded
@@ -71,6 +71,8 @@ class Prepared:
         With kernel and order chosen.
     seconds : dict of str to float
         Wall time of read and prepare.
+    attributes : EdgeAttributes or None
+        Weights and directions (`pipeline.attributes`).
     """
 
     graph: Oriented
@@ -82,6 +84,7 @@ class Prepared:
     source: Source
     options: Options
     seconds: dict[str, float]
+    attributes: Any = None
 
     @property
     def vertices(self) -> Any:
@@ -167,13 +170,14 @@ def prepare_edges(
     vertices, budget = vertex_map(executor, frames.frames, source.ids, budget, frames.span)
     ids = _size(executor, vertices)
     budget.check(ids, options.partition)
-    edges = canonical(executor, frames, vertices, ids)
+    shift, shards = shift_of(ids), budget.shards(ids)
+    degrees = degrees_of(ids, shift, executor.backend) if shards == 1 else None
+    edges = canonical(executor, frames, vertices, ids, degrees)
     executor = executor.for_edges(edges.rows)
     # 3. Direct edges from lower to higher degree.
     progress("orient", 0, 1)
-    shift, shards = shift_of(ids), budget.shards(ids)
     if shards == 1:
-        graph, vectors = orient(executor, edges, ids, shift)
+        graph, vectors = orient(executor, edges, ids, shift, _ranges_of_rows(executor, edges, options))
         if isinstance(vertices, IdRange):
             vertices = Sharded((0, graph.order.size), partial(_observed, executor, vectors, vertices))
     else:
@@ -211,6 +215,19 @@ def prepare_edges(
     return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
 
 
+def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:
+    """To how many ranges of rows edges are dealt as they are oriented, where each pass is one to the host and back.
+
+    One block is built of them; of a grid by remainder they say what its blocks have.
+    """
+    on_device, asked = executor.backend.on_device, options.partition
+    alike = asked == "auto" or SCHEMES[asked].replicated or SCHEMES[asked].dealing.in_turn
+    if executor.distributed or executor.memory_per_call is None or not on_device or not alike:
+        return None
+    count = partition_count(edges.rows, executor)
+    return count if count > 1 and ORDERS[options.chosen_reorder].chosen is None else None
+
+
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
     return [executor.submit("ids", _those_with_a_degree, vectors, ids, executor.backend)]
 
@@ -220,7 +237,7 @@ def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> 
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:
-    """What the workers offer, and what the options ask for."""
+    """Collect what the workers offer and what the options ask for, as the limits of a plan."""
     return Limits(
         workers=executor.workers,
         memory=executor.memory(bytes_of(options.memory)),
@@ -240,7 +257,7 @@ def lay_out(executor: Executor, graph: Oriented, scheme: str, parts: int, option
 
 
 def _size(executor: Executor, vertices: Any) -> int:
-    """Number of vertices, or of ids in their range."""
+    """Number of vertices, or of ids in the range that they are taken from."""
     if isinstance(vertices, SplitIds):
         return vertices.ids.size
     if isinstance(vertices, IdRange):

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.executors.base import Executor
+from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.edge_keys import between, cut, merge
 
-__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "splitters"]
+__all__ = ["Inputs", "Ranges", "deal_here", "exchange", "quantiles", "redistribute", "reduced", "splitters"]
 
 Array = Any
 DIRECT = 1 << 12
@@ -41,7 +41,7 @@ RANGES_A_THREAD = 4
 
 
 class Inputs(NamedTuple):
-    """What keys are made of.
+    """Inputs of a shuffle, and how keys are made of them.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
     keys : callable (input, *shared) -> array of int64, or None
         Makes the keys of an input, cheaply enough to do it once for each range; None: inputs are keys.
     shared : tuple
-        No handles.
+        Handles among them only where tasks exchange nothing.
     at : sequence of str or None
         The worker that has each; none: those of `Executor.homes`.
     chosen : callable (input, *shared) -> list of `radix.Chosen`, or None
@@ -74,7 +74,8 @@ def redistribute(
     reduce: Callable[..., Any],
     given: Sequence[tuple[Any, ...]],
     where: Sequence[str | None] = (),
-) -> list[Any]:
+    fold: Fold | None = None,
+) -> tuple[list[Any], Any]:
     """Redistribute keys by range, and reduce the keys of each range to one result.
 
     Parameters
@@ -94,18 +95,21 @@ def redistribute(
         For each range, the further arguments; no handles.
     where : sequence of str or None
         The worker for each range; default: those of `Executor.homes`.
+    fold : Fold, optional
+        What is made of the results of all ranges beside them, where tasks exchange nothing.
 
     Returns
     -------
-    list of handles
+    results : list of handles
         Of the result of each range.
+    folded : handle, or None
+        What `fold` made of them.
     """
     handles, keys, shared, at, chosen = inputs
     count, sources = len(starts) + 1, len(handles)
     if not executor.exchanges or sources * count > DIRECT:
-        made = _taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)
-        ranges = exchange(executor, stage, made, starts, bound)
-        return executor.map(stage, _reduced, [list(pair) for pair in zip(_apart(ranges), given, strict=True)], reduce)
+        ranges = exchange(executor, stage, inputs, starts, bound)
+        return reduced(executor, stage, ranges, reduce, given, fold)
     at = at or executor.homes(sources)
     to = [where[k] or home if k < len(where) else home for k, home in enumerate(executor.homes(count))]
     held, make = _taken_over(handles), None if keys is None else partial(_keys_of, chosen or keys, shared)
@@ -130,7 +134,7 @@ def redistribute(
         pieces = [executor.submit(stage, pick, held[k], prefer=at[k]) for k in apart]
         own = [held[k] for k in range(sources) if k not in apart]
         results.append(executor.submit(stage, _range, own, pieces, pick, reduce, given[r], prefer=to[r]))
-    return results
+    return results, None
 
 
 @dataclass(frozen=True)
@@ -168,9 +172,19 @@ def _taken_over(handles: list[Any]) -> list[Any]:
     return held
 
 
-def _apart(ranges: list[list[Any]]) -> list[list[Any]]:
-    taken, ranges[:] = list(ranges), []
-    return taken
+def reduced(
+    executor: Executor,
+    stage: str,
+    ranges: list[list[Any]],
+    reduce: Callable[..., Any],
+    given: Sequence[tuple[Any, ...]],
+    fold: Fold | None = None,
+) -> tuple[list[Any], Any]:
+    """Reduce the slices of each range, and empty the list; parameters and results are those of `redistribute`."""
+    pairs = [list(pair) for pair in zip(_taken_over(ranges), given, strict=True)]
+    if fold is None:
+        return executor.map(stage, _reduced, pairs, reduce), None
+    return executor.map_and_fold(stage, _reduced, pairs, fold, reduce)
 
 
 def _reduced(pair: list[Any], reduce: Callable[..., Any]) -> Any:
@@ -245,15 +259,15 @@ def _dealt(given: tuple[Any, Array], shift: int, target: Array, backend: Backend
     shared.deal(given[0], shift, given[1], target)
 
 
-def exchange(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
+def exchange(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
     """Redistribute keys by range: collect the slices of every partition that belong to each range.
 
     Parameters
     ----------
     executor : Executor
     stage : str
-    keys : list of handles of int64 arrays
-        Emptied.
+    inputs : Inputs
+        Their handles are emptied; those of `shared` may be handles. Keys are made and cut in one call.
     starts : list of int
         The first key of the second and of each later range, ascending.
     bound : int
@@ -265,22 +279,32 @@ def exchange(executor: Executor, stage: str, keys: list[Any], starts: list[int],
         Entry r holds the slices of range r, one of each partition.
     """
     if not starts:
-        whole, keys[:] = list(keys), []
-        return [whole]
-    if executor.transpose_submits and len(keys) * (len(starts) + 1) > DIRECT:
-        return _in_two_steps(executor, stage, keys, starts, bound)
-    return _in_one_step(executor, stage, keys, starts, bound)
+        handles, keys, shared, *_ = inputs
+        return [_taken_over(handles) if keys is None else executor.map(stage, keys, handles, *shared)]
+    if executor.transpose_submits and len(inputs.handles) * (len(starts) + 1) > DIRECT:
+        return _in_two_steps(executor, stage, inputs, starts, bound)
+    return _in_one_step(executor, stage, inputs, starts, bound)
 
 
-def _in_one_step(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
-    slices = executor.map(stage, cut, keys, starts, bound, executor.backend)
+def _in_one_step(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
+    given = (inputs.keys, starts, bound, executor.backend, *inputs.shared)
+    slices = executor.map(stage, _cut, inputs.handles, *given)
     return executor.transpose(stage, slices, len(starts) + 1)
 
 
-def _in_two_steps(executor: Executor, stage: str, keys: list[Any], starts: list[int], bound: int) -> list[list[Any]]:
+def _cut(
+    item: Any, keys: Callable[..., Array] | None, starts: list[int], bound: int, backend: Backend, *shared: Any
+) -> list[Array]:
+    """Cut an input, or the keys that are made of it."""
+    made = item if keys is None else keys(item, *shared)
+    del item
+    return cut(made, starts, bound, backend)
+
+
+def _in_two_steps(executor: Executor, stage: str, inputs: Inputs, starts: list[int], bound: int) -> list[list[Any]]:
     ranges, width = [], isqrt(len(starts)) + 1
     wide = starts[width - 1 :: width]
-    for number, slices_of_range in enumerate(_in_one_step(executor, stage, keys, wide, bound)):
+    for number, slices_of_range in enumerate(_in_one_step(executor, stage, inputs, wide, bound)):
         # As many slices together as make about one partition.
         groups = [
             slices_of_range[first : first + len(wide) + 1] for first in range(0, len(slices_of_range), len(wide) + 1)

@@ -113,8 +113,8 @@ def vertex_map(
 ) -> tuple[Any, VertexBudget]:
     """Build the map of all ids that occur in the frames: a table, a sorted array or a text column, or shards of ids.
 
-    In memory integers of a range no wider than there are rows need none: the positions in the range are used as ids
-    until the degrees are known (`IdRange`, `observed`).
+    Integers of a range no wider than there are rows need none, in memory and where a device has room for vectors of
+    the range: the positions in the range are used as ids until the degrees are known (`IdRange`, `observed`).
 
     Parameters
     ----------
@@ -137,7 +137,8 @@ def vertex_map(
             span = Span.of(executor.gather(executor.map("vertices", Span.measured, list(frames))))
         low, width, rows = span.low, span.high - span.low + 1, span.rows
         split, most = budget.shards(min(width, 2 * rows)) > 1, 4 * rows + 65_536
-        if executor.memory_per_call is None and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
+        spacious = executor.memory_per_call is None or (budget.on_device and budget.fits(width))
+        if spacious and width <= min(rows + 65_536, MAX_VERTICES) and budget.shards(width) == 1:
             return IdRange(low, width), budget
         if executor.memory_per_call is not None:
             most = min(most, executor.memory_per_call // TABLE_BYTES)
@@ -259,7 +260,7 @@ def _integer_ids(frames: Frame | list[Frame], backend: Backend) -> Array:
 
 
 def _proper(src: Array, dst: Array) -> list[Array]:
-    """Both ends of all edges that are no loops."""
+    """Return both ends of all edges that are not loops."""
     proper = src != dst
     return [src, dst] if bool(proper.all()) else [src[proper], dst[proper]]
 

@@ -106,6 +106,13 @@ class Layout(NamedTuple):
         return self.rows.parts, sum(axis.parts for axis in self.families)
 
     @property
+    def residues(self) -> int:
+        """The modulus by which rows and columns are dealt out; 0 where they are not, or not by one."""
+        first, *others = self.families
+        alike = not others and self.rows == first and first.starts is None
+        return self.rows.parts if alike else 0
+
+    @property
     def places(self) -> list[Block]:
         """Places (i, j) of all blocks, row after row."""
         return [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1])]

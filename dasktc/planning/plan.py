@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +22,12 @@ __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
 MAX_PARTS = 64
 MORE_SPLITS = (2, 4, 8, 16)
 """Times as many splits of a block that all tasks share, where scratch for fewer does not fit beside it."""
+SOONER = 2
+"""The first of these, which take less time than the leaner kernel: that takes 1.5 to 1.7 times as long as the usual one
+on Kronecker 22 and 24, and each of 8 splits 13 ms more than its share of 488 on Kronecker 26 (H200)."""
+LARGE = 1 << 30
+"""Edges from which on a grid of few parts is counted sooner by the usual kernel than one block by the leaner one: on
+Kronecker 27 in 1.5 s at n = 2 and in 3.5 s, where all memory of an H200 takes 1.7."""
 MAX_TASKS = 10**6
 """What a scheduler is given at the most: block triples, and these times splits."""
 
@@ -183,7 +190,7 @@ def make_plan(
 ) -> Plan:
     """Choose scheme, n and m: the smallest n whose largest task fits.
 
-    Before the graph is cut into parts, or refused, the leaner kernel is tried, and more splits, whose scratch is less.
+    Before the graph is cut into parts, or refused, more splits are tried, whose scratch is less, and the leaner kernel.
 
     Parameters
     ----------
@@ -200,21 +207,39 @@ def make_plan(
         Whether it fits is in the plan; counting one that does not is refused.
     """
     candidates: Iterator[Any] = chain(_candidates(vertices, edges, limits), [None])
+    leaner: Plan | None = None  # fits, and is slower than a grid of few parts might be
     for (scheme, parts), after in pairwise(candidates):
-        graph = (scheme, parts, vertices, edges, measure(scheme.name, parts))
-        plan = _plan(*graph, scratch, limits)
+        planned = partial(_plan, scheme, parts, vertices, edges, measure(scheme.name, parts))
+        plan = planned(scratch, limits)
         if plan.fits:
             break
-        whole = scheme.replicated or after is None
-        if lean is not None and whole and (leaner := _plan(*graph, lean, limits)).fits:
-            plan = replace(leaner, lean=True, why=f"{leaner.why}; {plan.why} with the usual kernel")
+        splits = MORE_SPLITS if (scheme.replicated or leaner) and limits.splits is None else ()
+        if split := _in_splits(plan, planned, scratch, limits, splits[:SOONER]):
+            plan = split
             break
-        if scheme.replicated and limits.splits is None:
-            split = (_plan(*graph, scratch, replace(limits, splits=times * plan.splits)) for times in MORE_SPLITS)
-            if (fitting := next((one for one in split if one.fits), None)) is not None:
-                plan = replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
-                break
+        if leaner is not None:
+            measure(leaner.partition, leaner.parts)  # whose sizes are to be the last measured
+            plan = leaner
+            break
+        if lean is not None and (scheme.replicated or after is None) and (spare := planned(lean, limits)).fits:
+            leaner = replace(spare, lean=True, why=f"{spare.why}; {plan.why} with the usual kernel")
+            if edges >= LARGE and after is not None:
+                continue
+            plan = leaner
+            break
+        if split := _in_splits(plan, planned, scratch, limits, splits[SOONER:]):
+            plan = split
+            break
     return replace(plan, why="; ".join([plan.why, *_taken(plan, limits)]))
+
+
+def _in_splits(
+    plan: Plan, planned: Callable[[Scratch, Limits], Plan], scratch: Scratch, limits: Limits, times: tuple[int, ...]
+) -> Plan | None:
+    """The same graph in the fewest splits that fit, of so many times as many; None: none of them does."""
+    tried = (planned(scratch, replace(limits, splits=more * plan.splits)) for more in times)
+    fitting = next((one for one in tried if one.fits), None)
+    return fitting and replace(fitting, why=f"{fitting.why}; {plan.why} in fewer splits")
 
 
 def _taken(plan: Plan, limits: Limits) -> Iterator[str]:

@@ -77,9 +77,9 @@ RATES = {
         network=1.1e9,
         overhead=0.002,
         read=2e8,
-        rows=1e7,
+        rows=1.4e7,
         round_trip=0.015,
-        sharing=1.5,
+        sharing=1.25,
         threading=1.15,
         source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
         "TCP; 1.8 to 4.2 ms a task on a busy machine; reading and preparing: Kronecker 20 from Parquet",

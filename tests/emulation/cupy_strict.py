@@ -120,6 +120,11 @@ class ndarray:
         self._memory.use()
         return self._lies
 
+    @property
+    def base(self):
+        """What it is a view of; None of memory of its own."""
+        return self._lies.base
+
     # leaving the device
 
     def get(self, stream=None, order="C", out=None, blocking=True):

@@ -63,7 +63,14 @@ class Kernel:
     function : callable
     signature : tuple of numba types
         One argument each.
+
+    Attributes
+    ----------
+    loaded : int
+        How many kernels this process has loaded, of all.
     """
+
+    loaded = 0
 
     def __init__(self, function: Callable[..., Any], signature: tuple[Any, ...]) -> None:
         self._function = function
@@ -79,6 +86,7 @@ class Kernel:
         with _loading:
             if self._compiled is None:
                 self._compiled = self._cached() or self._uncached()
+                Kernel.loaded += 1
         return self._compiled
 
     def _cached(self) -> Any:

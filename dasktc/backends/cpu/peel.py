@@ -12,7 +12,11 @@ left go, and with each of these one triangle of its two other edges, which are f
   that kept it out, so that all edges are looked through once a window.
 """
 
-# CPU seconds on one core of an EPYC, Kronecker graph of scale 18: see counting/trussness.py.
+# CPU seconds on one core, peeling alone, trussness of all edges:
+#                                                predicted   amazon0601  cnr-2000  Kronecker 18
+# helpers that Numba inlines, given arrays             0.3          2.0       3.1          14.0  references counted
+# one function; triangles found, then counted down                  1.4       0.4           3.9
+# a level is the complement of what was left                        1.0       0.4           3.4  a miss less an edge
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ from dasktc.backends.cuda.device import Device, spread
 from dasktc.backends.cuda.edges import DeviceEdges, RankedIds
 from dasktc.errors import CountError
 
-__all__ = ["MOST_EDGES", "MOST_VERTICES", "MOST_WORDS", "BitCount", "DeviceBitMatrix", "SmallKeys", "worthwhile"]
+__all__ = [
+    "KEYS_BYTES", "MOST_EDGES", "MOST_VERTICES", "MOST_WORDS", "BitCount", "DeviceBitMatrix", "SmallKeys", "worthwhile",
+]  # fmt: skip
 
 MOST_VERTICES = 1 << 15
 """A matrix of 128 MiB; an edge is 32 bits."""
@@ -27,6 +29,8 @@ MOST_EDGES = 1 << 22
 """Raw edges: beyond, the rest of a count takes no noticeable share."""
 TABLE = 64
 """Ids of the range, for each raw edge, up to which a table, a quarter of a byte each, makes them dense."""
+KEYS_BYTES = 56
+"""Bytes a raw edge that making keys takes, at most: its key, and a table of its ids or their distinct ones."""
 SUMS = 8
 """64-bit sums that the kernels add up, one of them unused."""
 

@@ -190,6 +190,19 @@ class DeviceEdges:
         self._run("keys_orient", len(keys), keys, np.int64(len(keys)), np.uint32(shift), rank, oriented)
         return oriented
 
+    def residues(self, keys: Array, shift: int, modulus: int) -> Array:
+        """How many keys have each pair of their ends' remainders, modulus² <= RANGES: uint64, row after row."""
+        counts = self.device.array.zeros(modulus**2, dtype="uint64")
+        self._run("keys_residues", len(keys), keys, np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), counts)
+        return counts
+
+    def placed(self, keys: Array, shift: int, modulus: int, firsts: Array, widths: Array) -> Array:
+        """Keys by block, of ends dealt out by remainder: firsts[i, j] + row * widths[j] + column."""
+        placed = self.device.array.empty(len(keys), dtype="int64")
+        given = (np.int64(len(keys)), np.uint32(shift), np.uint32(modulus), firsts, widths)
+        self._run("keys_place", len(keys), keys, *given, placed)
+        return placed
+
     def rows(self, keys: Array, start: int, rows: int, columns: int) -> tuple[Array, Array]:
         """Offsets (int64) and columns (int32) of rows of ascending keys, start + row * columns + column each."""
         offsets = self.device.array.empty(rows + 1, dtype="int64")

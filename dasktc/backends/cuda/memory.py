@@ -25,9 +25,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import cudf  # noqa: F401  (sets CuPy's allocator when it is loaded, which it could not within our calls)
 import cupy as cp
@@ -206,6 +207,8 @@ class _Shared:
                 rmm.mr.set_current_device_resource(self.before)
             self.before = self.installed = None
             self.budgets.clear()
+            if self._callers[0] is not None and not self._callers[1].allocation_counts.current_bytes:
+                self._callers = (None, None)  # it is the caller's, who may be done with it
         if self.own is not None:
             _idle.later() if on_worker else self.give_back(_kept())
 
@@ -214,6 +217,8 @@ class _Shared:
         with self.lock:
             if not self.calls and self.own is not None:
                 self.own.keep(keep)
+                for budget in list(Budget.every):
+                    budget.let_go()
 
 
 class _Idle:
@@ -276,22 +281,37 @@ class Budget:
         Bytes.
     """
 
+    every: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
+    """All that there are, which hold the pool that they allocate from."""
+
     def __init__(self, most: int) -> None:
-        self._backend, self._chunk = get_backend("cuda"), max(1 << 13, most // 512)
-        with one_call():
-            if _shared.own is not None:  # what counts before this one have left there is not the budget's
-                _shared.own.keep(0)
-                _shared.own.grow()
-                if not _shared.budgets:
-                    _shared.installed = _shared.own.resource
-                    rmm.mr.set_current_device_resource(_shared.installed)
-            limited = rmm.mr.LimitingResourceAdaptor(_shared.installed, most)
-            self._resource = rmm.mr.StatisticsResourceAdaptor(limited)
+        self._backend, self._chunk, self._most = get_backend("cuda"), max(1 << 13, most // 512), most
+        self._resource: Any = None
+        self._before = 0
         self._entered = list[ExitStack]()
+        self.every.add(self)
+
+    def _begin(self) -> None:
+        """Limit and count what is allocated from the pool as it is now, in a call."""
+        if _shared.own is not None:  # what counts before this one have left there is not the budget's
+            _shared.own.keep(0)
+            _shared.own.grow()
+            if not _shared.budgets:
+                _shared.installed = _shared.own.resource
+                rmm.mr.set_current_device_resource(_shared.installed)
+        limited = rmm.mr.LimitingResourceAdaptor(_shared.installed, self._most)
+        self._resource = rmm.mr.StatisticsResourceAdaptor(limited)
+
+    def let_go(self) -> None:
+        """Hold no pool that was given back, which nothing was left in."""
+        if self._resource is not None and _shared.own is not None and _shared.own.resource is None:
+            self._before, self._resource = self.peak, None
 
     def __enter__(self) -> None:
         with ExitStack() as entered:
             entered.enter_context(one_call())
+            if self._resource is None:
+                self._begin()
             entered.callback(rmm.mr.set_current_device_resource, rmm.mr.get_current_device_resource())
             rmm.mr.set_current_device_resource(self._resource)
             _shared.budgets.append(self._resource)
@@ -305,7 +325,8 @@ class Budget:
     @property
     def peak(self) -> int:
         """The most bytes that were in use at a time until now."""
-        return int(self._resource.allocation_counts.peak_bytes)
+        now = 0 if self._resource is None else int(self._resource.allocation_counts.peak_bytes)
+        return max(self._before, now)
 
 
 def available() -> int:

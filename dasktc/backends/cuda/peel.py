@@ -21,8 +21,10 @@ __all__ = ["DevicePeel"]
 
 STAYS = (1 << 31) - 1
 EDGE_BITS = 32
-BATCH = 8
-"""Rounds that are launched before the host asks; even, for frontiers are in two lists by turns."""
+BATCH, LARGEST = 2, 32
+"""Rounds that are launched before the host asks: as many as the level before had, and one more; at least, at most."""
+COUNTERS = 1 << 12
+"""Sizes of frontiers, a round each, and of windows, a level each, that are kept before they are cleared."""
 FEWEST = 16
 """Levels of a window, at least; else an eighth of the level."""
 WARP = 32
@@ -111,7 +113,9 @@ class _Levels:
         self._when = xp.full(size, STAYS, dtype="int32")
         self._frontiers = [xp.empty(size, dtype="int32") for _ in range(2)]
         self._windows = [xp.empty(size, dtype="int32") for _ in range(2)]
-        self._sizes, self._inside = xp.zeros(BATCH + 1, dtype="uint32"), xp.zeros(2, dtype="uint32")
+        self._sizes, self._inside = (xp.zeros(COUNTERS, dtype="uint32") for _ in range(2))
+        self._round_at = self._level_at = 0  # of these two
+        self._rounds = 1  # of the level before
         self._levels: list[int] = []  # of the rounds
         self._together = max(1, min(WARP, ((1 << 32) - 1) // max(1, len(given[0]))))
 
@@ -133,7 +137,7 @@ class _Levels:
                 if halves and 2 * len(alive) < size and level <= last:
                     following = level
                     break
-                end = min(level + max(FEWEST, level >> 3), max(last, level) + 1)
+                end = min(level + max(FEWEST, min(level >> 3, COUNTERS - 2)), max(last, level) + 1)
                 self._fill(alive[self._left[alive] < end])
             if level > last:
                 break
@@ -144,39 +148,45 @@ class _Levels:
     def _fill(self, chosen: Array) -> None:
         """Begin a window."""
         self._windows[0][: len(chosen)] = chosen
+        self._inside.fill(0)
         self._inside[0] = len(chosen)
+        self._level_at = 0
 
     def _level(self, level: int, end: int) -> None:
-        self._sizes.fill(0)
-        self._inside[1] = 0
-        (before, after), inside = self._windows, self._inside
-        frontier = self._frontiers[len(self._levels) % 2]
-        this = self._round(inside[0:], before, self._sizes[0:], frontier, inside[1:], after, level, end)
-        self._run("peel_window", this)
-        while True:
-            for number in range(BATCH):
-                turn = len(self._levels) % 2
-                mine, other = self._frontiers[turn], self._frontiers[1 - turn]
-                ends = self._sizes[number:], mine, self._sizes[number + 1 :], other
-                self._run(self._entry, self._round(*ends, inside[1:], after, level, end), *self._given)
-                self._levels.append(level)
-            left = int(self._sizes[BATCH])
-            if not left:
-                break
+        """Take what goes at this level, and then all that goes because of it."""
+        if self._round_at + LARGEST + 1 > COUNTERS:
             self._sizes.fill(0)
-            self._sizes[0] = left
+            self._round_at = 0
+        before, after = self._windows
+        inside, then = self._inside[self._level_at :], self._inside[self._level_at + 1 :]
+        ends = inside, before, self._sizes[self._round_at :], self._frontiers[len(self._levels) % 2]
+        self._run("peel_window", self._round(*ends, then, after, level, end))
+        batch, rounds = min(LARGEST, max(BATCH, self._rounds + 1)), 0
+        while True:
+            for _ in range(batch):
+                turn, at = len(self._levels) % 2, self._round_at
+                ends = self._sizes[at:], self._frontiers[turn], self._sizes[at + 1 :], self._frontiers[1 - turn]
+                self._run(self._entry, self._round(*ends, then, after, level, end), *self._given)
+                self._levels.append(level)
+                self._round_at += 1
+            went = self._sizes[self._round_at - batch : self._round_at + 1].tolist()
+            rounds += sum(map(bool, went[:-1]))
+            if not went[-1]:
+                break
+            batch = LARGEST
+            if self._round_at + LARGEST + 1 > COUNTERS:
+                self._sizes.fill(0)
+                self._sizes[0] = went[-1]
+                self._round_at = 0
+        self._rounds = rounds
         self._windows.reverse()
-        self._inside[0] = self._inside[1]
+        self._level_at += 1
 
     def _round(self, *given: Any) -> Any:
         """Fill in `struct Round`."""
         *arrays, level, end = given
-        made = np.zeros(1, ROUND)
-        names = [name for name in ROUND.names or () if ROUND[name] == np.uint64]
-        for name, array in zip(names, (*arrays, self._left, self._when), strict=True):
-            made[name] = self._device.pointer(array)
-        made["round"], made["level"], made["end"], made["together"] = len(self._levels), level, end, self._together
-        return made
+        pointers = [self._device.pointer(array) for array in (*arrays, self._left, self._when)]
+        return np.array([(*pointers, len(self._levels), level, end, self._together)], ROUND)
 
     def _run(self, entry: str, *values: Any) -> None:
         grid, block = grid_of(self._device, (), THREADS * self._device.processors)

@@ -49,8 +49,20 @@ FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
 STAGES = (
     *("read", "vertices", "canonical", "orient", "orient-plan", "degrees", "reorder", "plan", "blocks", "warm-up"),
-    *("count", "verify", "support", "sum", "triangles", "ids", "vertex-frames", "edges", "list"),
-    *("cores", "truss", "cliques", "sample", "update", "lookup", "transitivity", "values", "write", "join"),
+    *("count", "verify", "support", "support-sum", "sum", "cores", "truss", "triangles", "ids", "vertex-frames"),
+    *(
+        "edges",
+        "sample",
+        "update",
+        "list",
+        "list-sum",
+        "list-frame",
+        "lookup",
+        "transitivity",
+        "values",
+        "write",
+        "join",
+    ),
 )
 """In the order of their tasks; later ones follow."""
 TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
@@ -383,13 +395,15 @@ class DaskExecutor(Executor):
             if made is None:  # the result says where the arrays are
                 first, places, result = result
                 for key, place in zip(keys(first), places, strict=True):
-                    sums.setdefault(key, _SumOfFiles(self, fold.combine)).add(place)
+                    sums.setdefault(key, _SumOfFiles(self, f"{stage}-sum", fold.combine)).add(place)
             else:
                 first, arrays = made
                 for number, key in enumerate(keys(first)):
                     array = self._submit(stage, operator.getitem, arrays, number)
                     there = key in combined
-                    combined[key] = self.submit("sum", fold.combine, [combined[key], array]) if there else array
+                    combined[key] = (
+                        self.submit(f"{stage}-sum", fold.combine, [combined[key], array]) if there else array
+                    )
             small.append(result)
         return small, combined | {key: total.result() for key, total in sums.items()}
 
@@ -418,8 +432,8 @@ class _SumOfFiles:
     may have to be made again.
     """
 
-    def __init__(self, executor: DaskExecutor, combine: Callable[[list[Any]], Any]) -> None:
-        self._executor, self._combine = executor, combine
+    def __init__(self, executor: DaskExecutor, stage: str, combine: Callable[[list[Any]], Any]) -> None:
+        self._executor, self._stage, self._combine = executor, stage, combine
         self._waiting, self._used = list[Any](), list[Any]()
         self._call: Any = None
 
@@ -443,7 +457,7 @@ class _SumOfFiles:
                 self._executor.store.discard(place)
         if len(self._waiting) > 1:
             self._used, self._waiting = self._waiting, []
-            self._call = self._executor.submit("sum", self._combine, list(self._used))
+            self._call = self._executor.submit(self._stage, self._combine, list(self._used))
 
 
 def _call(function: Function, *args: Any) -> Any:

@@ -33,6 +33,7 @@ goes on after the last of them; blocks are prepared again.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -178,8 +179,18 @@ def _retry_erred(client: Any, keys: list[Any]) -> None:
     client.run_on_scheduler(retry, keys)
 
 
+def is_own(key: Any) -> bool:
+    """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number)."""
+    match key:
+        case (str(name), int()):
+            return re.fullmatch(r"[a-z-]+-[0-9a-f]{8}", name) is not None
+    return False
+
+
 def _free_stranded(client: Any, token: str) -> None:
     """Let tasks run on any worker where the preferred one is gone, of other runs too: results may be made of theirs.
+
+    Those of other applications on the cluster are left alone.
 
     A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
     no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
@@ -190,7 +201,7 @@ def _free_stranded(client: Any, token: str) -> None:
         stranded = [
             task
             for task in dask_scheduler.unrunnable
-            if task.loose_restrictions and not dask_scheduler.valid_workers(task)
+            if task.loose_restrictions and is_own(task.key) and not dask_scheduler.valid_workers(task)
         ]
         for task in stranded:
             task.worker_restrictions = None

@@ -14,7 +14,8 @@ __all__ = ["LOOK_SECONDS", "TaskSource", "results"]
 Futures = dict[Any, Any]
 """Futures by key."""
 LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
-"""Seconds between looks for results: up to the second one, then a hundredth of what was waited, up to the last."""
+"""Seconds after which results are looked for if nobody says that there are some: up to the second one, then a hundredth
+of what was waited, up to the last."""
 DONE = ("finished", "lost")
 """Status of a future whose result is here; its worker may have died since."""
 LOOK_SECONDS = 1.0
@@ -116,8 +117,15 @@ def _until_killed(
         else:
             if source.waiting is not None:
                 source.waiting()
-            time.sleep(pause)
+            _wait(ended, pause)
             pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
+
+
+def _wait(ended: Any, seconds: float) -> None:
+    """Wait until another future has ended, but no longer than so many seconds."""
+    with ended.thread_condition:
+        if ended.queue.empty():
+            ended.thread_condition.wait(seconds)
 
 
 def _submit(source: TaskSource, left: Futures) -> list[Any]:

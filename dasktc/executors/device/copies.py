@@ -1,8 +1,10 @@
 """Copies values between device memory, pinned host memory and files, on the current stream or ahead on a copy stream.
 
 Outside of the device a value is its pickle without the device arrays, and these in slabs of pinned memory, or in a
-file that is written slab by slab. A stage's inputs are copied on the current stream, in order with its other work.
-Blocks of counting tasks are prefetched on a separate copy stream; the current stream waits for an event after each
+file that is written slab by slab. Results leave for pinned memory on a stream of their own, while the next call
+computes: their device memory is held until they have left (`settle`). A stage's inputs are copied on the current
+stream, in order with its other work, or ahead of it on the copy stream, to memory of the current one (`fetch`).
+Blocks of counting tasks are prefetched on the copy stream; the current stream waits for an event after each
 copy. RMM may reuse memory on its stream as soon as it is freed there: `fence` makes the copy stream wait for all work
 that the current stream was given before.
 """
@@ -10,8 +12,10 @@ that the current stream was given before.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,6 +59,14 @@ class _Streamed:
         return self._copies.to_staging(self._array)
 
 
+class _Leaving(NamedTuple):
+    """Arrays that are being copied off the device, and the event behind their copies."""
+
+    arrays: list[Array]
+    gone: Any
+    nbytes: int
+
+
 class Arrival(NamedTuple):
     """A value whose copies to the device are queued; events precede and follow them on the copy stream."""
 
@@ -65,18 +77,29 @@ class Arrival(NamedTuple):
 
 
 class DeviceCopier:
-    """Copies values off the device, to at most `host` bytes of pinned memory or to files, and back."""
+    """Copies values off the device, to at most `host` bytes of pinned memory or to files, and back.
+
+    Attributes
+    ----------
+    sent, received : int
+        Bytes that were copied to the host, and back.
+    """
 
     def __init__(self, host: int) -> None:
         self.pinned = Pinned(host)
-        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.stream, self._outward = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._leaving = deque[_Leaving]()
+        self.sent = self.received = 0
         self._device = cp.cuda.Device()
         self._readers = ThreadPoolExecutor(READERS, "dasktc-fill")
 
-    # off the device, on the current stream
+    # off the device
 
     def to_host(self, values: list[Packed]) -> list[Copied] | None:
-        """Copy values to slabs of pinned memory, and wait for the copies; None where the values do not fit there."""
+        """Begin to copy values to slabs of pinned memory; None where the values do not fit there.
+
+        Who reads the slabs waits for them; who needs the device memory asks `settle`.
+        """
         sizes = [[int(array.nbytes) for array in value.arrays] for value in values]
         heads = sum(len(value.head) for value in values)
         slabs = self.pinned.take(sum(map(sum, sizes)) + (heads if heads > SLAB >> 8 else 0))
@@ -84,20 +107,36 @@ class DeviceCopier:
             return None
         slabs.wait()
         copied, start = [], 0
+        arrays = [_bytes(array) for value in values for array in value.arrays]
+        self._outward.wait_event(cp.cuda.get_current_stream().record(_event()))
+        left = iter(arrays)
         for value, of in zip(values, sizes, strict=True):
             starts = list(itertools.accumulate(of, initial=start))
-            for array, place in zip(value.arrays, starts, strict=False):
-                self._to_slabs(array, slabs, place)
+            for place in starts[:-1]:
+                self._to_slabs(next(left), slabs, place)
             copied.append(Copied(value.head, starts[:-1], slabs, sum(of)))
             start = starts[-1]
-        cp.cuda.get_current_stream().synchronize()
+        self._leaving.append(_Leaving(arrays, self._outward.record(_event()), start))
+        self.sent += start
         return copied
 
-    def _to_slabs(self, array: Array, slabs: Slabs, start: int) -> None:
-        place, data = 0, _bytes(array)
+    def _to_slabs(self, data: Array, slabs: Slabs, start: int) -> None:
+        place = 0
         for slab, first, last in slabs.spans(start, len(data)):
-            self._download(data[place : place + last - first], slab, slab.memory[first:last])
+            self._download(data[place : place + last - first], slab, slab.memory[first:last], self._outward)
             place += last - first
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # of a device that is gone
+            self.settle()
+
+    def settle(self, most: int = 0) -> bool:
+        """Wait until no more than so many bytes of the device are on their way off it; whether any were."""
+        there = bool(self._leaving)
+        while self._leaving and (sum(of.nbytes for of in self._leaving) > most or self._leaving[0].gone.done):
+            self._leaving[0].gone.synchronize()
+            self._leaving.popleft()
+        return there
 
     def streamed(self, packed: Packed) -> list[Any]:
         """The arrays as chunked buffers for the writer of a file."""
@@ -108,15 +147,15 @@ class DeviceCopier:
         data, waiting = _bytes(array), list[tuple[Slab, int]]()
         for place in range(0, len(data), SLAB):
             part, slab = data[place : place + SLAB], next(self.pinned.staging)
-            self._download(part, slab, slab.wait()[: len(part)])
+            self._download(part, slab, slab.wait()[: len(part)], cp.cuda.get_current_stream())
+            self.sent += len(part)
             waiting.append((slab, len(part)))
             if len(waiting) > 1:
                 yield _ready(*waiting.pop(0))
         for slab, size in waiting:
             yield _ready(slab, size)
 
-    def _download(self, part: Array, slab: Slab, memory: Any) -> None:
-        stream = cp.cuda.get_current_stream()
+    def _download(self, part: Array, slab: Slab, memory: Any, stream: Any) -> None:
         part.get(stream=stream, out=memory, blocking=False)
         slab.used.record(stream)
 
@@ -135,6 +174,17 @@ class DeviceCopier:
             ended.record(self.stream)
         return Arrival(value, began, ended, place.nbytes)
 
+    def fetch(self, place: Copied) -> Arrival:
+        """As `bring`, to memory of the current stream, which may go when that has no more use for it."""
+        current = cp.cuda.get_current_stream()
+        self.stream.wait_event(current.record(_event()))
+        try:
+            value = self._load(place, self.stream)
+        except MemoryError:
+            current.wait_event(self.stream.record(_event()))  # what was allocated goes only now
+            raise
+        return Arrival(value, None, self.stream.record(_event()), place.nbytes)
+
     def wait(self, arrivals: Iterable[Arrival]) -> None:
         """Make later work of the current stream wait for these copies."""
         for arrival in arrivals:
@@ -151,9 +201,10 @@ class DeviceCopier:
 
     def fence(self) -> None:
         """Make later work of the copy stream wait for all that the current stream was given before."""
-        self.stream.wait_event(cp.cuda.get_current_stream().record(cp.cuda.Event(disable_timing=True)))
+        self.stream.wait_event(cp.cuda.get_current_stream().record(_event()))
 
     def _load(self, place: Copied | Stored | Hosted, stream: Any) -> Any:
+        self.received += place.nbytes
         if isinstance(place, Stored):
             values = [self._from_file(head, arrays, stream) for head, arrays in contents(place)]
             return values if place.many else values[0]
@@ -164,6 +215,7 @@ class DeviceCopier:
         def array(number: int, dtype: Any, shape: tuple[int, ...]) -> Array:
             made, at = _empty(dtype, shape), 0
             for slab, first, last in place.slabs.spans(place.starts[number], len(made)):
+                stream.wait_event(slab.used)
                 made[at : at + last - first].set(slab.memory[first:last], stream=stream)
                 slab.used.record(stream)
                 at += last - first
@@ -197,6 +249,10 @@ class DeviceCopier:
 
 def _ready(slab: Slab, size: int) -> memoryview:
     return memoryview(slab.wait()[:size])
+
+
+def _event() -> Any:
+    return cp.cuda.Event(disable_timing=True)
 
 
 def _bytes(array: Array) -> Array:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.executors.device.prefetch import Place
 from dasktc.executors.spill.value_files import Stored, contents
 
-__all__ = ["CALLS", "SENDING", "DeviceEntry", "DeviceHandle", "DeviceUsage", "Hosted", "place_of", "places_of"]
+__all__ = ["CALLS", "SENDING", "DeviceEntry", "DeviceHandle", "DeviceUsage", "Hosted", "Place", "place_of", "places_of"]
 
 
+Place = Any
+"""Where a value is outside of the device: Copied or Stored."""
 CALLS, SENDING, MOVING = threading.RLock(), threading.Lock(), threading.RLock()
 """Locks of the device's memory, of which a process has one pool, however many workers and runs share it. Held while a
 call runs within a budget, which is the pool's while it lasts; while what is on the device is copied for another worker,

@@ -81,8 +81,8 @@ def unpack(head: bytes, arrays: Maker) -> Any:
 
 
 def detached(value: Any) -> Any:
-    """The value with copies of its arrays, which may be parts of larger ones."""
+    """The value with copies of its arrays, which may be parts of larger ones; itself if it is an array that is none."""
     if isinstance(value, cp.ndarray):
-        return value.copy()
+        return value if value.base is None else value.copy()
     packed = pack(value)
     return unpack(packed.head, lambda number, *_: packed.arrays[number].copy())

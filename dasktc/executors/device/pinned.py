@@ -74,7 +74,7 @@ class Slabs:
 
     def copied(self, start: int, size: int) -> Any:
         """A contiguous copy of so many bytes from there."""
-        spans = [slab.memory[first:last] for slab, first, last in self.spans(start, size)]
+        spans = [slab.wait()[first:last] for slab, first, last in self.spans(start, size)]
         return np.concatenate(spans) if spans else np.empty(0, np.uint8)
 
     def spans(self, start: int, size: int) -> Iterator[tuple[Slab, int, int]]:

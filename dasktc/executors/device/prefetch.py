@@ -7,17 +7,16 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dasktc.backends.calls import one_call
+from dasktc.executors.device.handles import Place
 from dasktc.executors.spill.prefetch import Prefetcher
 
 if TYPE_CHECKING:
     from dasktc.executors.device.copies import DeviceCopier
 
-__all__ = ["HORIZON", "DevicePrefetcher", "Place", "TransferStats"]
+__all__ = ["HORIZON", "DevicePrefetcher", "TransferStats"]
 
 HORIZON, DEPTH = 16, 8
 """Tasks that are looked at for what may go, and for what is copied."""
-Place = Any
-"""Where a value is outside of the device: Copied or Stored."""
 
 
 class TransferStats(NamedTuple):

@@ -26,18 +26,21 @@ from dasktc.errors import InputError
 from dasktc.executors.base import AskWorkers, DelayedValue, Function, LocalStore, ask_nobody
 from dasktc.executors.device.handles import SENDING, DeviceEntry, DeviceHandle, DeviceUsage, place_of, places_of
 from dasktc.executors.device.prefetch import HORIZON, DevicePrefetcher, TransferStats
-from dasktc.executors.spill.file_store import resolve_once, small_for, usable
+from dasktc.executors.spill.file_store import SMALL, resolve_once, small_for, usable
 from dasktc.executors.spill.value_files import Flat, Stored, store
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import format_size
 
 if TYPE_CHECKING:
-    from dasktc.executors.device.copies import Copied
+    from dasktc.executors.device.copies import Arrival, Copied
     from dasktc.executors.device.packing import Packed
 
 __all__ = ["DeviceStore"]
 
 T = TypeVar("T")
+AHEAD, LEAVING = 8, 16
+"""Shares of the budget, one in so many, that inputs of a stage's next call take which are copied ahead of it, and
+results that are being copied off the device."""
 BLOCKS_AHEAD = 3
 """Blocks that room is made for beside a task's own, where there is any: with one, every second copy is waited for."""
 
@@ -74,11 +77,12 @@ class DeviceStore(LocalStore):
 
         get_backend("cuda")
         self._work, self._budget, self._entrywise = work, max(budget, 1), entrywise
-        self._small = small_for(self._budget) if small is None else small
+        self._small, self._small_on_host = (small_for(self._budget), SMALL) if small is None else (small, small)
         self._limit = self._task_memory = self.memory_per_call = self._budget - self._budget // 4
         self._budgeted, self._copies = cuda_memory.Budget(self._budget), cuda_copies.DeviceCopier(host)
         self._results: weakref.WeakSet[DeviceHandle] = weakref.WeakSet()
         self._usage = DeviceUsage()
+        self._expected: dict[Any, Arrival] = {}
         self._prefetcher: DevicePrefetcher | None = None
         self.transfers = TransferStats()
 
@@ -86,6 +90,11 @@ class DeviceStore(LocalStore):
     def peak(self) -> int:
         """The most bytes on the device until now."""
         return self._budgeted.peak
+
+    @property
+    def moved(self) -> tuple[int, int]:
+        """Bytes that were copied to the host, and back, until now."""
+        return self._copies.sent, self._copies.received
 
     @property
     def idle(self) -> bool:
@@ -100,8 +109,16 @@ class DeviceStore(LocalStore):
         """Reserve this many bytes for a counting task: results are moved out for it when tasks begin."""
         self._task_memory = needed
 
+    def make_room(self, needed: int) -> None:
+        """Move results out, until so many bytes are left beside those that stay."""
+        with self._budgeted:
+            self._move_out_until(max(0, self._budget - needed))
+            self._settle()
+
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Remove the work directory."""
+        with suppress(Exception):  # of a device that is gone
+            self._settle()
         self._work.close()
 
     # calls within the budget
@@ -130,12 +147,35 @@ class DeviceStore(LocalStore):
                     return function(*resolve_once(self._resolve, list(handles)))
             except MemoryError as error:
                 why = " ".join(str(error).split())
+            except BaseException:
+                with suppress(Exception):  # of a device that is gone
+                    self._settle()
+                raise
+            if self._settle():
+                continue
             moved, tried, again = self._move_all_out(), again, True
             if tried and not moved:
                 raise InputError(
                     f"a stage takes more than the {format_size(self._budget)} that --memory leaves it on the device "
                     f"({why}): the graph, or one part of its source, is too large for it; raise --memory"
                 )
+
+    def expect(self, handles: list[Any]) -> None:
+        """Begin to copy what is in pinned memory, within a share of the budget; the call before computes meanwhile."""
+        left = self._budget // AHEAD
+        with suppress(MemoryError), self._budgeted:
+            for place in _copied(handles):
+                left -= place.nbytes
+                if left < 0:
+                    break
+                if place not in self._expected:
+                    self._expected[place] = self._copies.fetch(place)
+
+    def _settle(self) -> bool:
+        """Wait for copies to and from the device, and drop what came ahead; whether there were any."""
+        ahead, self._expected = self._expected, {}
+        self._copies.wait(ahead.values())
+        return self._copies.settle() or bool(ahead)
 
     def _move_all_out(self) -> bool:
         """Move all results off the device, and have fewer stay there from now on; whether there were any.
@@ -148,6 +188,7 @@ class DeviceStore(LocalStore):
         self._limit //= 2
         for handle in on_device:
             self._move_out(handle)
+        self._copies.settle()
         with SENDING:  # what is being sent is gone now, too
             return bool(on_device) or dropped
 
@@ -158,6 +199,7 @@ class DeviceStore(LocalStore):
     ) -> Generator[Callable[[], Any]]:
         """What makes each call, before the next one is asked for; that one's blocks are copied meanwhile."""
         self._make_room_for(calls)
+        self._settle()
         with self._budgeted, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
             for number, call in enumerate(calls):
                 following = calls[number + 1 : number + 1 + HORIZON]
@@ -263,7 +305,7 @@ class DeviceStore(LocalStore):
         values = value if many else [value]
         packed = [pack(entry) for entry in values]
         sizes, on_host = [entry.on_device for entry in packed], sum(len(entry.head) for entry in packed)
-        if sum(sizes) + on_host < self._small:
+        if sum(sizes) + on_host < (self._small if sum(sizes) else self._small_on_host):
             copies = [detached(entry) for entry in values]
             return copies if many else copies[0]
         stays = sum(sizes) > on_host and self._resident() + sum(sizes) <= self._limit
@@ -310,6 +352,7 @@ class DeviceStore(LocalStore):
         """Copy a result to pinned memory, or to a file where that is full."""
         copied = self._copies.to_host(packed)
         if copied is not None:
+            self._copies.settle(self._budget // LEAVING)
             return copied
         values = (Flat(value.head, self._copies.streamed(value)) for value in packed)
         return store(self._work.new_path(), values, many).owned()
@@ -340,20 +383,42 @@ class DeviceStore(LocalStore):
             return [self._resolve(item) for item in handle]
         if isinstance(handle, DeviceEntry):
             place = handle.of.place(handle.number)
-            return handle.of.value[handle.number] if place is None else self._copies.load(place)
+            return handle.of.value[handle.number] if place is None else self._load(place)
         if isinstance(handle, DeviceHandle):
             return handle.value if handle.places is None else self._move_in(handle, handle.places)
         return handle.load() if isinstance(handle, DelayedValue) else handle
+
+    def _load(self, place: Any) -> Any:
+        """Copy a value back, or wait for the copy that was begun ahead."""
+        arrival = self._expected.pop(place, None)
+        if arrival is None:
+            return self._copies.load(place)
+        self._copies.wait([arrival])
+        return arrival.value
 
     def _move_in(self, handle: DeviceHandle, places: list[Any] | Stored) -> Any:
         """Copy a result back; it stays if there is room, and is this store's if another worker's made it."""
         if handle.account_to(self._usage):
             self._results.add(handle)
         if isinstance(places, list):
-            values = [self._copies.load(place) for place in places]
+            values = [self._load(place) for place in places]
             value = values if handle.many else values[0]
         else:
-            value = self._copies.load(places)
+            value = self._load(places)
         if self._resident() + handle.nbytes <= self._limit:
             handle.moved_in(value)
         return value
+
+
+def _copied(handles: list[Any]) -> Iterator[Copied]:
+    """Where the values of handles are, of those in pinned memory."""
+    from dasktc.executors.device.copies import Copied
+
+    for handle in handles:
+        if isinstance(handle, list):
+            yield from _copied(handle)
+            continue
+        places = (
+            [handle.of.place(handle.number)] if isinstance(handle, DeviceEntry) else getattr(handle, "places", None)
+        )
+        yield from (place for place in (places if isinstance(places, list) else ()) if isinstance(place, Copied))

@@ -35,7 +35,7 @@ from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.options import bytes_of
 
 __all__ = [
-    "LEAST", "OVERHEAD", "FileStore", "blocksize_within", "copy_small", "resolve_once", "small_for",
+    "LEAST", "OVERHEAD", "SMALL", "FileStore", "blocksize_within", "copy_small", "resolve_once", "small_for",
     "stage_memory_within", "trim_allocators", "usable",
 ]  # fmt: skip
 

@@ -43,7 +43,7 @@ USUAL = {"windowsize": "7", "minintervallength": "4", "zetak": "3"}
 
 
 class Properties(NamedTuple):
-    """What a .properties file says; `codes` are numbers of `CODES` in the order of `FIELDS`."""
+    """Contents of a .properties file; `codes` are numbers of `CODES` in the order of `FIELDS`."""
 
     nodes: int
     arcs: int

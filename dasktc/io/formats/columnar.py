@@ -5,13 +5,14 @@ The first bytes say which of the three formats a file has.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.formats import columns, npy, streams
+from dasktc.io.weights import weights_of
 
 if TYPE_CHECKING:
     from dasktc.backends import Backend
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from dasktc.options import Ids
 
 __all__ = ["parts"]
+
+log = logging.getLogger("dasktc")
 
 MAGIC = {b"PAR1": "parquet", b"\x93NUMPY": "npy", b"PK": "npz"}
 ROW_BYTES = 16
@@ -34,6 +37,7 @@ class _RowGroups:
     groups: tuple[int, ...]
     rows: int
     ids: Ids
+    weight: str | None = None
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -42,7 +46,7 @@ class _RowGroups:
 
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             table = ParquetFile(stream, pre_buffer=True).read_row_groups(
-                self.groups, columns=[*self.names], use_threads=False
+                self.groups, columns=self._columns, use_threads=False
             )
         self._check(table.num_rows)
         frame = self._frame(backend, table)
@@ -57,11 +61,15 @@ class _RowGroups:
 
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
-            for batch in file.iter_batches(most, self.groups, columns=[*self.names], use_threads=False):
+            for batch in file.iter_batches(most, self.groups, columns=self._columns, use_threads=False):
                 rows += len(batch)
                 yield self._frame(backend, pa.table(batch))
                 pa.default_memory_pool().release_unused()
         self._check(rows)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [*self.names, *([] if self.weight is None else [self.weight])]
 
     def _check(self, rows: int) -> None:
         if rows != self.rows:
@@ -75,8 +83,12 @@ class _RowGroups:
         with columns.one_line(self.url):
             pair = [_arrow_ids(self.url, name, table.column(name), self.ids) for name in self.names]
         if self.ids == "text":
-            return backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
-        return columns.frame(backend, *(column.to_numpy() for column in pair))
+            frame = backend.frame.DataFrame(pa.table(pair, names=["src", "dst"]).to_pandas())
+        else:
+            frame = columns.frame(backend, *(column.to_numpy() for column in pair))
+        if self.weight is not None:
+            frame["weight"] = weights_of(table.column(self.weight), f"column {shown(self.weight)} of {self.url}")
+        return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read with cuDF; None where ids are missing or of a type that only the host's reader takes."""
@@ -97,7 +109,7 @@ class _Files:
 
     @property
     def rows(self) -> int:
-        """Of all of them."""
+        """Rows of all row groups."""
         return sum(part.rows for part in self.parts)
 
     def joined(self, other: Any) -> _Files | None:
@@ -108,14 +120,18 @@ class _Files:
         return None if other.ids == "text" else _Files((*self.parts, other))
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read one after another."""
+        """Read the row groups one after another."""
         return backend.frame.concat([part.read(backend) for part in self.parts], ignore_index=True)
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
-        """Read all at once, or one by one where that fails; None as for one."""
-        with suppress(Exception):  # which file it was, and whether it is damaged, shows when it is read alone
+        """Read all row groups at once, or one by one where that fails; None as for one."""
+        try:
             if (frame := _read_by_cudf(backend, self.parts)) is not None:
                 return frame
+        except MemoryError:
+            raise
+        except Exception as error:  # which file it was, and whether it is damaged, shows when it is read alone
+            log.info("%d files are read one by one, since cuDF reads them not at once: %s", len(self.parts), error)
         frames = [part.read_on_device(backend) for part in self.parts]
         if any(frame is None for frame in frames):
             return None
@@ -187,14 +203,22 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     names = columns.choose(url, list(kinds), options.columns, kinds)
     types = {kinds[name] for name in names}
     if None in types or (len(types) > 1 and options.ids is None):
-        shown = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
+        chosen = " and ".join(f"{name!r} {schema.field(name).type}" for name in names)
         raise InputError(
-            f"the columns of {url} are {shown}: ids are integers or text, both the same; name other columns "
+            f"the columns of {url} are {chosen}: ids are integers or text, both the same; name other columns "
             "with --columns, or write these as int64"
         )
     ids: Ids = options.ids or ("int" if types == {"int"} else "text")
+    weight = None if options.weight is None else columns.named(schema.names, options.weight)
+    if weight in names or (options.weight is not None and weight is None):
+        raise InputError(
+            f"{url} has the columns {', '.join(schema.names)[:200]}: weight={shown(options.weight)} is "
+            f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
+        )
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
-    return [_RowGroups(url, names, groups, sum(rows[group] for group in groups), ids) for groups in together], ids
+    return [
+        _RowGroups(url, names, groups, sum(rows[group] for group in groups), ids, weight) for groups in together
+    ], ids
 
 
 def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from dasktc.errors import InputError
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["check_two", "choose", "frame", "integers", "listed", "one_line", "place_of"]
+__all__ = ["check_two", "choose", "frame", "integers", "listed", "named", "one_line", "place_of"]
 
 Array = Any
 PAIRS: dict[tuple[str, ...], bool] = {
@@ -58,7 +58,7 @@ def choose(
         A wanted column does not exist, both are one, or the choice is unclear.
     """
     if wanted is not None:
-        chosen = [_named(names, name) for name in wanted]
+        chosen = [named(names, name) for name in wanted]
         if None not in chosen:
             check_two(wanted, chosen)
             return str(chosen[0]), str(chosen[1])
@@ -92,7 +92,8 @@ def place_of(name: str) -> int | None:
     return int(name) if name.isdecimal() and len(name) < 19 else None
 
 
-def _named(names: list[str], name: str) -> str | None:
+def named(names: list[str], name: str) -> str | None:
+    """Return the column that a caller names, or gives the position of in digits, from 0; None if there is none."""
     if name in names:
         return name
     place = place_of(name)

@@ -24,11 +24,14 @@ class Dialect:
     columns : tuple of two int
         Places of the source's and the target's id, from 0.
     ids : {"int", "text"}
+    weight : int or None
+        Place of the weight, from 0; None: it is not read.
     """
 
     separator: str | None
     columns: tuple[int, int]
     ids: Ids
+    weight: int | None = None
 
 
 def is_integer(field: str) -> bool:

@@ -28,7 +28,7 @@ _BVGRAPH_SIDE = {".properties", ".offsets", ".ef", ".obl", ".cmp", ".dcf"}
 
 
 class _Entry(NamedTuple):
-    """Something in a folder: its name there, its path, and whether it is a folder."""
+    """An entry of a folder: its name, its path, and whether it is a folder itself."""
 
     name: str
     path: str

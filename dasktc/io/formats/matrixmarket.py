@@ -24,8 +24,10 @@ import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import entries, lines, streams
+from dasktc.io.weights import weights_of
 
 if TYPE_CHECKING:
+    from dasktc.backends import Backend
     from dasktc.io.source import Part, ReadOptions
     from dasktc.options import Ids
 
@@ -41,8 +43,28 @@ TROUBLE = re.compile(rb"\0|^[ \t]*[0-9]+[ \t]+[0-9]+[^0-9 \t\r\n]", re.MULTILINE
 @dataclass(frozen=True)
 class _Entries(entries.EntryPart):
     field: str = "pattern"
+    weighted: bool = False
+
+    def read(self, backend: Backend, upstream: Any = None) -> Any:
+        if not self.weighted:
+            return super().read(backend)
+        rows, columns, values = [np.empty(0, self.dtype)], [np.empty(0, self.dtype)], [np.empty(0)]
+        with streams.open_decompressed(self.url) as stream:
+            streams.skip(stream, self.start)
+            for start, block in lines.blocks(stream, entries.SCRATCH, self.url, self.start, self.stop):
+                for column, of_block in zip((rows, columns, values), self._parsed(block, start), strict=True):
+                    column.append(of_block)
+        src, dst, weights = (np.concatenate(column) for column in (rows, columns, values))
+        entries.check_total(self.url, len(src), self.entries)
+        weights = weights_of(weights, f"the values of {self.url}")
+        return backend.frame.DataFrame({"src": src + 1, "dst": dst + 1, "weight": weights})
 
     def pairs(self, block: bytes, start: int) -> Array:
+        pairs = np.stack(self._parsed(block, start)[:2])
+        pairs += 1
+        return pairs
+
+    def _parsed(self, block: bytes, start: int) -> tuple[Array, Array, Array]:
         if block.translate(None, PLAIN) and (trouble := TROUBLE.search(block)):
             number = lines.line_number(self.url, start) + block.count(b"\n", 0, trouble.end() - 1)
             raise InputError(
@@ -52,9 +74,7 @@ class _Entries(entries.EntryPart):
         banner = f"%%MatrixMarket matrix coordinate {self.field} general\n"  # each entry once, as it stands
         size = f"{self.ids.stop - 1} {self.ids.stop - 1} {lines.count_nonblank(block)}\n"
         with _one_line(self.url, start, 2):
-            pairs = np.stack(_read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n")))
-        pairs += 1
-        return pairs
+            return _read_entries(io.BytesIO(f"{banner}{size}".encode() + block + b"\n"))
 
 
 def looks_like(head: bytes) -> bool:
@@ -82,7 +102,7 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """
     header = entries.header_line(url, b"%")
     with _one_line(url):
-        rows, columns, count, kind, field, _ = _read_header(io.BytesIO(header.head.replace(b"\0", b"?")))
+        rows, columns, count, kind, field, symmetry = _read_header(io.BytesIO(header.head.replace(b"\0", b"?")))
         if max(rows, columns) >= (1 << 63) - 1:
             raise ValueError(f"Line {header.number}: an integer out of range")
     if kind != "coordinate":
@@ -91,7 +111,11 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             "adjacency matrix in coordinate format"
         )
     entries.check_square(url, (rows, columns))
-    part = _Entries(url, range(1, rows + 1), count, len(header.head), field=field)
+    if options.weight is not None and field not in ("real", "integer", "double", "unsigned-integer"):
+        raise InputError(f"{url} holds entries of field {field}: weights are real numbers; leave weight out")
+    if options.directed and symmetry != "general":
+        raise InputError(f"{url} is a {symmetry} matrix: its edges have no direction; leave directed out")
+    part = _Entries(url, range(1, rows + 1), count, len(header.head), field=field, weighted=options.weight is not None)
     if streams.is_compressed(url) or streams.size(url) <= options.blocksize:
         return [part], "int"
     return list(_cut(part, options.blocksize)), "int"
@@ -143,8 +167,8 @@ def _read_header(stream: io.BytesIO) -> tuple[int, int, int, str, str, str]:
     return header.nrows, header.ncols, header.nnz, kind, header.field, header.symmetry
 
 
-def _read_entries(stream: io.BytesIO) -> tuple[Array, Array]:
-    """Rows and columns of the entries, 0-based, int32 where the matrix's size allows it, else int64."""
+def _read_entries(stream: io.BytesIO) -> tuple[Array, Array, Array]:
+    """Rows, columns and values of the entries; 0-based, int32 where the matrix's size allows it, else int64."""
     try:
         from fast_matrix_market import read_coo
     except ImportError:
@@ -152,6 +176,6 @@ def _read_entries(stream: io.BytesIO) -> tuple[Array, Array]:
 
         sparse = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # asked for from 1.18 on
         matrix = mmread(stream, **sparse)
-        return matrix.row, matrix.col
-    _, (rows, columns) = read_coo(stream, parallelism=1)[0]
-    return rows, columns
+        return matrix.row, matrix.col, matrix.data
+    values, (rows, columns) = read_coo(stream, parallelism=1)[0]
+    return rows, columns, values

@@ -197,7 +197,7 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
 
 
 def _listed(numbers: Array, lead: int, stride: int) -> Array:
-    """How many of the first numbers of a line are neighbours."""
+    """Count the neighbours among the first numbers of a line."""
     return numbers if lead == 0 and stride == 1 else -(-np.maximum(numbers - lead, 0) // stride)
 
 
@@ -245,7 +245,7 @@ def _loops(url: str, header: Header, nbytes: int) -> int:
 
 
 def _check(url: str, header: Header, vertices: int, neighbours: int, loops: int) -> None:
-    """Hold the header against the file; a loop may stand in its vertex's line once or twice."""
+    """Check the file against the header; a loop may stand in its vertex's line once or twice."""
     # A last vertex without neighbours or weights may leave no trace: an empty line without a line end.
     if vertices < header.vertices - (header.lead == 0):
         raise InputError(

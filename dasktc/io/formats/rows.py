@@ -16,7 +16,7 @@ import numpy as np
 
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
 
-__all__ = ["BadLine", "count_rows", "even_columns", "parse"]
+__all__ = ["BadLine", "count_rows", "even_columns", "parse", "parse_weighted"]
 
 Array = Any
 _ORDINARY = b"0123456789-. \t\r\n,;|"
@@ -57,6 +57,55 @@ def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
         )
     pair = _parse_even(block, dialect)
     return (*pair, len(pair[0])) if pair else _parse_any(block, dialect)
+
+
+def parse_weighted(block: bytes, dialect: Dialect) -> tuple[Array, Array, Array, int]:
+    """Read ids and weights, as `parse` reads ids.
+
+    Returns
+    -------
+    source, target : array
+    weight : array of float64
+    rows : int
+
+    Raises
+    ------
+    BadLine
+        A line does not hold two ids and a finite number.
+    """
+    place = dialect.weight
+    assert place is not None
+    if dialect.ids == "int" and (dialect.separator is not None or sorted([*dialect.columns, place]) == [0, 1, 2]):
+        types = dict.fromkeys(dialect.columns, "int64") | {place: "float64"}
+        columns = even_columns(block, dialect.separator, types)
+        if columns and np.isfinite(columns[-1]).all():
+            return columns[0], columns[1], columns[2], len(columns[0])
+    return _weighted(block, dialect, place)
+
+
+def _weighted(block: bytes, dialect: Dialect, place: int) -> tuple[Array, Array, Array, int]:
+    """Read each line's ids as `parse` does, and its weight by a regular expression."""
+    import pyarrow.compute as pc
+
+    source, target, rows = parse(block, dialect)
+    lines, places = _data_lines(block)
+    if len(source) < rows:  # a line of one id is no edge
+        _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
+        pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
+        lines, places = lines.take(pairs), places[pairs]
+    found = pc.extract_regex(lines, _weight_pattern(dialect, place))
+    if found.null_count:
+        row = pc.index(found.is_null(), True).as_py()
+        raise BadLine(
+            int(places[row]), f"holds no number in column {place + 1}: a weight is expected there; check the line"
+        )
+    weights = pc.cast(pc.cast(found.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(~np.isfinite(weights))
+    if len(wrong):
+        raise BadLine(
+            int(places[wrong[0]]), f"holds {weights[wrong[0]]} as its weight: weights are finite; drop the line"
+        )
+    return source, target, weights, rows
 
 
 def count_rows(block: bytes) -> int:
@@ -156,6 +205,20 @@ def _data_lines(block: bytes) -> tuple[Array, Array]:
     lines = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(bounds) - 1, buffers)  # a view
     data = pc.invert(pc.match_substring_regex(lines, f"^[{BLANKS}]*(?:[#%]|\n|$)"))
     return lines.filter(data), np.flatnonzero(data)
+
+
+@cache
+def _weight_pattern(dialect: Dialect, place: int) -> str:
+    """Return the regular expression of a data line with a number, `w`, at a place."""
+    separator = dialect.separator
+    blank = "".join(b for b in BLANKS if b != separator)
+    number = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf|[nN]a[nN]"
+    if separator is None:
+        return f"^[{blank}]*(?:[^{BLANKS}\n]+[{BLANKS}]+){{{place}}}(?P<w>{number})(?:[{BLANKS}\n]|$)"
+    field = f'(?:[^{separator}{blank}\n"][^{separator}\n]*|"(?:[^"\n]|"")*"[{blank}]*|)'
+    quote = '"?'
+    before = f"(?:{field}[{separator}][{blank}]*){{{place}}}"
+    return f"^[{blank}]*{before}{quote}(?P<w>{number}){quote}[{blank}]*(?:[{separator}\n]|$)"
 
 
 @cache

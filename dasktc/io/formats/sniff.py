@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.columns import PAIRS, check_two, listed, place_of
 from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
@@ -89,9 +89,25 @@ def sniff(url: str, options: ReadOptions) -> Layout:
         )
     ids = options.ids or _ids(url, rows[reading.header :], reading, options.skip)
     first = rows[reading.header]
-    dialect = Dialect(reading.separator, reading.columns, ids)
+    weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
+    dialect = Dialect(reading.separator, reading.columns, ids, weight)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
     return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width)
+
+
+def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
+    """Place of the weight: by its name in the header, or by its position in digits."""
+    place = names.index(name) if name in names else place_of(name)
+    if place is None or place >= max(len(split(row.text, reading.separator)) for row in rows):
+        said = f"its header names {', '.join(map(repr, names[:12]))}" if names else "it has no header with names"
+        raise InputError(
+            f"{url} has no column {shown(name)} of weights: {said}; name one of its columns, or a place from 0"
+        )
+    if place in reading.columns:
+        raise InputError(
+            f"column {name!r} of {url} is one of the two of ids: a weight stands beside them; name another"
+        )
+    return place
 
 
 def _sample(url: str, skip: int) -> list[_Row]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,7 +18,7 @@ import numpy as np
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.dialect import Dialect
-from dasktc.io.formats.rows import BadLine, count_rows, parse
+from dasktc.io.formats.rows import BadLine, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import Layout, sniff
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class _Lines:
 
     def chunks(self, backend: Backend, most: int) -> Iterator[Any]:
         """Yield frames of about `most` rows or fewer, at least one."""
+        if self.dialect.weight is not None:
+            yield self._weighted(backend)
+            return
         column = _Names if self.dialect.ids == "text" else _Integers
         source, target = column(), column()
         rows = pending = 0
@@ -67,6 +71,20 @@ class _Lines:
                 source, target, pending = column(), column(), 0
         self._refuse_counts(rows)
         yield _frame(backend, source.array(), target.array())
+
+    def _weighted(self, backend: Backend) -> Any:
+        """One frame of ids and weights."""
+        column = _Names if self.dialect.ids == "text" else _Integers
+        source, target, weights = column(), column(), [np.empty(0)]
+        for offset, block in self.blocks():
+            with self._numbered(offset):
+                sources, targets, of_block, _ = parse_weighted(block, self.dialect)
+            source.append(sources)
+            target.append(targets)
+            weights.append(of_block)
+        frame = _frame(backend, source.array(), target.array())
+        frame["weight"] = np.concatenate(weights)
+        return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
         """Read two arrays on the device, which parses plain rows; None where ids are text."""
@@ -109,8 +127,14 @@ class _Lines:
         return None if any(long) else self._device_rows(backend, text)
 
     def _parsed(self, offset: int, block: bytes) -> tuple[Array, Array, int]:
-        try:
+        with self._numbered(offset):
             return parse(block, self.dialect)
+
+    @contextmanager
+    def _numbered(self, offset: int) -> Iterator[None]:
+        """Name the line of a block from byte `offset` on that cannot be read."""
+        try:
+            yield
         except BadLine as bad:
             number = lines.line_number(self.url, offset) + bad.place
             raise InputError(f"line {number} of {self.url} {bad.reason}") from None

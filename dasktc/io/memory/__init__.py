@@ -4,6 +4,8 @@ What an object means:
 
 * a table: its two id columns, other columns ignored; an array or a tensor: its two columns, of shape
   (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids;
+* weights are a column of a table, by name, an attribute of a graph's edges (of a NetworkX edge without it 1), or the
+  values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
   file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
 * a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
@@ -38,6 +40,10 @@ OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "scipy": from_scipy,
     "torch": from_torch,
 }
+
+
+WEIGHTED = (from_arrow, from_dask, from_igraph, from_networkx, from_pandas, from_scipy)
+"""Those that read weights."""
 
 
 def from_object(obj: Any, options: ReadOptions) -> Source:
@@ -65,6 +71,11 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
 
 def _opened(obj: Any, options: ReadOptions) -> Source:
     opener = _opener(obj)
+    if options.weight is not None and opener not in WEIGHTED:
+        raise InputError(
+            f"weight={shown(options.weight)} is given for {kind(obj)}: it has no named columns or attributes; pass a "
+            "DataFrame with a column of weights"
+        )
     if options.format is not None or options.skip is not None:
         raise InputError(f"format or skip is given for {kind(obj)}: both are about files; leave them out")
     if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):

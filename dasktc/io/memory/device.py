@@ -163,7 +163,7 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
         edges = obj.view_edge_list()
         return _columns(edges, edges, options, how)
     elif hasattr(obj, "tocoo"):
-        return list(entries(obj)), [0, 1]
+        return list(entries(obj)[:2]), [0, 1]
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
         chosen = list(options.columns or labels[:2])

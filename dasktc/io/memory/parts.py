@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dasktc.errors import InputError
+from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import Column, Place, agree, decode, ids_of, places_of, settle, to_ids
 from dasktc.io.memory.kinds import readable
 from dasktc.io.source import ReadOptions, Source
+from dasktc.io.weights import weights_of
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
@@ -32,6 +33,7 @@ class SlicePart:
     dst: Column
     ids: Ids
     places: tuple[Place, Place]
+    weight: Any = None
 
     @property
     def upstream(self) -> None:
@@ -39,7 +41,7 @@ class SlicePart:
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read`. It may be the caller's own memory: not to be written to."""
-        return _frame(backend, (self.src, self.dst), self.ids, self.places)
+        return _frame(backend, (self.src, self.dst), self.ids, self.places, self.weight)
 
     @property
     def rows(self) -> int:
@@ -65,7 +67,8 @@ class SlicePart:
 class PartitionPart:
     """A partition of a Dask DataFrame, or a block of rows of a Dask Array. Its Delayed stays behind when it is pickled.
 
-    `convert` says that the caller chose `ids`; else the partition must have that type by itself.
+    `convert` says that the caller chose `ids`; else the partition must have that type by itself. `weight` is the place
+    of the column of weights, if any.
     """
 
     upstream: Any
@@ -73,6 +76,7 @@ class PartitionPart:
     ids: Ids
     convert: bool
     places: tuple[Place, Place]
+    weight: int | None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
         """Return the frame of `Part.read` from the computed partition `upstream`."""
@@ -88,7 +92,10 @@ class PartitionPart:
                     f"{at.of} holds ids of type {ids_of(column)} where {self.ids} is expected: "
                     "its meta does not tell; pass ids='int' or ids='text'"
                 )
-        return _frame(backend, pair, self.ids, self.places)
+        weights = (
+            None if self.weight is None else weights_of(rows[:, self.weight], f"the weights beside {self.places[0].of}")
+        )
+        return _frame(backend, pair, self.ids, self.places, weights)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "upstream": None}
@@ -102,8 +109,10 @@ def partitions(obj: Any) -> list[Any]:
     return rows.to_delayed().ravel().tolist()  # type: ignore[no-any-return]
 
 
-def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequence[Any] = (0, 1)) -> Source:
-    """Convert two columns and cut them into parts of at most `PART_BYTES` pickled bytes.
+def slices(
+    name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequence[Any] = (0, 1), weights: Any = None
+) -> Source:
+    """Convert two columns, and a third of weights, and cut them into parts of at most `PART_BYTES` pickled bytes.
 
     Raises
     ------
@@ -118,11 +127,17 @@ def slices(name: str, columns: Sequence[Any], options: ReadOptions, labels: Sequ
             "an edge has two ends; pass columns of one length"
         )
     ids = options.ids or agree([ids_of(src), ids_of(dst)], places)
+    if weights is not None:
+        weights = weights_of(weights, f"column {shown(options.weight)} of the {name}")
+        if len(weights) != len(src):
+            raise InputError(f"the {name} has {len(weights):,} weights for {len(src):,} edges: pass one for each edge")
     src_bytes, dst_bytes = _sizer(src), _sizer(dst)
     parts = []
     for start, stop in _cuts(0, len(src), lambda a, b: src_bytes(a, b) + dst_bytes(a, b)):
-        parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start)))
-    return Source(name, tuple(parts), ids, size=SourceSize(len(src)), in_memory=True)
+        of_rows = None if weights is None else weights[start:stop]
+        parts.append(SlicePart(src[start:stop], dst[start:stop], ids, places_of(labels, name, start), of_rows))
+    weight = None if weights is None else options.weight
+    return Source(name, tuple(parts), ids, size=SourceSize(len(src)), in_memory=True, weight=weight)
 
 
 def _cuts(start: int, stop: int, nbytes: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
@@ -163,9 +178,10 @@ def _compact(column: Column) -> Column:
     return pa.concat_arrays(text.chunks if isinstance(text, pa.ChunkedArray) else [text])
 
 
-def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place]) -> Any:
-    """Turn two settled columns into an edge frame."""
+def _frame(backend: Backend, pair: Sequence[Column], ids: Ids, places: Sequence[Place], weights: Any = None) -> Any:
+    """Turn two settled columns, and weights, into an edge frame."""
     src, dst = (to_ids(column, ids, at) for column, at in zip(pair, places, strict=True))
     if ids == "int" and src.dtype != dst.dtype:
         src, dst = src.astype(np.int64, copy=False), dst.astype(np.int64, copy=False)
-    return backend.frame.DataFrame({"src": src, "dst": dst}, copy=False)
+    columns = {"src": src, "dst": dst} | ({} if weights is None else {"weight": weights})
+    return backend.frame.DataFrame(columns, copy=False)

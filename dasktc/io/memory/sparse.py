@@ -18,8 +18,8 @@ __all__ = ["entries"]
 Array = Any
 
 
-def entries(matrix: Any) -> tuple[Array, Array]:
-    """Return rows and columns of the stored entries of a square matrix, on the host or device that holds it.
+def entries(matrix: Any) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values of the stored entries of a square matrix, on the host or device that holds it.
 
     Parameters
     ----------
@@ -28,6 +28,7 @@ def entries(matrix: Any) -> tuple[Array, Array]:
     Returns
     -------
     rows, columns : arrays of integers of shape (entries,)
+    values : array of shape (entries,)
 
     Raises
     ------
@@ -38,33 +39,34 @@ def entries(matrix: Any) -> tuple[Array, Array]:
         raise InputError(
             f"the sparse matrix has shape {matrix.shape}: an adjacency matrix is square; pass a square one"
         )
-    rows, columns = _positions(matrix)
+    rows, columns, values = _stored(matrix)
     for what, ids in ("rows", rows), ("columns", columns):
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) != len(rows):
             raise _damaged(matrix, f"stores {what} as {ids.dtype} of shape {ids.shape}")
         low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
         if low < 0 or high >= matrix.shape[0]:
             raise _damaged(matrix, f"indexes {what} {low:,} to {high:,}")
-    return rows, columns
+    return rows, columns, values
 
 
-def _positions(matrix: Any) -> tuple[Array, Array]:
+def _stored(matrix: Any) -> tuple[Array, Array, Array]:
     if matrix.format in ("csr", "csc", "bsr"):
         stored = _checked_pointers(matrix)
         if matrix.format != "bsr" and isinstance(matrix.indptr, np.ndarray):  # SciPy's takes entries behind the last
             major = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
             minor = matrix.indices[:stored]
-            return (major, minor) if matrix.format == "csr" else (minor, major)
+            return *((major, minor) if matrix.format == "csr" else (minor, major)), matrix.data[:stored]
     elif matrix.format == "lil":
         lists = matrix.rows.tolist()
         if len(lists) != matrix.shape[0]:
             raise _damaged(matrix, f"has {len(lists):,} lists of columns")
-        return np.repeat(np.arange(len(lists)), list(map(len, lists))), _integers(list(chain.from_iterable(lists)))
+        rows = np.repeat(np.arange(len(lists)), list(map(len, lists)))
+        return rows, _integers(list(chain.from_iterable(lists))), list(chain.from_iterable(matrix.data.tolist()))
     elif matrix.format == "dok":
         rows, columns = _integers(list(matrix.keys())).reshape(-1, 2).T
-        return rows, columns
+        return rows, columns, list(matrix.values())
     elif matrix.format == "coo":
-        return matrix.row, matrix.col
+        return matrix.row, matrix.col, matrix.data
     elif matrix.format == "dia" and (
         matrix.data.ndim != 2 or matrix.offsets.shape != matrix.data.shape[:1] or matrix.offsets.dtype.kind != "i"
     ):
@@ -74,7 +76,7 @@ def _positions(matrix: Any) -> tuple[Array, Array]:
         )
     coo = matrix.tocoo()
     kept = coo.data != 0 if matrix.format == "bsr" else slice(None)  # tocoo drops DIA's padding itself
-    return coo.row[kept], coo.col[kept]
+    return coo.row[kept], coo.col[kept], coo.data[kept]
 
 
 def _integers(values: list[Any]) -> Any:

@@ -22,7 +22,8 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     labels = [str(label) for label in obj.columns]
     i, j = _choose(labels, options)
-    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]])
+    weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
+    return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]], weights)
 
 
 def from_arrow(obj: Any, options: ReadOptions) -> Source:
@@ -34,7 +35,8 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
     table = pa.table(obj)
     labels = table.column_names
     i, j = _choose(labels, options)
-    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]])
+    weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
+    return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]], weights)
 
 
 def from_dask(obj: Any, options: ReadOptions) -> Source:
@@ -58,20 +60,22 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
     places = places_of(chosen, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
     ids = options.ids or agree(promised, places)
-    if meta.columns.is_unique:  # what reads the data then reads these two columns alone
-        obj, i, j = obj[[meta.columns[i], meta.columns[j]]], 0, 1
+    k = None if options.weight is None else _weight(labels, (i, j), options.weight)
+    if meta.columns.is_unique:  # what reads the data then reads these columns alone
+        obj = obj[[meta.columns[place] for place in (i, j, k) if place is not None]]
+        i, j, k = 0, 1, None if k is None else 2
     parts = []
     for number, delayed in enumerate(obj.to_delayed()):
         places = places_of(chosen, f"Dask DataFrame's partition {number}")
-        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places))
-    return Source("Dask DataFrame", tuple(parts), ids, frames="dask")
+        parts.append(PartitionPart(delayed, (i, j), ids, options.ids is not None, places, k))
+    return Source("Dask DataFrame", tuple(parts), ids, frames="dask", weight=options.weight)
 
 
 def _from_dask_array(obj: Any, options: ReadOptions) -> Source:
     """Make every block of rows of an array of shape (m, 2), or of columns of (2, m), a part; m need not be known."""
     obj = an_edge_a_row(obj, "Dask Array")
-    if options.columns is not None:
-        raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
+    if options.columns is not None or options.weight is not None:
+        raise InputError(f"columns or a weight are given for {kind(obj)}: it has no named columns; leave them out")
     of_all = places_of((0, 1), "Dask Array")
     ids = options.ids or agree([ids_of_meta(obj._meta.reshape(-1), at) for at in of_all], of_all)
     parts = []
@@ -172,3 +176,16 @@ def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"
         )
     return src, dst
+
+
+def _weight(labels: Sequence[str], chosen: tuple[int, int], name: str) -> int:
+    """Position of the column of weights, by name or, written in digits, by position."""
+    position = int(name) if name.isdecimal() and len(name) < 19 else len(labels)
+    if name not in labels and position >= len(labels):
+        raise InputError(
+            f"the table has no column {shown(name)} of weights: its columns are {', '.join(labels)}; name one of these"
+        )
+    place = labels.index(name) if name in labels else position
+    if place in chosen:
+        raise InputError(f"column {labels[place]!r} is named for ids and for weights: it is one of both; name another")
+    return place

@@ -1,1 +1,1 @@
-"""The same stages for vertex arrays that exceed one process."""
+"""Vectors of vertices in shards, where one process cannot hold them whole."""

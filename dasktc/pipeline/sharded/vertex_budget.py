@@ -118,7 +118,7 @@ class VertexBudget(NamedTuple):
             )
 
     def why(self, vertices: int) -> str:
-        """The plan's sentence on how vertex vectors are kept, and why."""
+        """Say, for the plan, how vertex vectors are kept, and why."""
         count = self.shards(vertices)
         if self.memory_per_call is None:
             return f"vertices in {_parts_text(count)}"
@@ -140,7 +140,7 @@ def _parts_text(count: int) -> str:
 
 
 def vertex_budget_of(executor: Executor, options: Options, ids: Ids) -> VertexBudget:
-    """The memory that vertex vectors may take in one call of this executor.
+    """Derive the memory budget of vertex vectors from an executor and the options.
 
     Parameters
     ----------

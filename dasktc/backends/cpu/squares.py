@@ -1,0 +1,115 @@
+"""Cycles of four vertices, counted at each vertex of a graph whose lists are whole and ascending.
+
+A cycle u, v, w, x is met at its smallest id u: for every neighbour v above u, and every neighbour w of v above u, a
+counter of w says how many such v there are. c of them make c·(c - 1)/2 cycles through u and w, and v is in c - 1.
+Where id 0 has the highest degree that takes Σ min(d(u), d(v)) over edges (u, v), at most (Chiba and Nishizeki, SIAM
+Journal on Computing 14, 210-223, 1985).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from dasktc.backends.cpu.jit import Kernel
+from dasktc.backends.csr import Array
+
+__all__ = ["adjacency", "squares"]
+
+U = np.uint64
+
+
+def _adjacency(keys: Array, shift: int, places: Array, columns: Array) -> None:
+    """Write both ends of ascending keys to the other's list: first the smaller neighbours, then the larger ones."""
+    mask = (1 << shift) - 1
+    for i in range(len(keys)):
+        high, low = keys[i] >> shift, keys[i] & mask
+        columns[U(places[U(high)])] = low
+        places[U(high)] += 1
+    for i in range(len(keys)):
+        high, low = keys[i] >> shift, keys[i] & mask
+        columns[U(places[U(low)])] = high
+        places[U(low)] += 1
+
+
+def _squares(offsets: Array, columns: Array, counters: Array, sums: Array) -> None:
+    for u in range(len(offsets) - 1):
+        begin, end = offsets[u], offsets[u + 1]
+        while begin < end and columns[U(begin)] < u:
+            begin += 1
+        for p in range(U(begin), U(end)):
+            v = U(columns[p])
+            q = offsets[v + U(1)] - 1
+            while q >= offsets[v] and columns[U(q)] > u:
+                counters[U(columns[U(q)])] += 1
+                q -= 1
+        of_u: Any = 0
+        for p in range(U(begin), U(end)):
+            v = U(columns[p])
+            q, of_v = offsets[v + U(1)] - 1, 0
+            while q >= offsets[v] and columns[U(q)] > u:
+                of_v += counters[U(columns[U(q)])] - 1
+                q -= 1
+            sums[v] += of_v
+        for p in range(U(begin), U(end)):
+            v = U(columns[p])
+            q = offsets[v + U(1)] - 1
+            while q >= offsets[v] and columns[U(q)] > u:
+                w = U(columns[U(q)])
+                count = np.int64(counters[w])
+                counters[w] = 0
+                pairs = count * (count - 1) // 2
+                sums[w] += pairs if count else 0
+                of_u += pairs if count else 0
+                q -= 1
+        sums[u] += of_u
+
+
+_keys, _offsets = (types.Array(types.int64, 1, "C", readonly=True) for _ in range(2))
+_columns = types.Array(types.int32, 1, "C", readonly=True)
+_numbers, _ids = types.Array(types.int64, 1, "C"), types.Array(types.int32, 1, "C")
+_adjacent = Kernel(_adjacency, (_keys, types.int64, _numbers, _ids))
+_counted = Kernel(_squares, (_offsets, _columns, _ids, _numbers))
+
+
+def adjacency(keys: Array, shift: int, degrees: Array) -> tuple[Array, Array]:
+    """Make the whole lists of a graph.
+
+    Parameters
+    ----------
+    keys : array of int64, shape (edges,)
+        High end << shift | low end, ascending, each edge once.
+    shift : int
+    degrees : array of int64, shape (vertices,)
+
+    Returns
+    -------
+    offsets : array of int64, shape (vertices + 1,)
+    columns : array of int32, shape (2 · edges,)
+        Ascending in each list.
+    """
+    offsets = np.zeros(len(degrees) + 1, np.int64)
+    np.cumsum(degrees, out=offsets[1:])
+    columns = np.empty(2 * len(keys), np.int32)
+    _adjacent(keys, shift, offsets[:-1].copy(), columns)
+    return offsets, columns
+
+
+def squares(offsets: Array, columns: Array) -> Array:
+    """Count the cycles of four vertices through each vertex.
+
+    Parameters
+    ----------
+    offsets, columns : array
+        As `adjacency` returns them.
+
+    Returns
+    -------
+    array of int64, shape (vertices,)
+        The caller sees to it that they fit.
+    """
+    found = np.zeros(len(offsets) - 1, np.int64)
+    _counted(offsets, columns, np.zeros(len(found), np.int32), found)
+    return found

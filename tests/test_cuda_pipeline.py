@@ -586,7 +586,7 @@ def test_visits_on_the_device(parts, splits):
             mine, known = device_visit.support(cuda.device(), moved(task)), visit.support(task)
             assert mine[1:] == known[1:]
             assert all((on_host(a) == b).all() for a, b in zip(mine[0], known[0], strict=True))
-            assert (device_visit.listing(cuda.device(), moved(task), 50) == visit.listing(task, 50)).all()
+            assert (on_host(device_visit.listing(cuda.device(), moved(task), 50)) == visit.listing(task, 50)).all()
 
 
 @pytest.mark.gpu

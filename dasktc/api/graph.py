@@ -385,7 +385,7 @@ class Graph(CountingContext):
         Examples
         --------
         >>> import dasktc
-        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).measures().round(3)
+        >>> dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3])).measures().round(3)  # doctest: +NORMALIZE_WHITESPACE
                 degree  triangles  clustering
         vertex
         0            2          1       1.000

@@ -467,8 +467,13 @@ def test_an_error_among_what_is_done_is_told(monkeypatch):
 
 def test_keys_of_our_tasks():
     """Stranded tasks of other applications are left where they are."""
+    from dasktc.executors.dask.executor import STAGES, DaskExecutor
     from dasktc.executors.dask.faults import is_own
 
+    executor = SimpleNamespace(_token="0123abcd", _numbers=iter(range(1000)))
+    for stage in (*STAGES, "read-canonical-orient", "another"):
+        for label in ((), ((0, 1, 2), 3)):
+            assert is_own(DaskExecutor._key(executor, stage, label))
     assert is_own(("orient-plan-0123abcd", 7))
     for key in ("orient-0123abcd", ("read-parquet-" + "0a" * 16, 0), ("count-0123abcd", "x"), ("inc-1", 2), 5):
         assert not is_own(key)

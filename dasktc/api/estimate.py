@@ -20,7 +20,7 @@ def estimate_triangles(
     error: float = 0.01,
     confidence: float = 0.95,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> TriangleEstimate:
     """Estimate the number of triangles of a graph from a sample of its wedges.
@@ -39,7 +39,7 @@ def estimate_triangles(
     seed : int
         Of the sample, and of `proxy`'s random parts. The same seed and the same plan give the same estimate, on the
         CPU and on a GPU.
-    progress : callable (stage, done, total), optional
+    progress : callable (stage, done, total) or bool, optional
     **options
         As for `prepare`.
 

@@ -28,7 +28,7 @@ from dasktc.errors import InputError
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
-from dasktc.options import CountOptions, Options, bytes_of, format_size
+from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.pipeline.prepare import Prepared, Progress, plan_again
 
@@ -112,7 +112,8 @@ class Graph(CountingContext):
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
         self.counted.forget()
-        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=None))
+        kept = self.prepared.attributes and closed
+        object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=kept))
         try:
             if hasattr(executor, "close"):
                 executor.close()
@@ -662,7 +663,7 @@ class Graph(CountingContext):
 
     @said_in_one_line
     def estimate_triangles(
-        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | None = None
+        self, *, error: float = 0.01, confidence: float = 0.95, seed: int = 0, progress: Progress | bool | None = None
     ) -> TriangleEstimate:
         """Estimate the number of triangles from a sample of the wedges; where that would not pay, count them.
 
@@ -674,7 +675,7 @@ class Graph(CountingContext):
             Share of the seeds, between 0 and 1, for which the interval holds the number.
         seed : int
             Of the sample.
-        progress : callable (stage, done, total), optional
+        progress : callable (stage, done, total) or bool, optional
 
         Returns
         -------
@@ -693,7 +694,9 @@ class Graph(CountingContext):
         >>> dasktc.prepare(([0, 1, 2], [1, 2, 0])).estimate_triangles().value
         1
         """
-        return estimate(self, error, confidence, seed, progress)
+        check_keywords(progress=progress)
+        with showing(progress) as watcher:
+            return estimate(self, error, confidence, seed, watcher)
 
     @said_in_one_line
     def update(self, *, add: Any = None, remove: Any = None) -> Change[Self]:
@@ -734,7 +737,7 @@ class Graph(CountingContext):
         return update(self, add, remove)
 
     @said_in_one_line
-    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | None = None) -> int:
+    def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
         """Count the cliques of `k` vertices: sets of vertices, each joined to all others.
 
         Parameters
@@ -744,7 +747,7 @@ class Graph(CountingContext):
             Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
             3 · 10^8 of them in a second. The work for k = 4 is known from the triangles, that for k = 5 from the
             cliques of 4, which are counted first.
-        progress : callable (stage, done, total), optional
+        progress : callable (stage, done, total) or bool, optional
 
         Returns
         -------
@@ -768,7 +771,9 @@ class Graph(CountingContext):
         >>> [graph.clique_count(k) for k in (3, 4, 5)]
         [20, 15, 6]
         """
-        return clique_count(self, k, bound, progress).cliques
+        check_keywords(progress=progress)
+        with showing(progress) as watcher:
+            return clique_count(self, k, bound, watcher).cliques
 
 
 def _copied(prepared: Prepared, blocks: Blocks, options: Options, threads: int) -> Graph:

@@ -37,6 +37,8 @@ def get_graph(name: str, client: Any = None) -> Graph:
     client = active_client() if client is None else client
     if client is None:
         raise InputError("no client is connected: published graphs stand on a cluster; make a distributed.Client first")
+    if not hasattr(client, "get_dataset"):
+        raise InputError(f"client {shown(client)} is no distributed.Client: it asks the cluster; pass Client(address)")
     graph = client.get_dataset(name, default=None)
     if not isinstance(graph, Graph):
         known = ", ".join(map(str, client.list_datasets())) or "nothing"

@@ -331,6 +331,8 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
         columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
     elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         columns = [edges[:, 0], edges[:, 1]]
+    elif isinstance(edges, tuple) and len(edges) == 2 and all(map(_is_column, edges)):
+        columns = list(edges)
     else:
         if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
             raise _no_edges(edges)
@@ -342,10 +344,15 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
     return src, dst
 
 
+def _is_column(values: Any) -> bool:
+    """Of a tuple of two, as everywhere: columns of ids, and no edges."""
+    return isinstance(values, list | tuple) or getattr(values, "ndim", 0) == 1
+
+
 def _no_edges(edges: Any) -> InputError:
     return InputError(
-        f"edges {shown(edges)} are no pairs of ids: give a sequence of pairs, an array of shape (m, 2), or a table of "
-        "two columns"
+        f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of two "
+        "columns, or a tuple of two columns"
     )
 
 

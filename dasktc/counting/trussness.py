@@ -65,7 +65,7 @@ def order_of_truss(k: Any) -> int:
     InputError
         It is no whole number, or below 0.
     """
-    return whole_number("k", k, 0)
+    return min(whole_number("k", k, 0), 1 << 31)  # no edge is in so many triangles
 
 
 def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:

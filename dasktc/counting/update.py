@@ -183,9 +183,13 @@ def _refuse(graph: CountingContext) -> None:
 
 
 def _source(rows: Any, ids: Ids) -> Source:
-    """The rows that a caller hands over; None, and frames of none, are no rows."""
+    """The rows that a caller hands over; None, and frames and lists of none, are no rows."""
     options = ReadOptions(ids=ids)
-    if rows is None or (hasattr(rows, "shape") and 0 in rows.shape[:1]):
+    if (
+        rows is None
+        or (hasattr(rows, "shape") and 0 in rows.shape[:1])
+        or (isinstance(rows, list | tuple) and not rows)
+    ):
         return Source("no edges", (), ids)
     if isinstance(rows, str | os.PathLike):
         from dasktc.io.files import open_source

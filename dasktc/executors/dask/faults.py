@@ -40,7 +40,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dasktc.errors import ClusterError, DasktcError
+from dasktc.errors import ClusterError, DasktcError, InputError
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
@@ -78,7 +78,12 @@ class FaultPolicy:
         self.names: dict[Any, Any] = {}
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call a function that asks the scheduler; not reaching it is a ClusterError."""
+        """Call a function that asks the scheduler; not reaching it is a ClusterError, a closed client an InputError."""
+        if getattr(self._client, "status", "running") in ("closing", "closed"):
+            raise InputError(
+                "the client of this graph is closed, or the workers that were started for it are: nobody answers any "
+                "more; prepare it again, or take a published one with another client: dasktc.get_graph(name, client)"
+            )
         try:
             return question(*args, **options)
         except OSError as error:
@@ -180,10 +185,10 @@ def _retry_erred(client: Any, keys: list[Any]) -> None:
 
 
 def is_own(key: Any) -> bool:
-    """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number)."""
+    """Whether a task's key is one that `DaskExecutor` makes: (stage-token, number), perhaps with a label between."""
     match key:
-        case (str(name), int()):
-            return re.fullmatch(r"[a-z-]+-[0-9a-f]{8}", name) is not None
+        case (str(name), *_, int()):
+            return re.fullmatch(r"_*[a-z-]+-[0-9a-f]{8}", name) is not None
     return False
 
 

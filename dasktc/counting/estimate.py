@@ -8,12 +8,13 @@ triangle counting, The Web Conference 2019). The sample is stratified: of each W
 with the same probability. The variance is then at most that of n independent draws, so that Wilson's score interval of
 a share (JASA 22, 1927, doi:10.1080/01621459.1927.10502953) holds whatever the graph is.
 
-Sampling edges (Tsourakakis, Kang, Miller and Faloutsos: DOULION, KDD 2009, doi:10.1145/1557019.1557111) or
-colours of vertices (Pagh and Tsourakakis, Inf. Proc. Lett. 112(7), 2012, doi:10.1016/j.ipl.2011.12.007) was computed
-beside it, from the published variances and exact supports. The variance of both has a term 2k/(p·T²), k being the pairs of triangles that share an edge, which
-a few edges decide. The share p of edges that 1 % at 95 % needs is 0.14 on a Kronecker graph of scale 20, 0.34 at scale
-18, 0.36 on ego-Twitter and 0.79 on cnr-2000, where 100 edges make up 55 % of k: a sample without them has an interval
-that is far too narrow. Wedges take 73,000, 57,000, 23,000 and 15,000 samples there.
+Sampling edges (Tsourakakis, Kang, Miller and Faloutsos: DOULION, KDD 2009, doi:10.1145/1557019.1557111) or colours of
+vertices (Pagh and Tsourakakis, Inf. Proc. Lett. 112(7), 2012, doi:10.1016/j.ipl.2011.12.007) was computed beside it,
+from the published variances and exact supports. The variance of both has a term 2k/(p·T²), k being the pairs of
+triangles that share an edge, which a few edges decide. The share p of edges that 1 % at 95 % needs is 0.14 on a
+Kronecker graph of scale 20, 0.34 at scale 18, 0.36 on ego-Twitter and 0.79 on cnr-2000, where 100 edges make up 55 % of
+k: a sample without them has an interval that is far too narrow. Wedges take 73,000, 57,000, 23,000 and 15,000 samples
+there.
 """
 
 from __future__ import annotations

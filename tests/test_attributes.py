@@ -288,7 +288,9 @@ def test_some_vertices_and_other_frames():
 def test_a_closed_graph_keeps_nothing():
     graph = dasktc.prepare(FRAME, weight="w")
     graph.close()
-    assert graph.prepared.attributes is None
+    assert not isinstance(graph.prepared.attributes, attributes.EdgeAttributes)
+    with pytest.raises(InputError, match="this graph was closed"):
+        graph.clustering("w")
     with pytest.raises(InputError):
         graph.clustering(weight="w")
 

@@ -554,7 +554,7 @@ def test_processes_start_together_on_an_empty_cache(tmp_path):
         out, err = process.communicate(timeout=patience(120))
         assert (process.returncode, out.strip(), err) == (0, "{34220} True", "")
     indices = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")}
-    assert len(indices) == 2 * 5  # four parts of hub and the sort, each compiled once
+    assert len(indices) == 2 * 6  # four parts of hub, its groups and the sort, each compiled once
     out, err = start(tmp_path).communicate("\n", timeout=patience())
     assert (out.strip(), err) == ("{34220} True", "")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")} == indices

@@ -155,7 +155,6 @@ def test_a_graph_several_times_larger_keeps_the_budget(emulated, monkeypatch, tm
 
     for module in (cuda_copies, cuda_pinned):
         monkeypatch.setattr(module, "SLAB", 1 << 12)
-    monkeypatch.setattr(canonicalize, "SAMPLED", 1 << 4)  # as slabs: of a budget of kilobytes
     whole, used = needed(kernel="plain"), cupy_strict.MEMORY_USED
     budget = whole // (8 if options["partition"] == "hash2d" else 4)
     chosen = Options(backend="cuda", kernel="plain", memory=budget, **options)

@@ -153,7 +153,7 @@ def orient(
     if executor.distributed:
         partitions = executor.map("orient", oriented, edges.partitions, rank, shift, backend)
         outward = _folded(executor, sources, list(partitions))
-    elif ranges is None or edges.sample is None:
+    elif ranges is None or edges.sample is None or _exceeds(executor.memory_per_call, edges.sample):
         turn = _oriented_in_place if executor.shares_memory else oriented
         partitions, folded = executor.map_and_fold("orient", turn, edges.partitions, sources, rank, shift, backend)
         outward = [folded]
@@ -340,6 +340,11 @@ def _add_sums(sums: list[Array], slices: list[Array], shift: int, backend: Backe
         add_sources(sums[0], keys, shift, backend)
         sums[1] += counts
     return sums
+
+
+def _exceeds(memory: int | None, sample: Array) -> bool:
+    """Whether a call within a budget has no room to orient a sample: its keys, both ends and the result."""
+    return memory is not None and 4 * int(sample.nbytes) > memory
 
 
 def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:

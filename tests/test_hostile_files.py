@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dasktc.errors import InputError
@@ -518,6 +518,7 @@ ODD += [b"\xff", b"\xed\xa0\x80", b"\r", b"\n", b" ", b",", b'"', b"%", b"(", b"
 
 @settings(max_examples=150, deadline=None)
 @given(file=damaged(), blocksize=st.sampled_from([1 << 26, 16, 1]))
+@example(file=("g.metis", b"% c\n3 2 011 1\n1 2 7 1e4003 8\n1 1 7\n1 1 8\n"), blocksize=1 << 26)
 def test_any_damage_is_refused_in_our_words_or_read(tmp_path_factory, file, blocksize):
     name, data = file
     path = tmp_path_factory.mktemp("any") / name

@@ -573,3 +573,13 @@ def test_what_is_written_is_read(tmp_path_factory, edges, separator, end, rest):
         rest = rest.replace(" ", separator)
     contents = end.join(f"{u}{separator}{v}{rest}" for u, v in edges).encode()
     assert read(tmp_path_factory.mktemp("write") / "g", contents, skip=0, blocksize=64) == edges
+
+
+@pytest.mark.parametrize("columns", [("0", "2"), ("source", "w"), ("2", "1")])
+def test_a_column_of_weights_is_named(tmp_path, columns):
+    """And no line of data is advised to be passed over."""
+    path = tmp_path / "a.csv"
+    path.write_text("source,target,w\n0,1,1.5\n1,2,2\n2,0,1\n2,3,4\n")
+    with pytest.raises(InputError, match=r"line 2 of .* holds 1.5 where an id is expected: .* weights; name") as error:
+        open_source(str(path), ReadOptions(columns=columns))
+    assert "--skip" not in str(error.value)

@@ -15,6 +15,7 @@ from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.summary import as_text
 from dasktc.errors import CountError, InputError
 from dasktc.options import CountOptions, format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
@@ -68,7 +69,7 @@ class CliqueCount:
             ("work", f"{self.work:,} words"),
             ("seconds", seconds),
         ]
-        return "\n".join(f"{name:<11}{text}" for name, text in rows)
+        return as_text(rows)
 
 
 def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: Progress | None = None) -> CliqueCount:

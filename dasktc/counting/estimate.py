@@ -31,6 +31,7 @@ from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.wedge_sample import MULTIPLIERS, STEP, Strata, wedges_of
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
+from dasktc.counting.summary import Rows, as_html, as_text
 from dasktc.errors import CountError
 from dasktc.options import CountOptions, real_number, whole_number
 from dasktc.pipeline.prepare import Progress, silent
@@ -114,7 +115,7 @@ class TriangleEstimate:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "value"}
         return {"estimate": self.value, **fields, "half_width": self.half_width}
 
-    def summary(self) -> list[tuple[str, str]]:
+    def summary(self) -> Rows:
         """Rows of (name, text) for people."""
         interval = f"{self.low:,} to {self.high:,}, with confidence {self.confidence:g}"
         seconds = ", ".join(f"{name} {value:.2f}" for name, value in self.seconds.items())
@@ -131,7 +132,10 @@ class TriangleEstimate:
         ]
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<11}{text}" for name, text in self.summary())
+        return as_text(self.summary())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.summary())
 
 
 def check_options(error: float, confidence: float, seed: int) -> tuple[float, float, int]:

@@ -186,7 +186,7 @@ def _neighbours(url: str, header: Header, position: Position, raw: bytes) -> Arr
         within = np.arange(len(numbers)) - np.repeat(bounds[:-1], counts) - lead
         within[: counts[0] if len(counts) else 0] += position.before
         numbers = numbers[(within >= 0) & (within % header.stride == 0)]
-    integral = numbers.dtype.kind == "i" or not (numbers % 1).any()
+    integral = numbers.dtype.kind == "i" or bool((np.trunc(numbers) == numbers).all())
     if not integral or (len(numbers) and not 1 <= numbers.min() <= numbers.max() <= header.vertices):
         _refuse(url, header, position, raw)
     dtype = _dtype(header)

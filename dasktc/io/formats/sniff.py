@@ -23,6 +23,7 @@ __all__ = ["Layout", "sniff"]
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
+_FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
 _ROWS = 256
 _HEAD, _MOST = 1 << 16, 1 << 20
 
@@ -272,6 +273,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             f"{where}, and column {max(reading.columns) + 1} is to be an id: text above the data, or another "
             f"column is meant; use --skip {rows[place].line}, or other --columns"
         )
+    _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
     if kind == "mixed":
         raise InputError(
             f"{where} where the first edge is expected, with one integer and one that is not: text above the "
@@ -295,6 +297,19 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             "or use --ids text if the first two words of a line are ids"
         )
     return "text"
+
+
+def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:
+    """Refuse rows with an integer and a fraction: to pass over them, as over text, would lose edges."""
+    for row in rows:
+        fields = split(row.text, reading.separator)
+        one, other = (fields[at] if at < len(fields) else "" for at in reading.columns)
+        for weight, id_ in ((one, other), (other, one)):
+            if re.fullmatch(_FRACTION, weight) and re.fullmatch("-?[0-9]+", id_):
+                raise InputError(
+                    f"line {row.line} of {url} holds {weight} where an id is expected: this is perhaps a column of "
+                    "weights; name the id columns with --columns"
+                )
 
 
 def _edge_count(rows: list[_Row], reading: _Reading, options: ReadOptions) -> int | None:

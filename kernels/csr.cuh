@@ -8,6 +8,13 @@ using int64 = long long;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 
+// A plain read of a word that others may change at this moment, and a plain write of one that others may read or write.
+// `why`: what makes each order right. Tests find what is not named so (tests/emulation/races.hpp).
+#ifndef RACY_READ
+#define RACY_READ(word, why) (word)
+#define RACY_WRITE(word, value, why) ((word) = (value))
+#endif
+
 constexpr uint32 ALL = 0xffffffffu;
 constexpr int64 BEHIND = 1ll << 40;  // shift of unordered blocks: every column stands before v
 constexpr int64 GROUP = 32;          // rows that are dealt out to splits together

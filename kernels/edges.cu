@@ -66,10 +66,12 @@ __device__ __forceinline__ int64 most_of(int64 x) {
   return x;
 }
 
-// facts: ~(smallest id), so that both are a maximum; the largest id; loops. They come filled.
+constexpr int64 LEAST = int64(uint64(1) << 63);
+
+// facts: ~(smallest id), so that both are a maximum; the largest id; loops. They come filled with LEAST, LEAST and 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     edges_facts(const Id* src, const Id* dst, int64 size, int64* facts) {
-  int64 low = facts[0], high = low;
+  int64 low = LEAST, high = LEAST;
   uint64 loops = 0;
   for (int64 k = first_of(); k < size; k += all_threads()) {
     int64 a = src[k], b = dst[k];
@@ -92,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Of 32 ids each: bits, and how many are set in all words before.
 __device__ __forceinline__ void mark(uint2* table, int64 x) {
   uint32 *word = &table[x >> 5].x, bit = 1u << (x & 31);
-  if (!(*word & bit)) { atomicOr(word, bit); }
+  if (!(RACY_READ(*word, "bits are only set; one not seen is set again") & bit)) { atomicOr(word, bit); }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -231,8 +233,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) keys_scatter(
     for (uint32 i = 0; i < TILE; i++) {
       if (tile + i * BLOCK + threadIdx.x < size) { arrays[range[i]][ranges.places[range[i]] + place[i]] = mine[i]; }
     }
-    __syncthreads();
-  }
+  }  // the next tile's places are written two barriers later
 }
 
 // Whether a key of ascending ones is the first of its kind, and no loop.

@@ -14,10 +14,13 @@
 //                  where 32 buckets of LEVELS entries have room for more
 //   hindex_block   a block of THREADS and 1024 buckets an edge, for the others
 //
-// Both stride over their edges from the longest lists on, so that what is left at the end is short.
+// Both stride over their edges from the longest lists on, so that what is left at the end is short. Without LRB the
+// edge list is in the order of the index, as the paper has it, and all of it is for hindex_warp: buckets go on in
+// scratch beyond LEVELS entries.
 //
 //   SHORT    most entries that a warp hashes: the threshold is ours, the paper names none
 //   THREADS  of a block
+//   LRB      0: no binning; kernel hindex-unbinned, the baseline of TRUST's figure 12
 //   LONGER   1: the longer list is hashed and the shorter looked up, for figure 3
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 47.3, Kronecker 22 264,
@@ -37,7 +40,6 @@
 
 constexpr uint32 WARPS = THREADS / 32, BUCKETS = 1024;
 static_assert(SHORT < 32 * LEVELS, "a warp's table has to have room");
-static_assert(LRB == 1, "the bins say which lists are short");
 
 using Warp = Team<32, 32, false>;
 using Wide = Team<THREADS, BUCKETS, true>;
@@ -77,10 +79,10 @@ template <class T> __device__ void count_edges(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    hindex_warp(Task t, EdgeList list, uint32 begin, uint32 end, Totals* totals) {
+    hindex_warp(Task t, EdgeList list, uint32 begin, uint32 end, int32* scratch, uint32 depth, Totals* totals) {
   __shared__ uint32 fill[WARPS * Warp::BUCKETS];
   __shared__ int32 slots[WARPS * Warp::BUCKETS * LEVELS];
-  HashTable<Warp> table(fill, slots, nullptr, LEVELS);
+  HashTable<Warp> table(fill, slots, LRB ? nullptr : scratch, LRB ? LEVELS : depth);
   Found found;
   count_edges(table, t, list, begin, end, found);
   found.add_up(totals);

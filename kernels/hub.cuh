@@ -395,9 +395,9 @@ template <class Row> __device__ void clear_entries(Row& row, const int32* column
   if (size > Row::WORDS / 4) { return clear_all(row); }
   each_entry<Row>(columns, size, [&](uint32 w) {
     if (w < BITMAP) {
-      row.bits[w >> 5] = 0;
+      RACY_WRITE(row.bits[w >> 5], 0, "all who write it write 0");
     } else {
-      row.filter[filter_bit(w) >> 5] = 0;
+      RACY_WRITE(row.filter[filter_bit(w) >> 5], 0, "all who write it write 0");
     }
   });
 }

@@ -11,12 +11,15 @@
 // Launch: one grid that fills the GPU. A thread block takes CHUNK vertices at a time, in order, when it is done
 // with the last ones; the paper launches a block a vertex, and the hardware deals them out in the same way.
 //
-//   TILE     entries of T in shared memory; the paper's width is its threads of a block
-//   THREADS  of a block; the paper's figure 7 finds 128 best
+//   TILE     entries of T in shared memory; the paper's width is its threads of a block; 0: T is searched where it
+//            stands, in global memory, as in the paper's figure 9: |B| probes an edge
+//   THREADS  of a block; the paper's figure 7 finds 128 best. 64, the default, is as fast on Kronecker graphs and 1.4 to
+//            1.7 times as fast on RM, RA and the torus, whose lists are shorter than either
 //   CHUNK    vertices that a block takes at a time
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 17.2, Kronecker 22 112,
-// the torus of 300^3 31.8, RA with 10^7 vertices 41.1. Kronecker 20 has 4.4 G probes of up to ten reads of shared
+// One H200, ms of the launches, medians of 3, degree order, with 64 threads (128): Kronecker 20 (edge factor 16) 17.5
+// (17.3), Kronecker 22 109 (112), the torus of 300^3 22.2 (31.8), RA with 10^7 vertices 24.0 (41.1). Kronecker 22 with
+// tiles of 128, 256, 512, 1,024, 2,048: 313, 192, 131, 109, 114; in global memory 178. Other graphs: no difference. Kronecker 20 has 4.4 G probes of up to ten reads of shared
 // memory; the paper's V100 took 204 ms for a graph of scale 21. Lists shorter than THREADS leave threads idle, and
 // each edge waits for three reads in a row: on graphs of low degree latency decides. Rows far above TILE cost a
 // multiple of the wedges.
@@ -25,7 +28,7 @@
 #define TILE 1024
 #endif
 #ifndef THREADS
-#define THREADS 128
+#define THREADS 64
 #endif
 #ifndef CHUNK
 #define CHUNK 4
@@ -67,18 +70,22 @@ __device__ void count_vertex(const Task& t, int32* tile, int64 u, Sums& sums) {
   int64 begin = t.index.offsets[u], end = t.index.offsets[u + 1];
   if (begin == end) { return; }
   for (int64 p = begin + threadIdx.x; p < end; p += THREADS) { sums.wedges += t.stream.length(t.index.columns[p]); }
-  int64 last = t.table.offsets[u + 1];
-  for (int64 first = t.table.offsets[u]; first < last; first += TILE) {
-    int32 size = int32(min(last - first, int64(TILE)));
-    __syncthreads();
-    for (int32 i = threadIdx.x; i < size; i += THREADS) { tile[i] = t.table.columns[first + i]; }
-    __syncthreads();
-    sums.probes += stream_lists(t, tile, size, begin, end, sums.triangles);
+  int64 first = t.table.offsets[u], last = t.table.offsets[u + 1], width = TILE > 0 ? TILE : last - first;
+  for (; first < last; first += width) {
+    int32 size = int32(min(last - first, width));
+    const int32* list = t.table.columns + first;
+    if (TILE > 0) {
+      __syncthreads();
+      for (int32 i = threadIdx.x; i < size; i += THREADS) { tile[i] = list[i]; }
+      __syncthreads();
+      list = tile;
+    }
+    sums.probes += stream_lists(t, list, size, begin, end, sums.triangles);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) lstc_rows(Task t, uint32* rows, Totals* totals) {
-  __shared__ int32 tile[TILE];
+  __shared__ int32 tile[TILE > 0 ? TILE : 1];
   __shared__ uint32 next;
   Sums sums;
   for (int64 k = take(rows, next); k < t.rows; k = take(rows, next)) {

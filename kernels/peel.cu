@@ -14,6 +14,8 @@
 //
 // A warp takes up to 32 entries of the frontier and deals their rows' entries to its lanes.
 
+// Preludes: rows.cuh
+
 #ifndef BLOCK
 #define BLOCK 256
 #endif
@@ -24,14 +26,7 @@ constexpr int64 EDGE_BITS = 32;
 extern "C" __global__ void __launch_bounds__(BLOCK)
     peel_rows(int64 edges, int64 rows, const int64* offsets, int32* row_of_edge) {
   for (int64 p = first_of(); p < edges; p += all_threads()) {
-    int64 row = 0, end = rows;  // the last row that begins at p or before
-    while (end - row > 1) {
-      int64 middle = (row + end) >> 1;
-      bool before = offsets[middle] <= p;
-      row = before ? middle : row;
-      end = before ? end : middle;
-    }
-    row_of_edge[p] = int32(row);
+    row_of_edge[p] = int32(row_at(offsets, 0, rows, p));
   }
 }
 
@@ -65,7 +60,7 @@ struct Round {
   __device__ void lower(int32 x) const {
     int64 before = atomicAdd(left + x, -1);
     if (before == level + 1) {
-      when[x] = int32(round) + 1;
+      RACY_WRITE(when[x], int32(round) + 1, "by one thread; its readers ask whether it is above the round, as before");
       next[atomicAdd(next_size, 1u)] = x;
     } else if (before == end) {
       window[atomicAdd(window_size, 1u)] = x;
@@ -120,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       int64 at = __shfl_sync(ALL, first, whose) + number;
       if (!there) { return; }
       int32 w = neighbours[at];
-      if (r.when[w] > r.round) { r.lower(w); }
+      if (RACY_READ(r.when[w], "another may write round + 1: above the round too") > r.round) { r.lower(w); }
     });
   }
 }
@@ -149,11 +144,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) peel_edges(
       int64 at = __shfl_sync(ALL, few, whose) + number;
       int64 first = __shfl_sync(ALL, many, whose), last = __shfl_sync(ALL, end, whose);
       if (!there) { return; }
-      int32 f = ids[at], w = neighbours[at], of_f = r.when[f];
+      int32 f = ids[at], w = neighbours[at], of_f = RACY_READ(r.when[f], "as of_g");
       if (of_f < r.round) { return; }
       int64 place = lower_bound(neighbours, first, last, w);
       if (place == last || neighbours[place] != w) { return; }
-      int32 g = ids[place], of_g = r.when[g];
+      int32 g = ids[place], of_g = RACY_READ(r.when[g], "another may write round + 1: above the round too");
       if (of_g < r.round) { return; }
       bool f_goes = of_f == r.round, g_goes = of_g == r.round;
       if ((f_goes && f < e) || (g_goes && g < e)) { return; }

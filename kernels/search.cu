@@ -4,7 +4,8 @@
 //
 // For an index edge (u, v) let A be the entries of table.row(u) before v (all of them if the blocks are
 // unordered) and B = stream.row(v). The work of an edge is estimated as d_u alone, the length of the shorter
-// list: the logarithm of the longer is left out, as the paper found better. Edges are binned by it.
+// list: the logarithm of the longer is left out, as the paper found better. Edges are binned by it. With LOG the
+// estimate is equation 2's, d_u log2 d_v: more threads for an edge, and fewer entries for each.
 //
 //   probes(u, v) = min(|A|, |B|)
 //
@@ -14,6 +15,7 @@
 //
 //   SUB  the paper's C: entries of the shorter list a thread
 //   TPI  threads an edge, a power of two: static as in the paper's figure 4; 0: they grow with the bin
+//   LOG  1: equation 2's estimate; kernel search-log
 //   LRB  0: no binning, all edges in the order of the index; a thread an edge unless TPI says more
 //
 // One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 18.6, Kronecker 22 127,
@@ -28,12 +30,19 @@
 #ifndef TPI
 #define TPI 0
 #endif
+#ifndef LOG
+#define LOG 0
+#endif
 
 __device__ __forceinline__ int64 entries(const Task& t, int64 p, int64 first, int64 last, int64 v) {
   return before(t, p, first, last, v);
 }
 
-__device__ __forceinline__ int64 work_of(int64 a, int64 b) { return min(a, b); }
+// The logarithm is rounded up, and at least 1: a list of one entry is looked at, too.
+__device__ __forceinline__ int64 work_of(int64 a, int64 b) {
+  int64 few = min(a, b), many = max(a, b);
+  return LOG && many > 2 ? few * (32 - __clz(int(many) - 1)) : few;
+}
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     search_bin(Task t, EdgeList list, uint32 begin, uint32 end, uint32 split, Totals* totals) {

@@ -9,17 +9,27 @@
 //
 //   probes(u, v) = min(|T|, |B|)
 //
-// Launch: the three passes of LRB make the edge list, all in one bin, in about the order of the index, for
-// TC-Stream balances nothing by length; then one grid that fills the GPU, whose warps stride over the edges, 32
+// A graph in device memory, one block in all three roles, is counted by vertices (section 4, algorithm 1 and the
+// contributions of section 1): the newest vertex and the offset in its list are recorded in one word, the position in
+// the columns, from which each warp takes TAKE edges at a time. So a hub's edges go to many warps, and a warp meets
+// those of a vertex one after another, with the same row. No edge list is made.
+//
+// Launch of other triples, edge lists of the vertical partition (section 4.3): the three passes of LRB make the edge
+// list, all in one bin, in about the order of the index, for TC-Stream balances nothing by length; then one grid that fills the GPU, whose warps stride over the edges, 32
 // at a time. The edge buffer is double: while a warp counts 32 edges, the places of the next 32 edges' lists
 // and the ids of the 32 after them are on their way, each lane's in its registers. (The paper's two buffers
 // also hide the copy from host to device: that is between tasks, and not the kernel's.)
 //
-//   TOP  levels in shared memory
-//   FEW  shorter lists of fewer entries are searched without them
+//   TOP    levels in shared memory; 0: none
+//   FEW    shorter lists of fewer entries are searched without them
+//   SHORT  a shorter list of at most so many entries is held in shared memory too, until another is met (section 4.2
+//          and figure 5); 0, the default: none, which is as fast on Kronecker graphs and 1.1 to 1.3 times as fast on
+//          others: the list is copied for each edge whose list it is not, to be read once
+//   TAKE   edges that a warp takes at a time, by vertices
 //
-// One H200, ms of the launches, medians of 5, degree order: Kronecker 20 (edge factor 16) 19.7, Kronecker 22 116,
-// the torus of 300^3 13.9, RA with 10^7 vertices 25.4. Kronecker 20 has 2.0 G lookups, 1.6 times those of `search`
+// One H200, ms of the launches, medians of 3, degree order, by vertices (by an edge list): Kronecker 20 (edge factor 16)
+// 15.3 (20.4), Kronecker 22 93 (117), the torus of 300^3 12.3 (16.0), RA with 10^7 vertices 20.3 (26.8). Kronecker 22
+// by TOP 0, 2, 4, 5, 6, 8: 121, 122, 103, 93, 89, 95; RM with 2^22 vertices 7.2, 8.2, 7.6, 7.5, 8.2, 10.4. Kronecker 20 has 2.0 G lookups, 1.6 times those of `search`
 // for want of a cut at v, of which the tree's top saves 5 of some 9 reads: about as fast. Edges of short lists
 // leave lanes idle, so on graphs of low degree it waits for memory, and one very long list keeps one warp busy.
 
@@ -29,8 +39,14 @@
 #ifndef FEW
 #define FEW 8
 #endif
+#ifndef SHORT
+#define SHORT 0
+#endif
+#ifndef TAKE
+#define TAKE 256
+#endif
 
-constexpr uint32 NODES = 1u << TOP;
+constexpr uint32 NODES = 1u << TOP, SHORTS = SHORT > 0 ? SHORT : 1;
 
 __device__ __forceinline__ int64 entries(const Task&, int64, int64 first, int64 last, int64) { return last - first; }
 
@@ -82,16 +98,34 @@ __device__ __forceinline__ void load_top(int32* nodes, const Lists& lists) {
   __syncwarp();
 }
 
-// One edge, by a warp; this lane's matches. The tree in `nodes`, if any, is that of the list `loaded`.
-__device__ __forceinline__ uint32 count_edge(const Lists& lists, int32* nodes, const int32*& loaded, uint64& probes) {
+// What a warp holds in shared memory: the top of a tree, and a short list; and of which lists these are.
+struct Held {
+  int32 *nodes, *list;
+  const int32 *many = nullptr, *few = nullptr;
+};
+
+__device__ __forceinline__ void load_short(int32* list, const Lists& lists) {
+  __syncwarp();
+  for (int64 i = threadIdx.x % 32; i < lists.few_size; i += 32) { list[i] = lists.few[i]; }
+  __syncwarp();
+}
+
+// One edge, by a warp; this lane's matches.
+__device__ __forceinline__ uint32 count_edge(const Lists& lists, Held& held, uint64& probes) {
   uint32 found = 0;
+  const int32 *nodes = held.nodes, *few = lists.few;
   bool cached = TOP > 0 && lists.few_size >= FEW;
-  if (cached && loaded != lists.many) {
-    load_top(nodes, lists);
-    loaded = lists.many;
+  if (cached && held.many != lists.many) {
+    load_top(held.nodes, lists);
+    held.many = lists.many;
+  }
+  if (SHORT > 0 && lists.few_size <= SHORT) {
+    if (held.few != few) { load_short(held.list, lists); }
+    held.few = few;
+    few = held.list;
   }
   for (int64 i = threadIdx.x % 32; i < lists.few_size; i += 32) {
-    int32 x = lists.few[i];
+    int32 x = few[i];
     int64 low = 0, high = lists.many_size;
     if (cached) {
       uint32 node = 0;
@@ -106,9 +140,8 @@ __device__ __forceinline__ uint32 count_edge(const Lists& lists, int32* nodes, c
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) tcstream_edges(Task t, EdgeList list, Totals* totals) {
-  __shared__ int32 trees[BLOCK / 32 * NODES];
-  int32* nodes = trees + threadIdx.x / 32 * NODES;
-  const int32* loaded = nullptr;
+  __shared__ int32 trees[BLOCK / 32 * NODES], lists[BLOCK / 32 * SHORTS];
+  Held held = {trees + threadIdx.x / 32 * NODES, lists + threadIdx.x / 32 * SHORTS};
   Sums sums;
   int64 stride = int64(gridDim.x) * BLOCK, first = int64(blockIdx.x) * BLOCK + threadIdx.x;
   Places next = places_of(t, ids_of(list, first));
@@ -119,7 +152,57 @@ extern "C" __global__ void __launch_bounds__(BLOCK) tcstream_edges(Task t, EdgeL
     ids = ids_of(list, e + 2 * stride);
     uint32 edges = __popc(__ballot_sync(ALL, mine.few_size > 0));
     for (uint32 lane = 0; lane < edges; lane++) {
-      sums.triangles += count_edge(from_lane(mine, lane), nodes, loaded, sums.probes);
+      sums.triangles += count_edge(from_lane(mine, lane), held, sums.probes);
+    }
+  }
+  sums.add_up(totals);
+}
+
+// The row in [first, last] that has the edge at a place of the columns.
+__device__ __forceinline__ int64 row_at(const int64* offsets, int64 first, int64 last, int64 place) {
+  while (first < last) {
+    int64 middle = first + ((last - first) >> 1);
+    bool behind = offsets[middle + 1] <= place;
+    first = behind ? middle + 1 : first;
+    last = behind ? last : middle;
+  }
+  return first;
+}
+
+// Whether row u is of this split.
+__device__ __forceinline__ bool in_split(const Task& t, int64 u) {
+  int64 from = u - t.begin, place = from / t.step * GROUP + from % t.step - t.skip;
+  return from >= 0 && from % t.step < GROUP && place >= 0 && place < t.rows;
+}
+
+// The lists of the edge at a place, and its wedges; empty ones where its row is of another split.
+__device__ __forceinline__ Lists lists_at(const Task& t, int64 place, int64 u, uint64& wedges) {
+  if (!in_split(t, u)) { return lists_of(t, {0, 0, 0, 0}); }
+  int64 v = t.index.columns[place], row = t.table.offsets[u];
+  Places places = {row, t.stream.offsets[v], t.stream.offsets[v + 1], t.table.offsets[u + 1] - row};
+  wedges += places.end - places.begin;
+  return lists_of(t, places);
+}
+
+// `rows` of the whole block; *next: edges that are taken.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    tcstream_vertices(Task t, int64 rows, uint64* next, Totals* totals) {
+  __shared__ int32 trees[BLOCK / 32 * NODES], lists[BLOCK / 32 * SHORTS];
+  Held held = {trees + threadIdx.x / 32 * NODES, lists + threadIdx.x / 32 * SHORTS};
+  Sums sums;
+  uint32 lane = threadIdx.x % 32;
+  int64 edges = t.index.offsets[rows];
+  for (;;) {
+    uint64 taken = lane == 0 ? atomicAdd(next, uint64(TAKE)) : 0;
+    int64 begin = int64(__shfl_sync(ALL, taken, 0)), end = min(begin + TAKE, edges);
+    if (begin >= edges) { break; }
+    int64 first = row_at(t.index.offsets, 0, rows - 1, begin), last = row_at(t.index.offsets, first, rows - 1, end - 1);
+    for (int64 place = begin + lane; place - lane < end; place += 32) {
+      Lists mine = lists_of(t, {0, 0, 0, 0});
+      if (place < end) { mine = lists_at(t, place, row_at(t.index.offsets, first, last, place), sums.wedges); }
+      for (uint32 with = __ballot_sync(ALL, mine.few_size > 0); with; with &= with - 1) {
+        sums.triangles += count_edge(from_lane(mine, __ffs(int(with)) - 1), held, sums.probes);
+      }
     }
   }
   sums.add_up(totals);

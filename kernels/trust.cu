@@ -7,9 +7,9 @@
 //   VH  one table for all of a row; 0: built again for each edge
 //   CO  a thread block and 1024 buckets for table rows above 100 entries, a warp and 32 for
 //       others (section 4.3); 0: a warp and 32 buckets for all
-//   VC  all lists of a row combined virtually and dealt to threads; 0: LANES threads a list; 2: combined
-//       physically, that is copied one after another first
-//   LANES, COPIES   32, 16 or 8; entries a thread that are copied at a time
+//   VC  all lists of a row combined virtually and dealt to threads; 0: a subwarp of `lanes` threads a list; 2:
+//       combined physically, that is copied one after another first
+//   COPIES          entries a thread that are copied at a time
 //   STEPS           0: no table is built; 1: nothing is looked up; for the paper's figure 4
 //   READS           1: `probes` are the bucket entries that lookups read, for the paper's figure 12
 //
@@ -20,7 +20,8 @@
 //
 // Launch: trust_rows, a thread a row, sorts the rows by team; then trust_warp, a warp a row, and trust_block, a
 // block of THREADS a row, each as many blocks as fit, which take a chunk of rows at a time until none is left. The
-// first pass also adds up what every 32nd row costs, from which the launch chooses the chunk.
+// first pass also adds up what every 32nd row costs, from which the launch chooses the chunk and, where lists are
+// for subwarps, the size of these: 8, 16 or 32 lanes.
 //
 // One H200, ms, degree order, edge factor 16: Kronecker 20 (4.4 G probes) 22.2, Kronecker 22 142.8. Kronecker 20 in
 // versions before hash.cuh was split off:
@@ -39,9 +40,6 @@
 #endif
 #ifndef VC
 #define VC 1
-#endif
-#ifndef LANES
-#define LANES 32
 #endif
 #ifndef COPIES
 #define COPIES 256
@@ -63,19 +61,26 @@ struct Lists {
   uint32 warp_rows, block_rows, warp_next, block_next, longest, spare;
 };
 
-// Of the rows sampled for a kind of team: how many, and the entries that they hash and look up.
+// Of the rows sampled for a kind of team: how many, the entries that they hash and look up, and the steps that their
+// lists take by subwarps of 8, 16 and 32 lanes.
 struct Sampled {
-  uint64 rows = 0, entries = 0;
+  uint64 rows = 0, entries = 0, steps[3] = {0, 0, 0};
 
   // As if all lists of the row were as long as its middle one: one read a row.
-  __device__ void add(const Task& t, int64 u, int64 size, int64 edges) {
+  __device__ void add(const Task& t, int64 u, int64 size, int64 edges, int64 threads) {
+    int64 list = t.stream.length(t.index.columns[t.index.offsets[u] + edges / 2]);
     rows++;
-    entries += size + edges * t.stream.length(t.index.columns[t.index.offsets[u] + edges / 2]);
+    entries += size + edges * list;
+    for (int k = 0; k < 3 && VC == 0; k++) {
+      int64 lanes = 8 << k, teams = threads / lanes;
+      steps[k] += ((edges + teams - 1) / teams) * ((list + lanes - 1) / lanes);
+    }
   }
 
   __device__ void add_up(Sampled* all) const {
     add_to(&all->rows, rows);
     add_to(&all->entries, entries);
+    for (int k = 0; k < 3 && VC == 0; k++) { add_to(&all->steps[k], steps[k]); }
   }
 };
 
@@ -95,10 +100,10 @@ extern "C" __global__ void trust_rows(Task t, uint32* rows, Lists* lists, Sample
       }
     } else if (CO && size > SMALL_ROW) {
       rows[t.rows - 1 - atomicAdd(&lists->block_rows, 1u)] = uint32(u);
-      if (k % SAMPLE == 0) { wide.add(t, u, size, edges); }
+      if (k % SAMPLE == 0) { wide.add(t, u, size, edges, THREADS); }
     } else {
       rows[atomicAdd(&lists->warp_rows, 1u)] = uint32(u);
-      if (k % SAMPLE == 0) { narrow.add(t, u, size, edges); }
+      if (k % SAMPLE == 0) { narrow.add(t, u, size, edges, 32); }
     }
   }
   narrow.add_up(sampled);
@@ -132,12 +137,13 @@ template <bool WIDE> __device__ __forceinline__ void look_up(Table<WIDE>& table,
   found.probes++;
 }
 
-// LANES threads a list: lists p, p + teams, ... of [begin, end).
-template <bool WIDE> __device__ void by_lists(Table<WIDE>& table, const Task& t, int64 begin, int64 end, Found& found) {
-  uint32 lane = threadIdx.x % LANES, teams = TeamOf<WIDE>::SIZE / LANES;
-  for (int64 p = begin + TeamOf<WIDE>::rank() / LANES; p < end; p += teams) {
+// `lanes` threads a list, a power of two: lists p, p + teams, ... of [begin, end).
+template <bool WIDE> __device__ void by_lists(
+    Table<WIDE>& table, const Task& t, uint32 lanes, int64 begin, int64 end, Found& found) {
+  uint32 lane = threadIdx.x & (lanes - 1), teams = TeamOf<WIDE>::SIZE / lanes;
+  for (int64 p = begin + TeamOf<WIDE>::rank() / lanes; p < end; p += teams) {
     int64 v = t.index.columns[p], last = t.stream.offsets[v + 1];
-    for (int64 q = t.stream.offsets[v] + lane; q < last; q += LANES) {
+    for (int64 q = t.stream.offsets[v] + lane; q < last; q += lanes) {
       look_up<WIDE>(table, t.stream.columns[q], found);
     }
   }
@@ -229,11 +235,13 @@ template <bool WIDE> __device__ void by_copies(
       for (int64 i = first + rank; i < last; i += SIZE) { look_up<WIDE>(table, copies[i - first], found); }
       TeamOf<WIDE>::sync();
     }
+    if (all == 0) { TeamOf<WIDE>::sync(); }  // before the next tile's sums are put where this one's end was read
   }
 }
 
 template <bool WIDE>
-__device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int32* copies, int64 u, Found& found) {
+__device__ void count_row(
+    Table<WIDE>& table, Shared& shared, const Task& t, int32* copies, uint32 lanes, int64 u, Found& found) {
   uint32 team = threadIdx.x - TeamOf<WIDE>::rank();
   Combined lists = {shared.ends + team, shared.starts + team};
   copies += (int64(blockIdx.x) * blockDim.x + team) * (VC == 2 ? COPIES : 0);
@@ -248,7 +256,7 @@ __device__ void count_row(Table<WIDE>& table, Shared& shared, const Task& t, int
     } else if (VC) {
       by_combination<WIDE>(table, lists, t, begin, begin + step, found);
     } else {
-      by_lists<WIDE>(table, t, begin, begin + step, found);
+      by_lists<WIDE>(table, t, lanes, begin, begin + step, found);
     }
   }
 }
@@ -263,7 +271,7 @@ __device__ void report(const Found& found, Totals* totals) {
 
 // Rows below 101 entries (all, without CO), a warp a row.
 extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const uint32* rows, Lists* lists,
-    int32* scratch, int32* copies, uint32 depth, uint32 chunk, Totals* totals) {
+    int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<false> table(shared.fill, shared.slots, scratch, depth);
@@ -274,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const u
     next = __shfl_sync(ALL, next, 0);
     if (next >= lists->warp_rows) { break; }
     for (uint32 k = next; k < min(next + chunk, lists->warp_rows); k++) {
-      count_row<false>(table, shared, t, copies, rows[k], found);
+      count_row<false>(table, shared, t, copies, lanes, rows[k], found);
     }
   }
   report(found, totals);
@@ -282,7 +290,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) trust_warp(Task t, const u
 
 // Longer rows, a block a row.
 extern "C" __global__ void __launch_bounds__(THREADS) trust_block(Task t, const uint32* rows, Lists* lists,
-    int32* scratch, int32* copies, uint32 depth, uint32 chunk, Totals* totals) {
+    int32* scratch, int32* copies, uint32 depth, uint32 chunk, uint32 lanes, Totals* totals) {
   extern __shared__ unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   Table<true> table(shared.fill, shared.slots, scratch, depth);
@@ -294,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) trust_block(Task t, const 
     __syncthreads();
     if (next >= lists->block_rows) { break; }
     for (uint32 k = next; k < min(next + chunk, lists->block_rows); k++) {
-      count_row<true>(table, shared, t, copies, rows[t.rows - 1 - k], found);
+      count_row<true>(table, shared, t, copies, lanes, rows[t.rows - 1 - k], found);
     }
   }
   report(found, totals);

@@ -30,8 +30,10 @@ __all__ = [
     "GraphBounds",
     "TaskSize",
     "TextIds",
+    "core_bytes",
     "get_backend",
     "kernel_names",
+    "kernel_times",
     "kernels",
     "lazy_backend",
     "lean_kernel",
@@ -196,6 +198,24 @@ def peel_bytes(name: str, vertices: int, edges: int) -> int:
     """
     an_edge, a_vertex = (64, 48) if name in ON_DEVICE else (52, 48)
     return an_edge * edges + a_vertex * vertices + (1 << 16)
+
+
+def core_bytes(name: str, vertices: int, edges: int) -> int:
+    """Bytes that `Backend.peel` allocates for core numbers beside the block, at most; parameters as of `peel_bytes`."""
+    an_edge = 32 if name in ON_DEVICE else 8
+    return an_edge * edges + 64 * vertices + (1 << 16)
+
+
+def kernel_times(name: str, options: Any) -> float:
+    """What a count takes over that of the usual kernel, for a kernel that was asked for; 1 for one chosen by the rows.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}
+    options : Options
+    """
+    entries = KERNELS[name]
+    return float(entries[options.kernel].times) if options.kernel in entries else 1.0
 
 
 def tasks_a_worker(name: str) -> int:

@@ -60,7 +60,7 @@ class OrientedCSR:
     offsets : array of int64, shape (rows + 1,)
         Row r is `columns[offsets[r]:offsets[r + 1]]`.
     columns : array of int32, shape (edges,)
-        Ascending and without repeats inside each row.
+        Without repeats inside each row.
     stride, row_first, column_first : int
         n, i and j of a block of the hashed 2D partition; 1 and the first ids of a block of ranges.
     ordered : bool
@@ -70,6 +70,8 @@ class OrientedCSR:
         The block's place in its scheme's grid.
     members : array of int32 or None
         The vertex ids of a block whose rows and columns are the same vertices, in no arithmetic series.
+    sorted_rows : bool
+        The columns of each row are in ascending order.
     """
 
     offsets: Array
@@ -80,9 +82,11 @@ class OrientedCSR:
     ordered: bool = False
     place: tuple[int, int] = (0, 0)
     members: Array | None = None
+    sorted_rows: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self.stride, self.row_first, self.column_first, self.ordered, self.place, self.members)
+        firsts = self.stride, self.row_first, self.column_first
+        state = (self.sorted_rows, *firsts, self.ordered, self.place, self.members)
         return _received, (self.offsets, self.columns, *state)
 
     def row_ids(self, rows: Array) -> Array:
@@ -135,9 +139,9 @@ class OrientedCSR:
         return object.__sizeof__(self) + self.nbytes
 
 
-def _received(offsets: Array, columns: Array, *state: Any) -> OrientedCSR:
+def _received(offsets: Array, columns: Array, sorted_rows: bool, *state: Any) -> OrientedCSR:
     """Rebuild a pickled block, on a worker that it was sent to."""
-    block = OrientedCSR(aligned(offsets), aligned(columns), *state)
+    block = replace(OrientedCSR(aligned(offsets), aligned(columns), *state), sorted_rows=sorted_rows)
     return block if block.members is None else replace(block, members=aligned(block.members))
 
 
@@ -170,9 +174,14 @@ class BlockTask:
     dealt: bool = False
 
     @property
+    def sorted_rows(self) -> bool:
+        """Whether the columns of all rows of the blocks are in ascending order."""
+        return self.index.sorted_rows and self.table.sorted_rows and self.stream.sorted_rows
+
+    @property
     def shift(self) -> int:
         """Table entries that stand before v in row u are those below column v + shift; BEHIND where nothing is cut."""
-        if not (self.index.ordered and self.table.ordered and self.stream.ordered):
+        if not (self.sorted_rows and self.index.ordered and self.table.ordered and self.stream.ordered):
             return BEHIND
         return -((self.table.column_first - self.index.column_first) // self.index.stride)
 

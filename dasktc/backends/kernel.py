@@ -120,10 +120,14 @@ class Kernel:
         The order of ids that comes with it where it was asked for and no order was.
     lean : bool
         It takes little more than the blocks themselves: for graphs that the default has no room for.
+    sorted_rows : bool
+        It needs rows in ascending order.
     keeps_tables : bool
         It keeps tables for its next task on the same blocks; before any other kernel they go.
     details : callable (Facts or None) -> str, optional
         What the plan says more of it; None of a graph of which only the size is known.
+    times : float
+        Seconds of a count over those of the backend's default kernel, on a Kronecker graph of scale 18.
     cost : callable (array, array, array) -> array, optional
         What an index edge costs, as `splits.Cost`; default: as `merge`.
     """
@@ -135,8 +139,10 @@ class Kernel:
     auto: tuple[Rule, ...] = field(default=(), kw_only=True)
     order: str = field(default="degree", kw_only=True)
     lean: bool = field(default=False, kw_only=True)
+    sorted_rows: bool = field(default=True, kw_only=True)
     keeps_tables: bool = field(default=False, kw_only=True)
     details: Callable[[Facts | None], str] | None = field(default=None, kw_only=True)
+    times: float = field(default=1.0, kw_only=True)
     cost: Callable[[Any, Any, Any], Any] | None = field(default=None, kw_only=True)
 
     def scratch_bytes(self, of: TaskSize, graph: GraphBounds | None = None) -> int:

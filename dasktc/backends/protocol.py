@@ -231,6 +231,24 @@ class Vertices(Protocol):
         """How many elements have each value, shape (bins,); all are below `bins`."""
 
 
+class Answers(Protocol):
+    """How a device makes columns of frames of numbers of edges and of vertices (`cuda.answers.DeviceAnswers`)."""
+
+    def facts(self, numbers: Any) -> tuple[int, int]:
+        """The sum, and the largest, of numbers of edges."""
+
+    def edges(
+        self, block: OrientedCSR, numbers: Any, ids: tuple[Any, Any], vertices: int, most: int, external: Any
+    ) -> tuple[Any, Any, Any] | None:
+        """Columns of a block's edges under the caller's ids, ascending; None where bits do not suffice."""
+
+    def clustering(self, triangles: Any, outward: Any, inward: Any) -> Any:
+        """Local clustering coefficients of triangles, and degrees in two parts."""
+
+    def place(self, numbers: Any, order: Any) -> Any:
+        """Numbers of vertices by dense id, those of 64 bits."""
+
+
 class SharedArrays(Protocol):
     """What one process does with keys in memory: its threads write to arrays that they share, and few are copied.
 
@@ -299,9 +317,9 @@ class Backend:
         The place of each value among `ids`, which are ascending, distinct and hold it.
     sort : callable (keys, bound) -> array
         `keys` (int64, 0 <= key < bound) in ascending order. May overwrite and return `keys`.
-    merge : callable (arrays, bound) -> array, or None
-        A backend's own sort of the keys of several arrays, which it leaves as they are; it empties the list. None:
-        they are concatenated and sorted.
+    merge : callable (arrays, bound, low) -> array, or None
+        A backend's own sort of the keys of several arrays, which it leaves as they are; it empties the list. Keys that
+        differ in bits below `low` alone come in any order. None: they are concatenated and sorted.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
     scratch_bytes : callable (kernel, TaskSize, GraphBounds or None) -> int
@@ -336,6 +354,8 @@ class Backend:
         What threads of this process do to arrays that they share; None on a device.
     bit_matrix : BitMatrix or None
         A backend's own way with small graphs, from raw edges to the number.
+    answers : Answers or None
+        A device's own way to columns of frames; None: array arithmetic.
     make : callable (recipe, first, last) -> (source, target) or None, or None
         A backend's own way to make a generated graph's edges; None of a recipe that it has none for.
     upload : callable (size, fill) -> array of uint8, or None
@@ -379,8 +399,9 @@ class Backend:
     vertices: Vertices | None = None
     shared: SharedArrays | None = None
     bit_matrix: BitMatrix | None = None
+    answers: Answers | None = None
     make: Callable[[Recipe, int, int], tuple[Any, Any] | None] | None = None
-    merge: Callable[[list[Any], int], Any] | None = None
+    merge: Callable[[list[Any], int, int], Any] | None = None
     upload: Callable[[int, Callable[[Any, int], None]], Any] | None = None
     rows: Callable[[Any, str | None, tuple[int, int]], tuple[Any, Any] | None] | None = None
     numbers: str = "int64"

@@ -75,6 +75,7 @@ COMPRESSED = 3.5
 """How many times as long text is as its archive."""
 _COMPRESSION = {".gz", ".bz2", ".xz", ".zst", ".zstd"}
 _FOREIGN = {
+    rb"\x93DASKTC\n": "a file of a saved graph: give its folder, with the dasktc-graph.json that belongs to it",
     rb"ARROW1|FEA1": "an Arrow or Feather file: write it as Parquet",
     rb"\x89HDF": "an HDF5 file: write its edges as Parquet or .npy",
     rb"ORC": "an ORC file: write it as Parquet",

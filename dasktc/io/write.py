@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from dasktc.executors.base import Executor
     from dasktc.io.source import Part, Source
 
-__all__ = ["FRAMES", "PAGES", "check_target", "write_edges", "write_frames", "write_page"]
+__all__ = [
+    "FRAMES",
+    "PAGES",
+    "check_target",
+    "hidden_beside",
+    "publish",
+    "write_edges",
+    "write_frames",
+    "write_page",
+]
 
 EDGES = (".parquet", ".txt")
 FRAMES = (".parquet", ".csv", ".txt")
@@ -76,7 +85,7 @@ def write_edges(
     return _write_hidden(out, executor, len(parts), lambda paths: _write_parts(list(parts), paths, executor, on_gpus))
 
 
-def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor) -> int:
+def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Executor, force: bool | None = None) -> int:
     """Write data frames, one below the other.
 
     Parameters
@@ -87,6 +96,8 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
         OUT.parquet: one file, or a folder with a file a frame where there are several. OUT.csv: with a header,
         quotes where they are needed. OUT.txt: tabs, no header.
     executor : Executor
+    force : bool, optional
+        As for `check_target`.
 
     Returns
     -------
@@ -101,11 +112,11 @@ def write_frames(frames: list[Any], out: str | os.PathLike[str], executor: Execu
     DasktcError
         The operating system refused to write.
     """
-    check_target(out, FRAMES)
+    check_target(out, FRAMES, force)
     return _write_hidden(out, executor, len(frames), lambda paths: _write_results(frames, paths, executor))
 
 
-def write_page(text: str, out: str | os.PathLike[str]) -> None:
+def write_page(text: str, out: str | os.PathLike[str], force: bool | None = None) -> None:
     """Write an HTML page.
 
     Parameters
@@ -113,6 +124,8 @@ def write_page(text: str, out: str | os.PathLike[str]) -> None:
     text : str
     out : path
         OUT.html.
+    force : bool, optional
+        As for `check_target`.
 
     Raises
     ------
@@ -121,12 +134,12 @@ def write_page(text: str, out: str | os.PathLike[str]) -> None:
     DasktcError
         The operating system refused to write.
     """
-    check_target(out, PAGES)
+    check_target(out, PAGES, force)
     target = Path(out).absolute()
-    with _hidden_beside(target) as hidden:
+    with hidden_beside(target) as hidden:
         page = hidden / "page.html"
         page.write_text(text, encoding="utf-8", errors="backslashreplace")
-        _publish(page, target, hidden)
+        publish(page, target, hidden)
 
 
 def check_target(out: str | os.PathLike[str], suffixes: tuple[str, ...], force: bool | None = None) -> None:
@@ -170,15 +183,15 @@ def _write_hidden(
 ) -> int:
     """Have `count` part files written, join them, and publish the result under the target's name."""
     target = Path(out).absolute()
-    with _hidden_beside(target) as hidden:
+    with hidden_beside(target) as hidden:
         paths = _part_paths(hidden / "parts", count, target.suffix)
         rows = write(paths)
-        _publish(_finished(paths, hidden, executor), target, hidden)
+        publish(_finished(paths, hidden, executor), target, hidden)
     return rows
 
 
 @contextmanager
-def _hidden_beside(target: Path) -> Iterator[Path]:
+def hidden_beside(target: Path) -> Iterator[Path]:
     """Make a hidden folder for what is not complete, and remove it whatever happens."""
     try:
         remove_abandoned(target.parent, HIDDEN)
@@ -325,7 +338,7 @@ def _join(paths: list[str], joined: str) -> None:
                 shutil.copyfileobj(text, target, 1 << 20)
 
 
-def _publish(finished: Path, target: Path, hidden: Path) -> None:
+def publish(finished: Path, target: Path, hidden: Path) -> None:
     """Rename the finished file or folder to the target; an existing folder there is first renamed aside.
 
     Its name aside is one that no clean-up removes: a process that is killed in between loses neither.

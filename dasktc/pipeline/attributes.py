@@ -101,7 +101,7 @@ def read_rows(executor: Executor, source: Source) -> tuple[Source, list[Frame]]:
     """
     upstream = executor.upstream([part.upstream for part in source.parts])
     frames: list[Frame] = executor.gather(
-        executor.submit_all("read", _read, list(zip(source.parts, upstream, strict=True)))
+        executor.submit_all("read-rows", _read, list(zip(source.parts, upstream, strict=True)))
     )
     parts = tuple(_ReadPart(frame[["src", "dst"]], source.ids) for frame in frames)
     return replace(source, parts=parts, weight=None), frames
@@ -191,7 +191,14 @@ def _distinct(codes: Array, weights: Any, bound: int, duplicates: str | None) ->
         return codes[first], None, None
     weights = weights[order]
     if duplicates == "sum":
-        return codes[first], np.add.reduceat(weights, first) if len(first) else weights, None
+        with np.errstate(over="ignore"):
+            sums = np.add.reduceat(weights, first) if len(first) else weights
+        if not np.isfinite(sums).all():
+            raise InputError(
+                "the sum of an edge's weights passes what float64 holds, 1.8e308: duplicates='sum' adds the weights of "
+                "all its rows; scale them down, or take duplicates='last'"
+            )
+        return codes[first], sums, None
     if duplicates == "last":
         last = np.append(new[1:], np.ones(min(1, len(codes)), bool))
         return codes[first], weights[last], None
@@ -228,7 +235,7 @@ def _by_edge(codes: Array, weights: Any, largest: float, directed: bool) -> tupl
         directions = bits[first]
         directions[number] |= bits[again]
     if weights is not None:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             of_codes = np.cbrt(weights / (largest or 1))
         roots = of_codes[first]
         roots[number] += of_codes[again]

@@ -11,7 +11,7 @@ fits, since partitioning costs counting time, else `hash2d` with the smallest n 
 # Times relative to order `degree` and scheme `whole`, kernel hub; geometric means over 17 graphs on the CPU and 33
 # (schemes: 23) on the H200; count: counting alone, whole: from source to number.
 #                 CPU count  whole   H200 count  whole
-#   collective         1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
+#   collective-banded  1.45   1.24         1.79   1.18   on graphs without hubs counts are up to 1.1 times as fast in
 #   indegree           1.18   1.07         1.39   1.06   these orders; reordering costs as much as that saves
 #   none               1.38   1.11         1.86   1.08
 #   edges              0.98   1.00         1.11   1.02
@@ -21,6 +21,7 @@ fits, since partitioning costs counting time, else `hash2d` with the smallest n 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import isqrt
 from typing import Any
@@ -34,7 +35,7 @@ from dasktc.backends.kernel import Facts, Rule
 from dasktc.executors.base import Executor
 from dasktc.options import Options
 from dasktc.pipeline.orient import Oriented
-from dasktc.registry import KERNELS, ORDERS
+from dasktc.registry import KERNELS, ORDERS, kernel_of
 
 __all__ = ["Facts", "choose", "look", "rules"]
 
@@ -73,7 +74,9 @@ def _rows(out_degree: Array, first: int, bins: int, backend: Backend) -> tuple[A
     return on_host(counts).astype("int64", copy=False), backend.processors()
 
 
-def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
+def choose(
+    options: Options, facts: Facts | None, possible: Callable[[str], bool] = lambda _: True
+) -> tuple[Options, str]:
     """Replace "auto" by a kernel and a vertex order, and say why.
 
     Parameters
@@ -82,6 +85,8 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
         With the backend chosen.
     facts : Facts or None
         None where only the graph's size is known.
+    possible : callable (order) -> bool
+        Whether there is memory for the vectors that an order is made from.
 
     Returns
     -------
@@ -92,20 +97,22 @@ def choose(options: Options, facts: Facts | None) -> tuple[Options, str]:
     backend, (kernel, why) = options.chosen_backend, (options.kernel, f"kernel {options.kernel} as asked")
     if kernel == "auto":
         kernel, why = _kernel(backend, facts)
-    order, because = _order(options)
+    order, because = _order(options, kernel, possible)
     details = KERNELS[backend][kernel].details if kernel in KERNELS[backend] else None
     said = [why, *([details(facts)] if details else [])]
     return replace(options, kernel=kernel, reorder=order), "; ".join([*said, f"order {order}{because}"])
 
 
-def _order(options: Options) -> tuple[str, str]:
-    """The order that was asked for; else the preferred order of the kernel that was asked for, or the default."""
+def _order(options: Options, kernel: str, possible: Callable[[str], bool]) -> tuple[str, str]:
+    """The order that was asked for; else the kernel's own."""
     if options.reorder != "auto":
         return options.reorder, " as asked"
-    own, usual = options.chosen_reorder, next(iter(ORDERS))
-    if options.kernel != "auto" and own != usual:
-        return own, f": kernel {options.kernel}'s own"
-    return usual, f": {ORDER}"
+    own, usual = kernel_of(kernel).order, next(iter(ORDERS))
+    if own == usual:
+        return usual, f": {ORDER}"
+    if options.kernel == "auto" and not possible(own):
+        return usual, f": there is no memory for the vectors of order {own}, kernel {kernel}'s own"
+    return own, f": kernel {kernel}'s own"
 
 
 def rules(backend: str) -> list[tuple[str, Rule]]:

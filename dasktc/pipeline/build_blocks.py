@@ -117,12 +117,14 @@ def by_remainder(executor: Executor, graph: Oriented, parts: int, options: Optio
 
 
 def by_ranges(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> GridPartition:
-    """Assign rows and columns to n ranges of ids with equal degree sums (`planning.schemes.BY_RANGES`).
+    """Assign rows and columns to ranges of ids with equal degree sums (`planning.schemes.BY_RANGES`).
 
-    Rows are cut by out-degree, columns by out-degree and by in-degree; parameters as for `by_remainder`.
+    Rows are cut in n by out-degree, columns likewise, and in `column_parts`, or n, by in-degree; parameters as for
+    `by_remainder`.
     """
     rows, columns = (
-        Axis(shape.vertices, parts, _ranges(executor, degree, parts)) for degree in (graph.out_degree, graph.in_degree)
+        Axis(shape.vertices, count, _ranges(executor, degree, count))
+        for count, degree in ((parts, graph.out_degree), (options.column_parts or parts, graph.in_degree))
     )
     return GridPartition.measured(executor, graph, Layout(rows, (rows, columns), shape))
 
@@ -248,7 +250,8 @@ def build_blocks(
             partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
             made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
         keys = Inputs(made)
-    spans = [(starts[k], ends[k], firsts[-1], widths[k // slabs], executor.backend) for k in range(len(starts))]
+    alike = firsts[-1], layout.loose_bits, executor.backend
+    spans = [(starts[k], ends[k], widths[k // slabs], *alike) for k in range(len(starts))]
     at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
     share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
     held = [None if edges is None else int(edges[place]) for place in places]
@@ -292,18 +295,18 @@ def _block_here(executor: Executor, graph: Oriented, layout: Layout) -> Oriented
     offsets = np.zeros(rows + 1, np.int64)
     dealt = deal_here(executor, "blocks", graph.partitions, 1 << 2 * layout.shift)
     columns = np.empty(len(dealt.buckets.keys), np.int32)
-    given = dealt.buckets, offsets, columns, layout.shift, executor.backend
+    given = dealt.buckets, offsets, columns, layout.shift, layout.loose_bits, executor.backend
     executor.map("blocks", _fill_rows, list(dealt.spans), *given)
     return _stack([(offsets, columns)], (0, 0), layout, executor.backend)
 
 
 def _fill_rows(
-    span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, backend: Backend
+    span: tuple[int, int], buckets: Any, offsets: Array, columns: Array, shift: int, loose: int, backend: Backend
 ) -> None:
     """Sort a range of buckets, each of which has whole rows, and write their offsets and columns."""
     shared: Any = backend.shared
     rows, last = buckets.shift - shift, len(offsets) - 1
-    for first, end, keys in buckets.sorted(*span):
+    for first, end, keys in buckets.sorted(*span, low=loose):
         begin, behind = min(first << rows, last), min(end << rows, last)
         edge, of_rows = int(buckets.ends[first]), offsets[begin : behind + 1]
         shared.write_rows(keys, begin << shift, 1 << shift, edge, of_rows, columns[edge : edge + len(keys)])
@@ -326,7 +329,8 @@ def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend:
     before = sum(other.parts for other in layout.families[:family])
     firsts = np.array(layout.first_keys[:-1], dtype="int64").reshape(layout.shape)[:, before : before + axis.parts]
     own = xp.asarray(np.ascontiguousarray(firsts).ravel())
-    widths = xp.asarray(np.array(axis.sizes, dtype="int64"))
+    of_family = layout.widths[before : before + axis.parts]
+    widths = xp.asarray(np.array(of_family, dtype="int64"))
     edges = backend.raw_edges
     if edges is not None and layout.residues:
         return edges.placed(keys, layout.shift, layout.residues, own, widths)
@@ -334,15 +338,20 @@ def _block_keys(keys: Array | list[Array], layout: Layout, family: int, backend:
 
 
 def _placed(keys: Array, layout: Layout, axis: Axis, firsts: Array, widths: Array, xp: ModuleType) -> Array:
-    """Keys of edges in the blocks of a family, whose first keys and numbers of columns are given."""
+    """Keys of edges in the blocks of a family, whose first keys and keys a row are given."""
     source, target = unpack(keys, layout.shift)
     (i, row), (j, column) = layout.rows.dealt(source, xp), axis.dealt(target, xp)
     return firsts.take(i * axis.parts + j) + row * widths.take(j) + column
 
 
-def _slab(slices: list[Array], start: int, end: int, bound: int, columns: int, backend: Backend) -> tuple[Array, Array]:
-    """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`."""
-    keys = merge(slices, bound, backend)
+def _slab(
+    slices: list[Array], start: int, end: int, columns: int, bound: int, loose: int, backend: Backend
+) -> tuple[Array, Array]:
+    """Offsets and columns of the rows whose keys lie in [start, end); every key of a block is below `bound`.
+
+    A row has `columns` keys; the lowest `loose` bits of keys need not be sorted.
+    """
+    keys = merge(slices, bound, backend, loose)
     return backend.edges.rows(keys, start, -(-(end - start) // columns), columns)
 
 
@@ -350,15 +359,16 @@ def _block(
     slices: list[Array],
     start: int,
     end: int,
-    bound: int,
     columns: int,
+    bound: int,
+    loose: int,
     backend: Backend,
     place: Block,
     layout: Layout,
     edges: int | None,
 ) -> OrientedCSR:
     """A block of one slab."""
-    return _checked([_slab(slices, start, end, bound, columns, backend)], place, layout, backend, edges)
+    return _checked([_slab(slices, start, end, columns, bound, loose, backend)], place, layout, backend, edges)
 
 
 def _checked(slabs: list[Any], place: Block, layout: Layout, backend: Backend, edges: int | None) -> OrientedCSR:
@@ -424,7 +434,8 @@ def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
 def _stack(slabs: list[Any], place: Block, layout: Layout, backend: Backend) -> OrientedCSR:
     offsets, columns = stacked(slabs, backend)
     firsts = layout.rows.firsts[place[0]], layout.numbering(place[1])[0]
-    return OrientedCSR(offsets, columns, layout.rows.stride, *firsts, layout.graph.ordered, place)
+    where = layout.rows.stride, *firsts, layout.graph.ordered, place
+    return OrientedCSR(offsets, columns, *where, sorted_rows=layout.loose_bits == 0)
 
 
 def check_edges(block: OrientedCSR, edges: int | None) -> None:

@@ -121,7 +121,7 @@ def read(executor: Executor, source: Source) -> Frames:
             (group, [next(upstream) for _ in group], SAMPLES * executor.workers, executor.backend) for group in groups
         ]
         placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
-        frames, totals = executor.measured("read", _read, calls, () if placed else executor.homes(len(groups)))
+        frames, totals = executor.measured("read-rows", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()
     else:
         most = max(1, (executor.memory_in_parallel or executor.memory_per_call) // ROW_BYTES[source.ids])
@@ -129,7 +129,7 @@ def read(executor: Executor, source: Source) -> Frames:
             parts = _joined(parts, most)
         upstream_of = executor.upstream([part.upstream for part in parts])
         given = [(part, up, most, executor.backend) for part, up in zip(parts, upstream_of, strict=True)]
-        streamed = executor.stream("read", _read_chunks, given)
+        streamed = executor.stream("read-rows", _read_chunks, given)
         frames, totals, at = streamed[::2], executor.gather(streamed[1::2]), ()
     spans = [of.span for of in totals if of.span is not None]
     span = Span.of(spans) if len(spans) == len(totals) else None
@@ -226,7 +226,7 @@ def _split_frames(executor: Executor, frames: list[Any], rows: list[int]) -> lis
     result, most = list[Any](), _piece_edges(sum(rows), executor)
     while frames:
         frame, size = frames.pop(), rows.pop()
-        result += [frame] if size <= most else executor.stream("read", _frame_slices, [(frame, most)])
+        result += [frame] if size <= most else executor.stream("read-rows", _frame_slices, [(frame, most)])
     return result
 
 
@@ -235,7 +235,7 @@ def _shared_out(executor: Executor, frames: list[Any], rows: int) -> list[Any]:
     if rows <= ONE_PARTITION:
         return frames
     most = max(ONE_PARTITION, -(-rows // executor.workers))
-    return executor.stream("read", _slices_of_rows, [(frame, most) for frame in frames])
+    return executor.stream("read-rows", _slices_of_rows, [(frame, most) for frame in frames])
 
 
 def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:

@@ -61,14 +61,15 @@ def transform(keys: Array, function: Callable[[Array], Array], backend: Backend)
     return result
 
 
-def merge(arrays: list[Array], bound: int, backend: Backend) -> Array:
+def merge(arrays: list[Array], bound: int, backend: Backend, low: int = 0) -> Array:
     """Concatenate and sort arrays of keys into a new array: a task never changes its inputs.
 
-    The list, which is the task's own, is emptied, which without a cluster frees the arrays.
+    The list, which is the task's own, is emptied, which without a cluster frees the arrays. Keys that differ in bits
+    below `low` alone may come in any order.
     """
     own = backend.merge
     if own is not None:
-        return own(arrays, bound)
+        return own(arrays, bound, low)
     keys = backend.array.concatenate(arrays)
     arrays.clear()
     return backend.sort(keys, bound)

@@ -1,17 +1,27 @@
 """LSTC's partition of the vertices into parts with proxies (Tamboli and Jatala, ICPE 2026, section 4.1).
 
 Any disjoint parts of the vertices give exact counts. G_p is induced by the local vertices of part p and their
-neighbours, the proxies. A proxy without incoming edges closes no triangle of a local vertex; it is removed with its
-edges, repeatedly (algorithm 2). In an acyclic graph exactly the vertices remain that are reachable from a local
-vertex, so they are computed by reachability: bits, one a part, propagate along the edges, for all parts at once.
+neighbours, the proxies. What of it a part keeps is `Options.proxies`:
 
-Triangles are counted from local vertices alone: a count must stream the wedges u → v → w in G_p of the local u, whose
-number follows from degrees before any block is built.
+none    all of G_p: no transformation.
+lstc    A proxy without incoming edges closes no triangle of a local vertex; it is removed with its edges, repeatedly
+        (algorithm 2). In an acyclic graph exactly the vertices remain that are reachable from a local vertex, so they
+        are computed by reachability: bits, one a part, propagate along the edges, for all parts at once.
+tight   A triangle u → v → w of a local u has its other corners among u's targets: of a proxy's edges only those count
+        that lead to a target of some local vertex, and only of proxies that are such targets themselves. One pass over
+        the edges tells them, and no part keeps more of what a count reads.
+
+So a part has the vertices `tails`, and the edges from these to its `heads`: bit masks over all vertices. Triangles are
+counted from local vertices alone: a count must stream the wedges u → v → w in G_p of the local u, whose number follows
+from degrees before any block is built.
+
+Where vectors of all vertices exceed one process they are in shards, and each partition of edges, as a small graph over
+its own vertices, fetches their entries (`pipeline.orient_sharded` says how); functions and results are the same.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +34,8 @@ from dasktc.pipeline.build_blocks import check_edges, stacked
 from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
-from dasktc.pipeline.sharded.vectors import either
+from dasktc.pipeline.orient_sharded import localised
+from dasktc.pipeline.sharded.vectors import Sharded, added, either, taken, zipped
 from dasktc.pipeline.shuffle import Inputs, exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
@@ -42,8 +53,11 @@ class ProxyPartition(NamedTuple):
 
     Attributes
     ----------
-    own, kept : handles of arrays of int64 and uint64, shape (V,)
-        The part that each vertex is local to, and a bit mask of the parts that it is in, locally or as a proxy.
+    own : Sharded of int64, shape (V,)
+        The part that each vertex is local to.
+    tails, heads : Sharded of int64, shape (V,)
+        Bit masks of the parts that have the vertex, and of those that have edges to it: an edge is in the parts of its
+        source's tails and its target's heads.
     sizes : Sizes
     proxies : tuple of Proxies
     wedges : int
@@ -51,15 +65,19 @@ class ProxyPartition(NamedTuple):
     shape : Shape
     members : list of handles of arrays of int32
         The vertices of each part, ascending.
+    local : list of handles of arrays of bool
+        Which of them are local.
     """
 
-    own: Any
-    kept: Any
+    own: Sharded
+    tails: Sharded
+    heads: Sharded
     sizes: Sizes
     proxies: tuple[Proxies, ...]
     wedges: int
     shape: Shape
     members: list[Any]
+    local: list[Any]
 
     @property
     def shift(self) -> int:
@@ -76,22 +94,75 @@ class ProxyPartition(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The oriented edges in partitions, and stage calls over all of them."""
+    """The oriented edges in partitions, and stage calls over all of them with vectors of vertices.
+
+    Attributes
+    ----------
+    executor : Executor
+    partitions : list of handles of arrays of int64
+        Keys; where vectors are in shards, over the positions of their ends in `ids`.
+    ids : list of handles of arrays of int32
+        The vertices of each partition, ascending; empty where vectors are whole.
+    parts, shift : int
+    stage : str
+    """
 
     executor: Executor
     partitions: list[Any]
+    ids: list[Any]
     parts: int
     shift: int
+    stage: str = "plan"
 
-    def map(self, function: Any, *given: Any) -> list[Any]:
-        """Call `function(keys, *given, parts, shift, backend)` for each partition."""
-        return self.executor.map(
-            "plan", function, list(self.partitions), *given, self.parts, self.shift, self.executor.backend
-        )
+    @classmethod
+    def of(cls, executor: Executor, graph: Oriented, parts: int, shift: int, stage: str = "plan") -> _Edges:
+        """Those of a graph, with the vertices of each partition where vectors are in shards."""
+        partitions, ids = list(graph.partitions), []
+        if len(graph.order.starts) > 2:
+            ids, partitions = executor.transpose(
+                stage, executor.map(stage, localised, partitions, shift, executor.backend), 2
+            )
+        return cls(executor, partitions, ids, parts, shift, stage)
 
-    def counts(self, function: Any, *given: Any) -> list[int]:
+    def map(self, function: Any, vectors: list[Sharded], *given: Any) -> list[Any]:
+        """Call `function(keys, *entries of vectors, *given, parts, shift, backend)` for each partition."""
+        executor, shared = self.executor, (*given, self.parts, self.shift, self.executor.backend)
+        if not self.ids:
+            return executor.map(
+                self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *shared
+            )
+        entries = [taken(executor, self.stage, vector, self.ids) for vector in vectors]
+        return executor.map(self.stage, _with_entries, zipped(list(self.partitions), *entries), function, *shared)
+
+    def counts(self, function: Any, *vectors: Sharded) -> list[int]:
         """Call `function` for each partition, and add up the counts that it returns by part."""
-        return [sum(column) for column in zip(*self.executor.gather(self.map(function, *given)), strict=True)]
+        return [sum(column) for column in zip(*self.executor.gather(self.map(function, [*vectors])), strict=True)]
+
+    def masks(self, function: Any, *vectors: Sharded) -> Sharded:
+        """OR what `function` returns for each partition, of its vertices, with the masks that are its last vector."""
+        executor, before = self.executor, vectors[-1]
+        made = self.map(function, [*vectors])
+        if not self.ids:
+            return Sharded(before.starts, [tree(executor, self.stage, either, [*made, *before.parts])])
+        new = added(executor, self.stage, list(self.ids), made, before.starts, ("bitwise_or", 0))
+        return Sharded(before.starts, executor.map(self.stage, either, zipped(list(before.parts), new.parts)))
+
+    def wedges(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> int:
+        """The wedges of a part whose first vertex is local."""
+        executor, degrees = self.executor, self.map(_degrees, [own, tails, heads], part)
+        if not self.ids:
+            summed = [tree(executor, self.stage, total, degrees)]
+        else:
+            inward, outward = executor.transpose(self.stage, degrees, 2)
+            vectors = [added(executor, self.stage, list(self.ids), given, own.starts) for given in (inward, outward)]
+            summed = zipped(*(vector.parts for vector in vectors))
+        return sum(executor.gather([executor.submit(self.stage, _wedges, pair) for pair in summed]))
+
+
+def _with_entries(given: list[Any], function: Any, *shared: Any) -> Any:
+    keys, *vectors = given
+    xp = shared[-1].array
+    return function(keys, *(xp.concatenate(entries) for entries in vectors), *shared)
 
 
 def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
@@ -104,7 +175,7 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     parts : int
         n, at most 64.
     options : Options
-        Its `assign` and `seed` say which part a vertex is local to.
+        Its `assign` and `seed` say which part a vertex is local to, its `proxies` what parts keep.
     shape : Shape
 
     Raises
@@ -112,56 +183,81 @@ def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Opti
     InputError
         METIS is asked for and not installed, or the graph is too large for it.
     """
-    edges = _Edges(executor, graph.partitions, parts, shape.shift)
-    own = assigned(executor, graph.partitions, options.assign, parts, options.seed, shape)
-    induced = tree(executor, "plan", either, edges.map(_neighbours, own))
-    kept = _transformed(edges, own, induced)
-    vertices_of = [executor.gather([executor.submit("plan", _held, bits, parts)])[0] for bits in (induced, kept)]
-    edges_of = [edges.counts(_inside, bits) for bits in (induced, kept)]
-    local, wedges = edges.counts(_local, own, kept), 0
-    for part in range(parts):
-        degrees = tree(executor, "plan", total, edges.map(_degrees, own, kept, part))
-        wedges += executor.gather([executor.submit("plan", _wedges, degrees)])[0]
+    edges = _Edges.of(executor, graph, parts, shape.shift)
+    own = assigned(executor, graph, options, parts, shape)
+    local = Sharded(own.starts, own.map(executor, "plan", _own_bits, executor.backend))
+    induced = edges.masks(_neighbours, local)
+    tails, heads = _kept(edges, options.proxies, local, induced)
+    vertices_of = [list(map(sum, zip(*_held_in_shards(edges, bits), strict=True))) for bits in (induced, tails)]
+    edges_of = [edges.counts(_inside, *bits) for bits in ((induced, induced), (tails, heads))]
+    local_edges = edges.counts(_inside, local, heads)
+    wedges = sum(edges.wedges(own, tails, heads, part) for part in range(parts))
     rows = np.repeat(np.array(vertices_of[1], dtype="int64"), 2).reshape(parts, 2)
-    sizes = Sizes(np.array([local, edges_of[1]], dtype="int64").T.copy(), rows, rows)
+    sizes = Sizes(np.array([local_edges, edges_of[1]], dtype="int64").T.copy(), rows, rows)
     proxies = tuple(Proxies(*counts) for counts in zip(*vertices_of, *edges_of, strict=True))
-    members = [executor.submit("plan", _members, kept, part, executor.backend) for part in range(parts)]
-    return ProxyPartition(own, kept, sizes, proxies, wedges, shape, members)
+    members, flags = zip(*(_members(executor, own, tails, part) for part in range(parts)), strict=True)
+    return ProxyPartition(own, tails, heads, sizes, proxies, wedges, shape, [*members], [*flags])
+
+
+def _kept(edges: _Edges, how: str, local: Sharded, induced: Sharded) -> tuple[Sharded, Sharded]:
+    """Tails and heads of what parts keep, from the bits of local vertices and of G_p."""
+    if how == "none":
+        return induced, induced
+    if how == "tight":
+        nothing = Sharded(local.starts, local.map(edges.executor, edges.stage, _no_bits))
+        heads = edges.masks(_targets, local, nothing)
+        both = edges.executor.map(edges.stage, either, zipped(list(local.parts), list(heads.parts)))
+        return Sharded(local.starts, both), heads
+    kept, before = local, -1
+    while (reached := sum(map(sum, _held_in_shards(edges, kept)))) > before:
+        before, kept = reached, edges.masks(_reached, induced, kept)
+    return kept, kept
 
 
 # bit masks: the parts that a vertex is in
 
 
+def _bit(part: int) -> int:
+    """The bit of a part, as an int64 has it."""
+    return (1 << part) - (1 << 64) * (part == 63)
+
+
 def _bits(own: Array, backend: Backend) -> Array:
     xp = backend.array
-    return xp.left_shift(xp.uint64(1), own.astype("uint64"))
+    return xp.left_shift(xp.int64(1), own)
 
 
-def _neighbours(keys: Array, own: Array, parts: int, shift: int, backend: Backend) -> Array:
+def _own_bits(own: Array, first: int, backend: Backend) -> Array:
+    return _bits(own, backend)
+
+
+def _no_bits(bits: Array, first: int) -> Array:
+    return bits & 0
+
+
+def _neighbours(keys: Array, local: Array, parts: int, shift: int, backend: Backend) -> Array:
     """Bit mask, for each vertex, of the parts that it is local to or has a neighbour in."""
-    induced = _bits(own, backend)
-    bits = induced.copy()
+    induced = local.copy()
     for u, v in ends_of(keys, shift, backend):
-        _or_into(induced, v, bits.take(u), parts)
-        _or_into(induced, u, bits.take(v), parts)
+        _or_into(induced, v, local.take(u), parts)
+        _or_into(induced, u, local.take(v), parts)
     return induced
 
 
 def _or_into(membership: Array, vertices: Array, bits: Array, parts: int) -> None:
     """OR bits into the entries of vertices, which may repeat: bit by bit, so that repeated writes are equal."""
     for part in range(parts):
-        bit = bits.dtype.type(1 << part)
+        bit = bits.dtype.type(_bit(part))
         given = vertices[(bits & bit) != 0]
         membership[given] = membership.take(given) | bit
 
 
-def _transformed(edges: _Edges, own: Any, induced: Any) -> Any:
-    """Compute the masks that algorithm 2 leaves: bits of local vertices, propagated along G_p to a fixed point."""
-    executor, kept, before = edges.executor, edges.executor.submit("plan", _bits, own, edges.executor.backend), -1
-    while (reached := sum(executor.gather([executor.submit("plan", _held, kept, edges.parts)])[0])) > before:
-        before = reached
-        kept = tree(executor, "plan", either, edges.map(_reached, induced, kept))
-    return kept
+def _targets(keys: Array, local: Array, nothing: Array, parts: int, shift: int, backend: Backend) -> Array:
+    """Bit mask, for each vertex, of the parts in which a local vertex has an edge to it."""
+    heads = nothing.copy()
+    for u, v in ends_of(keys, shift, backend):
+        _or_into(heads, v, local.take(u), parts)
+    return heads
 
 
 def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, backend: Backend) -> Array:
@@ -172,48 +268,68 @@ def _reached(keys: Array, induced: Array, kept: Array, parts: int, shift: int, b
     return reached
 
 
+def _held_in_shards(edges: _Edges, bits: Sharded) -> list[list[int]]:
+    """Set bits of each part in each shard."""
+    held: list[list[int]] = edges.executor.gather(bits.map(edges.executor, edges.stage, _held_from, edges.parts))
+    return held
+
+
+def _held_from(bits: Array, first: int, parts: int) -> list[int]:
+    return _held(bits, parts)
+
+
 def _held(bits: Array, parts: int) -> list[int]:
     """Count the set bits of each part."""
-    return [int(((bits >> bits.dtype.type(part)) & bits.dtype.type(1)).sum()) for part in range(parts)]
+    return [int(((bits >> part) & 1).sum()) for part in range(parts)]
 
 
-def _members(bits: Array, part: int, backend: Backend) -> Array:
-    return backend.array.flatnonzero(bits & bits.dtype.type(1 << part)).astype("int32")
+def _members(executor: Executor, own: Sharded, tails: Sharded, part: int) -> tuple[Any, Any]:
+    """Handles of a part's vertices, and of which of them are local."""
+    pairs = [
+        executor.submit("plan", _members_of, bits, mine, first, part, executor.backend)
+        for bits, mine, first in zip(tails.parts, own.parts, tails.starts, strict=False)
+    ]
+    members, local = executor.transpose("plan", pairs, 2)
+    if len(members) == 1:
+        return members[0], local[0]
+    return tuple(executor.submit("plan", _together, given, executor.backend) for given in (members, local))
+
+
+def _members_of(bits: Array, own: Array, first: int, part: int, backend: Backend) -> list[Array]:
+    places = backend.array.flatnonzero(bits & _bit(part))
+    return [(places + first).astype("int32"), own.take(places) == part]
+
+
+def _together(arrays: list[Array], backend: Backend) -> Array:
+    return backend.array.concatenate(arrays)
 
 
 # edges of the parts
 
 
-def _inside(keys: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
+def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, backend: Backend) -> list[int]:
     """Count the edges of each part."""
-    return _counted(keys, lambda u, v: bits.take(u) & bits.take(v), parts, shift, backend)
-
-
-def _local(keys: Array, own: Array, bits: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Count the edges of each part whose source is local."""
-    return _counted(keys, lambda u, v: _bits(own.take(u), backend) & bits.take(v), parts, shift, backend)
-
-
-def _counted(keys: Array, bits_of: Any, parts: int, shift: int, backend: Backend) -> list[int]:
     counts = [0] * parts
     for u, v in ends_of(keys, shift, backend):
-        counts = [a + b for a, b in zip(counts, _held(bits_of(u, v), parts), strict=True)]
+        counts = [a + b for a, b in zip(counts, _held(tails.take(u) & heads.take(v), parts), strict=True)]
     return counts
 
 
-def _degrees(keys: Array, own: Array, bits: Array, part: int, parts: int, shift: int, backend: Backend) -> Array:
-    """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, V)."""
-    xp, bit = backend.array, bits.dtype.type(1 << part)
+def _degrees(
+    keys: Array, own: Array, tails: Array, heads: Array, part: int, parts: int, shift: int, backend: Backend
+) -> Array:
+    """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, vertices)."""
+    xp, bit = backend.array, tails.dtype.type(_bit(part))
     degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
     for u, v in ends_of(keys, shift, backend):
-        inside = (bits.take(u) & bits.take(v) & bit) != 0
+        inside = (tails.take(u) & heads.take(v) & bit) != 0
         u, v = u[inside], v[inside]
         xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
         xp.add.at(degrees[1], u, xp.uint64(1))
     return degrees.view("int64")
 
 
-def _wedges(degrees: Array) -> int:
+def _wedges(degrees: Any) -> int:
     return wedges_of(degrees[0], degrees[1])
 
 
@@ -222,45 +338,61 @@ def _wedges(degrees: Array) -> int:
 
 def _build(executor: Executor, graph: Oriented, parted: ProxyPartition, where: Where) -> dict[Block, Any]:
     """Build each part's two blocks: the edges of its local vertices, and all of its edges; empties the partitions."""
-    built, shift, columns = {}, parted.shape.shift, parted.sizes.edges
+    built, shift, columns, parts = {}, parted.shape.shift, parted.sizes.edges, len(parted.members)
+    edges = _Edges.of(executor, graph, parts, shift, "blocks")
+    graph.partitions.clear()
+    before = _held_in_shards(edges, parted.tails)
     for part, members in enumerate(parted.members):
-        numbered = executor.map("blocks", _numbered, list(graph.partitions), parted.kept, part, shift, executor.backend)
+        firsts = [0, *accumulate(held[part] for held in before)]
+        number = Sharded(
+            parted.tails.starts,
+            [
+                executor.submit("blocks", _numbers, bits, first, part, executor.backend)
+                for bits, first in zip(parted.tails.parts, firsts, strict=False)
+            ],
+        )
+        numbered = edges.map(_numbered, [parted.tails, parted.heads, number], part)
         held, bound = int(columns[part, 1]), 1 << 2 * shift
         cuts = splitters(executor, "blocks", numbered, held, partition_count(held, executor))
         rows = [0, *sorted({cut >> shift for cut in cuts} - {0}), int(parted.sizes.rows[part, 1])]
         ranges = exchange(executor, "blocks", Inputs(numbered), [row << shift for row in rows[1:-1]], bound)
         at = where.get((part, 1)) if len(parted.members) >= executor.workers else None  # else slabs on all workers
         slabs = [
-            executor.submit("blocks", _slab, keys, span, parted.own, members, part, shift, executor.backend, prefer=at)
+            executor.submit("blocks", _slab, keys, span, parted.local[part], shift, executor.backend, prefer=at)
             for keys, span in zip(ranges, pairwise(rows), strict=True)
         ]
         for place, half in zip([(part, 0), (part, 1)], executor.transpose("blocks", slabs, 2), strict=True):
             given = (half, place, members, parted.shape.ordered, executor.backend, int(columns[place]))
             built[place] = executor.submit("blocks", _block, *given, prefer=where.get(place))
-    graph.partitions.clear()
     return built
 
 
-def _numbered(keys: Array, bits: Array, part: int, shift: int, backend: Backend) -> Array:
+def _numbers(bits: Array, first: int, part: int, backend: Backend) -> Array:
+    """Positions of the vertices of a shard among a part's, whose first one there has position `first`."""
+    return first - 1 + backend.array.cumsum((bits & _bit(part)) != 0, dtype="int64")
+
+
+def _numbered(
+    keys: Array, tails: Array, heads: Array, number: Array, part: int, parts: int, shift: int, backend: Backend
+) -> Array:
     """Keys of a part's edges, over the positions of their ends among the part's vertices."""
-    xp, bit = backend.array, bits.dtype.type(1 << part)
-    number = xp.cumsum((bits & bit) != 0, dtype="int64") - 1
+    xp, bit = backend.array, tails.dtype.type(_bit(part))
     numbered = []
     for u, v in ends_of(keys, shift, backend):
-        inside = (bits.take(u) & bits.take(v) & bit) != 0
+        inside = (tails.take(u) & heads.take(v) & bit) != 0
         numbered.append(number.take(u[inside]) << shift | number.take(v[inside]))
     return xp.concatenate(numbered) if numbered else keys.copy()
 
 
 def _slab(
-    slices: list[Array], rows: tuple[int, int], own: Array, members: Array, part: int, shift: int, backend: Backend
+    slices: list[Array], rows: tuple[int, int], local: Array, shift: int, backend: Backend
 ) -> list[tuple[Array, Array]]:
     """Offsets and columns of a range of a part's rows: the edges of local vertices, and all edges."""
     xp, chunk, (start, end) = backend.array, backend.chunk, rows
     keys = merge(slices, 1 << 2 * shift, backend)
     offsets = keys.searchsorted(xp.arange(start, end + 1, dtype="int64") << shift)
     columns = xp.empty(len(keys), dtype="int32")
-    local, index = own.take(members[start:end]) == part, []
+    local, index = local[start:end], []
     for at in range(0, len(keys), chunk):
         source, target = unpack(keys[at : at + chunk], shift)
         columns[at : at + chunk] = target

@@ -46,9 +46,16 @@ OWN = (
     Order("degree", "id 0 has the highest degree; rows can be cut at v"),
     Order(
         "collective",
-        "TRUST's collective degree order (section 4.1) in three bands of out-degree (section 5.1)",
+        "TRUST's collective degree order (section 4.1)",
         reorder.by_collective_degree,
         sharded.by_collective_degree,
+        80,
+    ),
+    Order(
+        "collective-banded",
+        "the same in three bands of out-degree (TRUST, section 5.1)",
+        reorder.by_banded_collective_degree,
+        sharded.by_banded_collective_degree,
         80,
     ),
     Order("indegree", "id 0 has the highest in-degree (TRUST, section 4.1)", reorder.by_indegree, sharded.by_indegree),

@@ -22,6 +22,7 @@ from dasktc.pipeline.sharded.unique import places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, zipped
 
 __all__ = [
+    "by_banded_collective_degree",
     "by_collective_degree",
     "by_dense_id",
     "by_indegree",
@@ -189,9 +190,18 @@ def by_indegree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
 
 
 def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
+    """The new id of each rank: its position in TRUST's collective degree order."""
+    return _collective(executor, graph, shift, banded=False)
+
+
+def by_banded_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Sharded:
     """The new id of each rank: its position in TRUST's collective degree order, in bands of out-degree."""
+    return _collective(executor, graph, shift, banded=True)
+
+
+def _collective(executor: Executor, graph: Oriented, shift: int, banded: bool) -> Sharded:
     size, starts = graph.order.size, graph.order.starts
-    bits, bands = _bits(size), 3 * (size + 1)
+    bits, bands = _bits(size), (3 if banded else 1) * (size + 1)
     _refuse_beyond(bands, bits)
     ids, local = executor.transpose(
         "reorder", executor.map("reorder", localised, list(graph.partitions), shift, executor.backend), 2
@@ -203,7 +213,7 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Sha
     firsts = executor.map("reorder", _first_visit, inputs, size, shift, executor.backend)
     first = added(executor, "reorder", ids, firsts, starts, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
-    keys = Sharded(starts, executor.map("reorder", _band_keys, given, size, bits))
+    keys = Sharded(starts, executor.map("reorder", _visit_keys, given, size, bits, banded))
     return places(executor, "reorder", keys, bands << bits)[1]
 
 
@@ -217,6 +227,7 @@ def _first_visit(given: list[Any], size: int, shift: int, backend: Backend) -> A
     return first_visit(local, backend.array.concatenate(by_shard), size, shift, backend)
 
 
-def _band_keys(given: list[Array], size: int, bits: int) -> Array:
+def _visit_keys(given: list[Array], size: int, bits: int, banded: bool) -> Array:
     out_degree, first, dense = given
-    return (band_of(out_degree) * (size + 1) + first) << bits | dense
+    band = band_of(out_degree) if banded else 0
+    return (band * (size + 1) + first.astype("int64")) << bits | dense

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import Backend, kernels, lean_kernel, tasks_a_worker, unusable
+from dasktc.backends import Backend, kernel_times, kernels, lean_kernel, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
+from dasktc.executors.dask.progress import tell_scheduler
+from dasktc.executors.progress import Progress, Tracker, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
@@ -24,13 +25,16 @@ from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
+from dasktc.planning.cost_model import counting_seconds
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
+from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.registry import ORDERS, SCHEMES
+from dasktc.registry import ORDERS, SCHEMES, check_stages
 
 __all__ = [
     "Prepared",
@@ -42,9 +46,6 @@ __all__ = [
     "prepare_edges",
     "silent",
 ]
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, how many of its steps are done, and how many there are."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -121,8 +122,9 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     InputError
         A worker cannot use the wanted backend, or the backend has no such kernel.
     """
+    check_stages(options.kernel)
     wanted = "cuda" if options.backend == "auto" else options.backend
-    reasons = [reason for reason in executor.run_on_workers(unusable, wanted) if reason] if wanted != "cpu" else []
+    reasons = executor.unusable(wanted) if wanted != "cpu" else []
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
     chosen = replace(options, backend="cpu" if reasons else wanted)
@@ -157,6 +159,21 @@ def prepare_edges(
     planned_for : str, optional
         The backend of those workers; default: the options' backend.
     """
+    tracker = tracker_of(progress)
+    tell_scheduler(tracker, executor)
+    tracker.source_bytes = source.size.stored if source.size else 0
+    with tracker.watching(executor):
+        return _prepare_edges(executor, source, options, tracker, limits, planned_for)
+
+
+def _prepare_edges(
+    executor: Executor,
+    source: Source,
+    options: Options,
+    progress: Tracker,
+    limits: Limits | None,
+    planned_for: str | None,
+) -> Prepared:
     backend, began = options.chosen_backend, time.perf_counter()
     assert executor.backend.name == backend
     # 1. Read the parts of the source to edge frames.
@@ -187,7 +204,11 @@ def prepare_edges(
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(options, look(executor, graph))
+    options, why = choose(
+        options,
+        look(executor, graph),
+        lambda how: budget._replace(how=how).shards(size) == shards and budget._replace(how=how).possible(size),
+    )
     order = ORDERS[options.chosen_reorder]
     if shards == 1:
         graph = reorder(executor, graph, order.chosen, shift)
@@ -198,8 +219,15 @@ def prepare_edges(
     measured: list[Partition] = []
     limits = limits or limits_of(executor, options)
 
+    shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
+    if options.assign_file is not None and options.partition == "proxy":
+        known = vertices.ids if isinstance(vertices, SplitIds) else vertices
+        known = known.whole if isinstance(known, Sharded) and shards == 1 else known
+        own, parts = own_parts(executor, options.assign_file, source.ids, known, graph, limits.parts)
+        limits, shape = replace(limits, parts=parts), shape._replace(own=own)
+
     def sizes(scheme: str, parts: int) -> Sizes:
-        partition = lay_out(executor, graph, scheme, parts, options, Shape(size, shift, order.ordered))
+        partition = lay_out(executor, graph, scheme, parts, options, shape)
         measured[:] = [partition]  # one is kept, for memory: the last that was tried is the plan's
         return partition.sizes
 
@@ -210,6 +238,8 @@ def prepare_edges(
     if plan.lean and planned_for in (None, backend):
         options = replace(options, kernel=str(lean_kernel(backend)))
     plan = replace(plan, proxies=measured[0].proxies)
+    times = kernel_times(backend, options)
+    progress.forecast["count"] = counting_seconds(plan, measured[0].wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
     named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
     return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
@@ -245,6 +275,9 @@ def limits_of(executor: Executor, options: Options) -> Limits:
         parts=options.parts,
         splits=options.splits,
         tasks_a_worker=tasks_a_worker(executor.backend.name),
+        column_parts=options.column_parts,
+        rates=RATES[executor.backend.name],
+        times=kernel_times(executor.backend.name, options),
     )
 
 
@@ -278,7 +311,7 @@ def plan_again(executor: Executor, prepared: Prepared, options: Options) -> Plan
         The plan does not fit the memory that the blocks were planned for.
     """
     plan = prepared.plan
-    limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits)
+    limits = Limits(plan.workers, plan.memory, plan.partition, plan.parts, plan.splits, column_parts=plan.column_parts)
     scratch = scratch_of(options, plan.edges, executor.memory_per_call)
     revised = make_plan(plan.vertices, plan.edges, lambda *_: prepared.sizes, scratch, limits)
     revised = replace(revised, shards=plan.shards, numbering=plan.numbering)
@@ -320,9 +353,11 @@ def prepare_blocks(
         raise InputError(f"{plan.why}: the graph is too large for it; raise --memory{other}")
     # 6. Build CSR blocks on the workers.
     executor.set_task_memory(plan.bytes_per_task)
-    progress("blocks", 0, 1)
+    tracker = tracker_of(progress)
+    tracker("blocks", 0, 1)
     where = builders(plan, prepared.sizes, executor.worker_threads)
-    blocks = prepared.partition.build(executor, prepared.graph, where)
-    executor.wait(blocks.values())
+    with tracker.watching(executor):
+        blocks = prepared.partition.build(executor, prepared.graph, where)
+        executor.wait(blocks.values())
     seconds = dict(prepared.seconds, prepare=prepared.seconds["prepare"] + time.perf_counter() - began)
     return replace(prepared, seconds=seconds), blocks

@@ -1,14 +1,16 @@
-"""Reordering: relabels the oriented graph by one of four vertex orders. The orientation of the edges stays.
+"""Reordering: relabels the oriented graph by one of five vertex orders. The orientation of the edges stays.
 
-degree      id 0 has the highest degree: the ranks as they are. Every edge points to a smaller id.
-collective  TRUST's collective degree order (section 4.1) in the three bands of out-degree of
-            section 5.1: above 100, 2 to 100, below 2.
-indegree    id 0 has the highest in-degree (TRUST, section 4.1).
-none        the caller's ids in ascending order.
+degree             id 0 has the highest degree: the ranks as they are. Every edge points to a smaller id.
+collective         TRUST's collective degree order (section 4.1).
+collective-banded  the same in the three bands of out-degree of section 5.1: above 100, 2 to 100, below 2.
+indegree           id 0 has the highest in-degree (TRUST, section 4.1).
+none               the caller's ids in ascending order.
 
 The paper assigns collective ids one after another: visit u by descending collective degree, and
 number those of its neighbours that have no number yet. The same order comes from a sort: v is
-numbered by the first u visited that points to it, and, among that u's neighbours, by its place.
+numbered by the first u visited that points to it, and, among that u's neighbours, by its place. In bands the same
+is done for each band in turn (section 5.1: ids of similar out-degree, which id % n deals out evenly). Who has no
+in-neighbour, and so is in no list and hashed nowhere, comes last.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from dasktc.pipeline.sharded.vectors import Sharded, joined
 
 __all__ = [
     "band_of",
+    "by_banded_collective_degree",
     "by_collective_degree",
     "by_dense_id",
     "by_indegree",
@@ -81,7 +84,16 @@ def by_indegree(executor: Executor, graph: Oriented, shift: int) -> Any:
 
 
 def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
-    """Handle of the ranks in TRUST's collective degree order, in bands of out-degree."""
+    """Handle of the ranks in TRUST's collective degree order (section 4.1)."""
+    return _collective(executor, graph, shift, _visited)
+
+
+def by_banded_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any:
+    """Handle of the ranks in TRUST's collective degree order, in bands of out-degree (section 5.1)."""
+    return _collective(executor, graph, shift, _banded)
+
+
+def _collective(executor: Executor, graph: Oriented, shift: int, ranked: Callable[..., Array]) -> Any:
     out = graph.out_degree.whole
     sums = executor.map("reorder", collective_degree, list(graph.partitions), out, shift, executor.backend)
     visited = executor.submit("reorder", order_by, tree(executor, "reorder", total, sums), executor.backend)
@@ -90,7 +102,7 @@ def by_collective_degree(executor: Executor, graph: Oriented, shift: int) -> Any
         "reorder", first_visit, list(graph.partitions), visit, graph.order.size, shift, executor.backend
     )
     first = tree(executor, "reorder", partial(joined, how="minimum", backend=executor.backend), firsts)
-    return executor.submit("reorder", _banded, out, first, graph.order.whole, executor.backend)
+    return executor.submit("reorder", ranked, out, first, graph.order.whole, executor.backend)
 
 
 def collective_degree(keys: Array, out_degree: Array, shift: int, backend: Backend) -> Array:
@@ -111,8 +123,14 @@ def first_visit(keys: Array, visit: Array, size: int, shift: int, backend: Backe
     return first
 
 
+def _visited(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
+    """Ranks sorted by (first visit, dense id), as two stable integer sorts."""
+    by_id = inverse(order, backend).astype("int64")
+    return by_id.take(order_by(len(first) - first.astype("int64").take(by_id), backend))
+
+
 def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
-    """Ranks sorted by (band, first visit, dense id), as two stable integer sorts."""
+    """The same by (band, first visit, dense id)."""
     size = len(out_degree)
     band = band_of(out_degree)
     by_id = inverse(order, backend).astype("int64")

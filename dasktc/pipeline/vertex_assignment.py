@@ -1,80 +1,111 @@
 """Assignment of each vertex to the part that it is local to, for scheme `proxy` (LSTC, section 4.1).
 
-Any disjoint parts give exact counts; they differ in the number of proxies.
+Any disjoint parts give exact counts; they differ in the number of proxies. A method of the registry assigns them, or a
+file of the caller's: rows of a vertex's id and its part, 0 to n - 1, in a format that edges may have too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.errors import InputError
-from dasktc.executors.base import Executor
-from dasktc.options import format_size
+from dasktc.backends.csr import on_host
+from dasktc.errors import InputError, shown
+from dasktc.executors.base import CPU, Executor
+from dasktc.io.files import open_source
+from dasktc.io.source import Part, ReadOptions
+from dasktc.options import Ids, Options, format_size
 from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.grid import Shape
 from dasktc.registry import ASSIGNMENTS
 
-__all__ = ["OWN", "Assignment", "assigned"]
+__all__ = ["OWN", "Assignment", "assigned", "own_parts"]
 
 Array = Any
 METIS_BYTES = 120
 """Bytes an edge that METIS and its input take, about."""
+MOST_PARTS = 64
+"""Of a file, as of the scheme."""
 MOST_ENDS = (1 << 31) - 1
 """Ends of edges that METIS takes, as pymetis is built."""
 
 
-def assigned(executor: Executor, partitions: list[Any], how: str, parts: int, seed: int, shape: Shape) -> Any:
-    """Assign each vertex to a part, by the named method.
+def assigned(executor: Executor, graph: Oriented, options: Options, parts: int, shape: Shape) -> Sharded:
+    """Assign each vertex to a part, by the method that the options name.
 
     Parameters
     ----------
     executor : Executor
-    partitions : list of handles of int64 arrays
-        The oriented edges' keys.
-    how : str
-        One of the registry `ASSIGNMENTS`.
+    graph : Oriented
+    options : Options
+        `assign`: one of the registry `ASSIGNMENTS`, or the file that `shape.own` was read from; `seed`.
     parts : int
-    seed : int
-        Of method `random`.
     shape : Shape
 
     Returns
     -------
-    handle of array of int64, shape (V,)
+    Sharded of int64, shape (V,)
         The part of each vertex.
 
     Raises
     ------
     InputError
-        METIS is not installed.
+        METIS is not installed, or the method takes more memory than there is.
     """
-    return ASSIGNMENTS[how].assign(executor, partitions, parts, seed, shape)
+    if shape.own is not None:
+        return cast("Sharded", shape.own)
+    method: Assignment = ASSIGNMENTS[options.assign]
+    return method.assign(executor, graph, parts, options.seed, shape)
 
 
-def _by_id(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
-    return executor.submit("plan", _ranges, shape.vertices, parts, executor.backend)
+def _by_id(executor: Executor, graph: Oriented, parts: int, seed: int, shape: Shape) -> Sharded:
+    return _each_shard(executor, graph, _ranges, shape.vertices, parts)
 
 
-def _by_hash(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
-    return executor.submit("plan", _hashed, seed, shape.vertices, parts, executor.backend)
+def _by_hash(executor: Executor, graph: Oriented, parts: int, seed: int, shape: Shape) -> Sharded:
+    return _each_shard(executor, graph, _hashed, seed, parts)
 
 
-def _by_metis(executor: Executor, partitions: list[Any], parts: int, seed: int, shape: Shape) -> Any:
-    return executor.submit("plan", _metis, list(partitions), shape, parts, executor.memory_per_call, executor.backend)
+def _each_shard(executor: Executor, graph: Oriented, function: Callable[..., Array], *given: Any) -> Sharded:
+    """Call `function(ids, *given)` with the ids of each shard of the vertices."""
+    starts = graph.order.starts
+    return Sharded(
+        starts,
+        [
+            executor.submit("plan", _of_ids, function, first, end, executor.backend, *given)
+            for first, end in pairwise(starts)
+        ],
+    )
+
+
+def _of_ids(function: Callable[..., Array], first: int, end: int, backend: Backend, *given: Any) -> Array:
+    return function(backend.array.arange(first, end, dtype="int64"), *given)
+
+
+def _by_metis(executor: Executor, graph: Oriented, parts: int, seed: int, shape: Shape) -> Sharded:
+    if len(graph.order.starts) > 2:
+        raise InputError(
+            f"--assign metis keeps the whole graph in one process, and not even vectors of its {shape.vertices:,} "
+            "vertices fit one; take --assign random, or give more --memory"
+        )
+    given = (list(graph.partitions), shape, parts, executor.memory_per_call, executor.backend)
+    return Sharded(graph.order.starts, [executor.submit("plan", _metis, *given)])
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A method of assigning vertices to parts: its name, a line of help, and a function as `assigned` without `how`."""
+    """A method of assigning vertices to parts: its name, a line of help, and a function that makes the vector."""
 
     name: str
     help: str
-    assign: Callable[[Executor, list[Any], int, int, Shape], Any]
+    assign: Callable[[Executor, Oriented, int, int, Shape], Sharded]
 
 
 OWN = (
@@ -85,17 +116,108 @@ OWN = (
 """As help lists them."""
 
 
-def _ranges(vertices: int, parts: int, backend: Backend) -> Array:
-    return backend.array.arange(vertices, dtype="int64") * parts // max(1, vertices)
+def _ranges(ids: Array, vertices: int, parts: int) -> Array:
+    return ids * parts // max(1, vertices)
 
 
-def _hashed(seed: int, vertices: int, parts: int, backend: Backend) -> Array:
-    xp = backend.array
-    ids = xp.arange(vertices, dtype="int64")
-    mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * xp.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> xp.uint64(32)
-    mixed *= xp.uint64(0xD6E8FEB86659FD93)
-    return ((mixed >> xp.uint64(33)) % xp.uint64(parts)).astype("int64")
+def _hashed(ids: Array, seed: int, parts: int) -> Array:
+    number = ids.astype("uint64").dtype.type
+    mixed = (ids + seed % 2**31 * 0x2545F491).astype("uint64") * number(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> number(32)
+    mixed *= number(0xD6E8FEB86659FD93)
+    return ((mixed >> number(33)) % number(parts)).astype("int64")
+
+
+# a file of the caller's
+
+
+def own_parts(
+    executor: Executor, path: str, ids: Ids, vertices: Any, graph: Oriented, parts: int | None
+) -> tuple[Sharded, int]:
+    """Read the part of each vertex from a file, on a worker.
+
+    Parameters
+    ----------
+    executor : Executor
+    path : str
+        A file of two columns: the caller's id of a vertex, and its part.
+    ids : {"int", "text"}
+        Type of the graph's ids.
+    vertices : handle of VertexMap, or Sharded
+        The caller's ids by dense id.
+    graph : Oriented
+    parts : int or None
+        n, where it is given; else one more than the largest part of the file.
+
+    Returns
+    -------
+    own : Sharded of int64, shape (V,)
+    parts : int
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, a part is no number from 0 to n - 1, a vertex has none or two of them, or vectors of
+        all vertices do not fit one process.
+    """
+    if len(graph.order.starts) > 2:
+        raise InputError(
+            f"--assign {path} gives all vertices their parts in one process, and vectors of {graph.order.size:,} do "
+            "not fit one; take --assign random or contiguous, or give more --memory"
+        )
+    held = open_source(path, _reading(path, ids)).parts
+    read = executor.submit("plan", _read, path, held, ids, vertices, graph.order.whole, parts, executor.backend)
+    own, numbers = executor.transpose("plan", [read], 2)
+    return Sharded(graph.order.starts, own), executor.gather(numbers)[0]
+
+
+def _reading(path: str, ids: Ids) -> ReadOptions:
+    """Rows of a table may follow a header; other lines of two numbers are rows all, and no format that looks alike."""
+    if path.lower().endswith((".parquet", ".pq", ".npy", ".npz", ".csv")):
+        return ReadOptions(ids=ids)
+    return ReadOptions("text", ids=ids, skip=0)
+
+
+def _read(
+    path: str, held: tuple[Part, ...], ids: Ids, vertices: Any, order: Array, parts: int | None, backend: Backend
+) -> list[Any]:
+    """The part of each vertex by its new id, and n."""
+    import pandas as pd
+
+    frames, last = [part.read(CPU) for part in held], (parts or MOST_PARTS) - 1
+    given = pd.concat([frame[["src", "dst"]] for frame in frames]) if frames else pd.DataFrame({"src": [], "dst": []})
+    numbers = pd.to_numeric(given["dst"], errors="coerce")
+    if ids == "text" and path.lower().endswith(".csv") and numbers[:1].isna().any():  # a header, where all is text
+        given, numbers = given[1:], numbers[1:]
+    wrong = ~numbers.between(0, last) | (numbers % 1 != 0)
+    if wrong.any():
+        raise InputError(
+            f"--assign {path} puts vertex {_first(given['src'][wrong])} into part {_first(given['dst'][wrong])}, which "
+            f"is no number from 0 to {last}: the second column is the part; number them from 0, or give as many --parts"
+        )
+    table = pd.Series(numbers.to_numpy("int64"), index=pd.Index(given["src"])).groupby(level=0)
+    least, most = table.min(), table.max()
+    if (twice := least != most).any():
+        raise InputError(
+            f"--assign {path} puts vertex {_first(twice.index[twice])} into parts {least[twice].iloc[0]} and "
+            f"{most[twice].iloc[0]}: parts are disjoint; keep one row"
+        )
+    names = pd.Index(np.asarray(vertices.external(np.arange(len(order))), dtype=object if ids == "text" else "int64"))
+    place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)
+    if (missing := place < 0).any():
+        raise InputError(
+            f"--assign {path} has no part for {int(missing.sum()):,} of {len(names):,} vertices, e.g. "
+            f"{_first(names[missing])}: each has to be local to one; add them"
+        )
+    dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
+    found = 1 + int(dense.max(initial=0))
+    if found > len(names):  # a plan has no more parts than vertices: those in use are numbered anew
+        dense = np.unique(dense, return_inverse=True)[1]
+    return [backend.array.asarray(dense.take(on_host(order))), parts or found]
+
+
+def _first(values: Any) -> str:
+    return shown(values.tolist()[0])
 
 
 def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: int | None, backend: Backend) -> Array:

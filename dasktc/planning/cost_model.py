@@ -26,15 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from dasktc.options import format_size
-from dasktc.planning.distribution import SourceSize, pipeline_seconds
+from dasktc.options import Ids, format_size
+from dasktc.planning.distribution import SourceSize, pipeline_seconds, stage_seconds, too_large_for_a_call
 from dasktc.planning.memory_model import triple_bytes
 from dasktc.planning.placement import ONE_PARTITION, ReplicaCache, homes, needed, numbered
 from dasktc.planning.plan import Plan
-from dasktc.planning.rates import Rates, probes_of
-from dasktc.planning.schemes import Block
+from dasktc.planning.rates import RATES, Rates, probes_of
+from dasktc.planning.schemes import Block, Sizes
 
-__all__ = ["Network", "Prediction", "gathered", "network", "predict"]
+__all__ = ["Network", "Prediction", "counting_seconds", "gathered", "in_words", "network", "predict", "work_of_triples"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 PROBES_PER_WEDGE = 0.28
@@ -78,6 +78,10 @@ class Prediction:
         (`planning.distribution`).
     notes : list of str
         What else should be known.
+    no_call : str
+        Why it cannot be one call; empty where it can.
+    before : dict of str to float
+        Seconds of the stages before counting.
     """
 
     plan: Plan
@@ -89,6 +93,32 @@ class Prediction:
     call_seconds: float
     task_seconds: float
     notes: list[str] = field(default_factory=list)
+    no_call: str = ""
+    before: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def whole_seconds(self) -> float:
+        """From the source to the number, as planned."""
+        return sum(self.before.values()) + self.seconds["predicted"]
+
+    @property
+    def bound(self) -> str:
+        """What takes most of that, in words."""
+        parts, plan, rates = self.seconds, self.plan, self.rates
+        preparing = sum(seconds for stage, seconds in self.before.items() if stage != "read")
+        several = f" on each of {plan.workers:,} workers" if plan.workers > 1 else ""
+        takes = {
+            f"counting, {in_words(parts['count'])} of it: {self.probes:,} probes and the visits to edges"
+            f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
+            f"the scheduler, {in_words(parts['scheduler'])} of it: {plan.tasks:,} tasks of "
+            f"{1000 * rates.overhead:.3g} ms, so fewer --splits are faster": parts["scheduler"],
+            f"the network, {in_words(parts['network'])} of it: a worker receives up to "
+            f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
+            f"reading the source, {in_words(self.before.get('read', 0.0))} of it, at {format_size(rates.read)} a second"
+            f"{several}": self.before.get("read", 0.0),
+            f"preparing the graph, {in_words(preparing)} of it, at {rates.rows:.3g} rows a second{several}": preparing,
+        }
+        return max(takes, key=takes.__getitem__)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan's fields and these, ready for JSON."""
@@ -100,6 +130,8 @@ class Prediction:
             "probes": self.probes,
             "probes_from": self.estimate,
             **seconds,
+            "seconds_estimated": self.whole_seconds,
+            "bound_by": self.bound,
             "seconds_in_one_call": self.call_seconds,
             "seconds_as_tasks": self.task_seconds,
             "rates": asdict(self.rates),
@@ -109,7 +141,10 @@ class Prediction:
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
         received, parts, rates = self.network, self.seconds, self.rates
+        takes = f"{in_words(self.whole_seconds)}, from the source to the number"
         return [
+            ("takes", takes if self.plan.fits else f"{takes}, if it fitted: it does NOT, see below"),
+            ("bound by", self.bound),
             *self.plan.rows(),
             (
                 "network",
@@ -138,8 +173,9 @@ class Prediction:
         call, tasks, workers = self.call_seconds, self.task_seconds, self.plan.workers
         if workers == 1:
             return f"{call:.3g} s, preparing the graph included"
-        chosen = "one call" if call < tasks else "tasks"
-        return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}, if it fits"
+        chosen = "one call" if call < tasks and not self.no_call else "tasks"
+        why = f", since {self.no_call}" if call < tasks and self.no_call else ""
+        return f"{call:.3g} s in one call on one worker, {tasks:.3g} s as tasks on {workers:,}: {chosen}{why}"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -153,6 +189,9 @@ def predict(
     notes: list[str] | None = None,
     worker_threads: Array | None = None,
     size: SourceSize | None = None,
+    backend: str = "cpu",
+    ids: Ids = "int",
+    times: float = 1.0,
 ) -> Prediction:
     """Predict bytes and seconds of a plan.
 
@@ -169,6 +208,10 @@ def predict(
         Number of the worker that each task at a time runs on; default: every one has its own.
     size : SourceSize, optional
         Default: a row an edge, in memory.
+    backend, ids : str
+        That count, and of the source: for the bytes of one call.
+    times : float
+        What the kernel takes over the backend's usual one.
 
     Returns
     -------
@@ -188,9 +231,26 @@ def predict(
     else:
         received = network(triples, sizes, plan.splits, threads, capacity)
     probes, estimate = _probes(plan.edges, wedges)
-    visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
-    seconds = _seconds(plan, rates, visits, probes, received)
-    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes or [])
+    rounds = plan.scheme.tasks(plan.parts) - plan.empty_triples
+    visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
+    seconds = _seconds(plan, rates, times, visits, probes, received)
+    before = stage_seconds(size, plan.workers, rates)
+    del before["count"]
+    said = [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
+    no_call = too_large_for_a_call(size, plan.memory, backend, ids)
+    notes = [*(notes or []), *said]
+    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before)
+
+
+def in_words(seconds: float) -> str:
+    """A duration as people say it: "about 3 minutes"."""
+    if seconds < 1:
+        return "less than a second"
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds >= 1.95 * length or unit == "second":
+            number = f"{seconds / length:.0f}"
+            return f"about {number} {unit}{'' if number == '1' else 's'}"
+    raise AssertionError
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
@@ -200,6 +260,34 @@ def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
     probes = probes_of(edges)
     each = probes / max(1, edges)
     return probes, f"{each:.3g} an edge, as in a Kronecker graph; name --wedges where they are known"
+
+
+def work_of_triples(plan: Plan, sizes: Sizes) -> list[float]:
+    """Work planned for each block triple, in probes: those expected, and visits to its index edges as probes.
+
+    An index edge is expected to have as many wedges as its stream block has entries in the mean row.
+
+    Parameters
+    ----------
+    plan : Plan
+    sizes : Sizes
+        Of its blocks.
+    """
+    rates = RATES["cpu"]
+    index, _, stream = plan.scheme.triples(plan.parts).T
+    edges, rows = sizes.edges.ravel(), sizes.rows.ravel()
+    wedges = edges[stream] / np.maximum(1, rows[stream])
+    work = edges[index] * (rates.probes / rates.edges + PROBES_PER_WEDGE * wedges)
+    return [float(of) for of in work]
+
+
+def counting_seconds(plan: Plan, wedges: int, times: float, backend: str) -> float:
+    """Predict the seconds of all counting tasks; `times` is what the kernel takes over the backend's usual one."""
+    rates = RATES[backend]
+    triples = plan.scheme.triples(plan.parts)
+    visits = len(triples) * plan.edges // len(np.unique(triples[:, 0]))
+    work = visits / rates.edges + PROBES_PER_WEDGE * wedges / rates.probes
+    return times * work * -(-plan.tasks // plan.workers) / max(1, plan.tasks)
 
 
 def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:
@@ -263,8 +351,8 @@ def _received(
     return came
 
 
-def _seconds(plan: Plan, rates: Rates, visits: int, probes: int, received: Network) -> dict[str, float]:
-    work = visits / rates.edges + probes / rates.probes
+def _seconds(plan: Plan, rates: Rates, times: float, visits: int, probes: int, received: Network) -> dict[str, float]:
+    work = times * (visits / rates.edges + probes / rates.probes)
     parts = {
         "count": -(-plan.tasks // plan.workers) * work / plan.tasks,
         "network": received.largest / rates.network,

@@ -19,7 +19,15 @@ from typing import Literal, NamedTuple
 from dasktc.options import format_size
 from dasktc.planning.rates import Rates, probes_of
 
-__all__ = ["ROW_BYTES", "Distribution", "SourceSize", "choose_distribution", "pipeline_seconds"]
+__all__ = [
+    "ROW_BYTES",
+    "Distribution",
+    "SourceSize",
+    "choose_distribution",
+    "pipeline_seconds",
+    "stage_seconds",
+    "too_large_for_a_call",
+]
 
 WAITS = 4
 """How often the client waits for a number before it can submit what follows."""
@@ -32,6 +40,9 @@ COLUMN_BYTES = 4
 ROW_BYTES = {"int": {"cpu": 48, "cuda": 40}, "text": {"cpu": 300, "cuda": 300}}
 """Bytes a row of the whole pipeline in one process, by the type of ids and the backend, at its peak: 37 for Kronecker
 20 from Parquet on the CPU, 24 from an array on a device, and what reading text takes beside them."""
+
+PREPARING = {"canonical": 0.5, "orient": 0.2, "blocks": 0.3}
+"""About the share of each stage in the time of preparing a graph: Kronecker 20 and 22 in one process."""
 
 Kind = Literal["call", "tasks"]
 
@@ -111,14 +122,41 @@ def choose_distribution(
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")
     call, tasks = pipeline_seconds(size, 1, rates, threads), pipeline_seconds(size, workers, rates)
-    needed = size.rows * ROW_BYTES[ids][backend]
-    if needed > memory:
-        why = f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
+    if why := too_large_for_a_call(size, memory, backend, ids):
         return Distribution("tasks", why, call, tasks)
     if workers == threads:
         return Distribution("call", "there is one worker", call, None)
     said = f"{call:.2g} s predicted in one call on one worker, {tasks:.2g} s as tasks on {workers:,}"
     return Distribution("call" if call < tasks else "tasks", said, call, tasks)
+
+
+def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"] = "int") -> str:
+    """Say why one worker has no room for the whole pipeline; empty where it has."""
+    needed = size.rows * ROW_BYTES[ids][backend]
+    if needed <= memory:
+        return ""
+    return f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
+
+
+def stage_seconds(size: SourceSize, workers: int, rates: Rates, times: float = 1.0) -> dict[str, float]:
+    """Predict the seconds of each stage from a source to the number.
+
+    Parameters
+    ----------
+    size : SourceSize
+    workers : int
+        That share the work.
+    rates : Rates
+    times : float
+        What the kernel takes over the usual one.
+    """
+    edges = size.rows
+    seconds = {
+        "read": max(size.stored / rates.read, 0.2 * edges / rates.rows),
+        "count": times * (edges / rates.edges + probes_of(edges) / rates.probes),
+    }
+    seconds |= {name: share * edges / rates.rows for name, share in PREPARING.items()}
+    return {name: of / workers for name, of in seconds.items()}
 
 
 def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:

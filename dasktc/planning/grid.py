@@ -73,11 +73,17 @@ class Shape(NamedTuple):
         Bits an id takes in an edge key.
     ordered : bool
         Every edge points to a smaller id (`degree` order).
+    own : Sharded of int64, shape (V,), or None
+        The part of each vertex, where the caller names them.
+    sort_rows : bool
+        Rows of blocks are in ascending order.
     """
 
     vertices: int
     shift: int
     ordered: bool
+    own: Any = None
+    sort_rows: bool = True
 
 
 class Layout(NamedTuple):
@@ -129,7 +135,21 @@ class Layout(NamedTuple):
         """Keys of a row of every block: room for its columns. One block has the keys that its edges have anyway."""
         if self.shape == (1, 1):
             return [1 << self.shift]
+        if self.loose_bits:
+            return [1 << self.loose_bits] * (self.shape[0] * self.shape[1])
         return [max(1, columns) for columns in self.sizes[1].ravel().tolist()]
+
+    @property
+    def loose_bits(self) -> int:
+        """Low bits of a key that are its column's and need not be sorted; 0 where rows are to be in order.
+
+        Then every row has as many keys, a power of two. Where 63 bits have no room for such keys, rows are sorted.
+        """
+        if self.graph.sort_rows or self.shape == (1, 1):
+            return 0 if self.graph.sort_rows else self.shift
+        rows, columns = self.sizes
+        bits = max(0, int(columns.max()) - 1).bit_length()
+        return bits if int(rows.sum()) << bits < 1 << 63 else 0
 
     @property
     def first_keys(self) -> list[int]:

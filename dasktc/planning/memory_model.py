@@ -16,7 +16,9 @@ Scratch = Callable[[TaskSize], int]
 """Bytes of kernel scratch for a task, at most."""
 
 
-def task_bytes(scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: Scratch) -> Numbers:
+def task_bytes(
+    scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: Scratch, shares: Numbers | None = None
+) -> Numbers:
     """Bytes that a task of each triple holds: its blocks, each once, and scratch.
 
     Parameters
@@ -25,6 +27,8 @@ def task_bytes(scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: S
     parts, splits : int
     sizes : Sizes
     scratch : callable (TaskSize) -> int
+    shares : array of int64, shape (triples,), optional
+        How often each triple's splits are scheduled; None: once.
 
     Returns
     -------
@@ -34,21 +38,32 @@ def task_bytes(scheme: Scheme, parts: int, splits: int, sizes: Sizes, scratch: S
     edges, widest = sizes.edges.ravel(), np.maximum(sizes.rows, sizes.columns).ravel()
     needed: Numbers = triple_bytes(triples, scheme.block_bytes(sizes).ravel())
     lower = scheme.dealing.lower(parts, sizes).ravel()[triples[:, 1:]].all(axis=1)
-    needed += _scratch(scheme, parts, splits, edges[triples], widest[triples], lower, scratch)
+    needed += _scratch(
+        scheme,
+        parts,
+        splits if shares is None else splits * np.maximum(shares, 1),
+        edges[triples],
+        widest[triples],
+        lower,
+        scratch,
+    )
     if scheme.cut == "edges":
         needed += BYTES_PER_ROW * (int(sizes.rows[0, 0]) + 1)  # offsets of the range
     return needed
 
 
-def _scratch(scheme: Scheme, parts: int, splits: int, edges: Any, widest: Any, lower: Any, scratch: Scratch) -> Any:
+def _scratch(
+    scheme: Scheme, parts: int, splits: int | Numbers, edges: Any, widest: Any, lower: Any, scratch: Scratch
+) -> Any:
     """Bytes of each triple's scratch, from the edges and the widths of its three blocks."""
     cuts, dealt = 1 if scheme.cut == "edges" else splits, parts if scheme.dealing.in_turn else 1
-    shares = np.stack([-(-edges[:, 0] // splits), edges[:, 1], edges[:, 2], widest.max(axis=1), lower], axis=1)
+    of_index, cut = -(-edges[:, 0] // splits), np.broadcast_to(cuts, len(edges))
+    shares = np.stack([of_index, edges[:, 1], edges[:, 2], widest.max(axis=1), cut, lower], axis=1)
     if len(shares) == 1:
         alike, number = shares, np.zeros(1, dtype="int64")  # which `unique` takes a tenth of a millisecond to say
     else:
         alike, number = np.unique(shares, axis=0, return_inverse=True)
-    needed = [scratch(TaskSize(i, t, s, wide, cuts, dealt, bool(low))) for i, t, s, wide, low in alike.tolist()]
+    needed = [scratch(TaskSize(i, t, s, wide, cut, dealt, bool(low))) for i, t, s, wide, cut, low in alike.tolist()]
     return np.array(needed)[number.ravel()]
 
 

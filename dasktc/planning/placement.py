@@ -112,9 +112,9 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
 
 
 def numbered(plan: Plan) -> tuple[list[Block], Array]:
-    """The blocks of a plan, and its triples as numbers of them, shape (triples, 3)."""
+    """The blocks that a plan's tasks need, and its scheduled triples as numbers of them, shape (.., 3)."""
     columns = plan.scheme.columns(plan.parts)
-    places, number = np.unique(plan.scheme.triples(plan.parts), return_inverse=True)
+    places, number = np.unique(plan.scheduled, return_inverse=True)
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)
 
 

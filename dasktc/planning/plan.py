@@ -6,15 +6,18 @@ Bytes are arithmetic on the blocks' edges and rows, known before any block is bu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dasktc.errors import InputError, shown
 from dasktc.options import format_size
 from dasktc.planning.memory_model import Scratch, task_bytes
-from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered
+from dasktc.planning.rates import Rates, probes_of
+from dasktc.planning.schemes import BYTES_PER_ROW, Block, Numbers, Scheme, Sizes, Triple, considered, scheme_of
 from dasktc.registry import SCHEMES
 
 __all__ = ["Limits", "Measure", "Plan", "Proxies", "make_plan", "splits_for"]
@@ -30,6 +33,10 @@ LARGE = 1 << 30
 Kronecker 27 in 1.5 s at n = 2 and in 3.5 s, where all memory of an H200 takes 1.7."""
 MAX_TASKS = 10**6
 """What a scheduler is given at the most: block triples, and these times splits."""
+
+TASK_SECONDS = 2.0
+"""What a counting task is predicted to take at the most: so that progress says something in time, a worker that dies
+loses little, and a checkpoint keeps nearly all. A split costs some milliseconds."""
 
 Measure = Callable[[str, int], Sizes]
 """Sizes of the blocks of a scheme's grid at n."""
@@ -69,6 +76,12 @@ class Limits:
         So many at least where the caller set no splits, as far as there are rows or edges to split.
     least_parts : int
         The smallest n to try.
+    column_parts : int or None
+        Parts of the columns where they are not as many as those of the rows (P2 of `vertical`).
+    rates : Rates or None
+        Of the workers; with them no task is planned to take longer than TASK_SECONDS where the caller set no splits.
+    times : float
+        What the kernel takes over the usual one.
     """
 
     workers: int
@@ -78,6 +91,9 @@ class Limits:
     splits: int | None = None
     tasks_a_worker: int = 4
     least_parts: int = 1
+    column_parts: int | None = None
+    rates: Rates | None = None
+    times: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class Plan:
         n and m.
     vertices, edges : int
     tasks : int
-        Counting tasks: triples times splits.
+        Counting tasks: scheduled triples, heavy ones several times, times splits.
     bytes_per_task : int
         Blocks, each once, and scratch of the largest task.
     bytes_total : int
@@ -114,6 +130,12 @@ class Plan:
         How vertices are kept while they are numbered and ranked (1: in whole vectors), and why.
     distribution : str
         Whether a cluster runs it as tasks on all workers or as one call on one, and why; "" where nothing was chosen.
+    column_parts : int or None
+        P2 of `vertical`, where it was asked for.
+    empty_triples, heavy_triples : int
+        Block triples that are no task, for their index or stream has no edges, and those with more than m splits.
+    shares : array of int64, shape (triples,), or None
+        Times m splits of each of the scheme's triples (`Scheme.shares`); None: once each.
     """
 
     partition: str
@@ -136,22 +158,41 @@ class Plan:
     shards: int = 1
     numbering: str = ""
     distribution: str = ""
+    column_parts: int | None = None
+    empty_triples: int = 0
+    heavy_triples: int = 0
+    shares: Numbers | None = field(default=None, repr=False, compare=False)
 
     @property
     def scheme(self) -> Scheme:
         """The scheme itself."""
-        scheme: Scheme = SCHEMES[self.partition]
-        return scheme
+        return scheme_of(self.partition, self.column_parts)
+
+    @property
+    def scheduled(self) -> Numbers:
+        """The scheduled triples by numbers of blocks, shape (.., 3): of `splits` tasks each, heavy ones repeated."""
+        triples = self.scheme.triples(self.parts)
+        return triples if self.shares is None else np.repeat(triples, self.shares, axis=0)
 
     def triples(self) -> Iterator[Triple]:
-        """Emit the block triples, before splitting."""
-        columns = self.scheme.columns(self.parts)
-        for places in self.scheme.triples(self.parts).tolist():
-            yield Triple(*(divmod(place, columns) for place in places))
+        """Emit all block triples of the scheme, before splitting, also those that are no task."""
+        return (triple for triple, _ in self._shared())
+
+    def tasks_of_triples(self) -> Iterator[tuple[Triple, int]]:
+        """Emit the scheduled block triples, and how many splits each has."""
+        return ((triple, share * self.splits) for triple, share in self._shared() if share)
+
+    def _shared(self) -> Iterator[tuple[Triple, int]]:
+        columns, triples = self.scheme.columns(self.parts), self.scheme.triples(self.parts).tolist()
+        shares = [1] * len(triples) if self.shares is None else self.shares.tolist()
+        for places, share in zip(triples, shares, strict=True):
+            yield Triple(*(divmod(place, columns) for place in places)), share
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, ready for JSON."""
-        return asdict(self) | {"proxies": [part._asdict() for part in self.proxies]}
+        """All fields but the shares, ready for JSON."""
+        fields = asdict(replace(self, shares=None)) | {"proxies": [part._asdict() for part in self.proxies]}
+        del fields["shares"]
+        return fields
 
     def rows(self) -> list[tuple[str, str]]:
         """Rows of (name, text) for people."""
@@ -159,9 +200,9 @@ class Plan:
         return [
             ("graph", f"{self.vertices:,} vertices, {self.edges:,} edges"),
             ("partition", self.partition),
-            ("n (parts)", f"{self.parts:,}"),
+            ("n (parts)", f"{self.parts:,}" + (f", {self.column_parts:,} of columns" if self.column_parts else "")),
             ("m (splits)", f"{self.splits:,}"),
-            ("tasks", f"{self.tasks:,}"),
+            ("tasks", f"{self.tasks:,}{self._unusual()}"),
             ("bytes a task", f"{self.bytes_per_task:,} ({format_size(self.bytes_per_task)})"),
             ("bytes in all", f"{self.bytes_total:,} ({format_size(self.bytes_total)})"),
             ("for", f"{self.workers:,} at a time, {format_size(self.memory)} each"),
@@ -170,6 +211,11 @@ class Plan:
             *((name, text) for name, text in chosen if text),
             *((f"G_{part}", _kept(sizes)) for part, sizes in enumerate(self.proxies)),
         ]
+
+    def _unusual(self) -> str:
+        """Say which triples are no task, and which more than m."""
+        empty = f"; {self.empty_triples:,} triples without wedges are none" if self.empty_triples else ""
+        return empty + (f"; {self.heavy_triples:,} heavy triples are several" if self.heavy_triples else "")
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self.rows())
@@ -254,9 +300,14 @@ def _taken(plan: Plan, limits: Limits) -> Iterator[str]:
 
 def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Scheme, int]]:
     """Emit the (scheme, n) worth looking at, the wanted one first and at least one."""
-    automatic, schemes = limits.partition == "auto", considered(limits.partition)
+    automatic, schemes = limits.partition == "auto", considered(limits.partition, limits.column_parts)
     most = max(1, vertices)  # more parts than vertices make no block smaller
     asked = None if limits.parts is None else min(limits.parts, most)
+    if limits.column_parts is not None and schemes[0].tasks(asked or 1) > MAX_TASKS:
+        raise InputError(
+            f"--column-parts {shown(limits.column_parts)} makes {schemes[0].tasks(asked or 1):,} block triples, "
+            f"{MAX_TASKS:,} at most can be scheduled: blocks would be tiny; give fewer, or leave it out"
+        )
     for scheme in schemes:
         if scheme.replicated:
             if not automatic or (asked in (None, 1) and limits.least_parts == 1):
@@ -295,8 +346,12 @@ def _plan(
     scheme: Scheme, parts: int, vertices: int, edges: int, sizes: Sizes, scratch: Scratch, limits: Limits
 ) -> Plan:
     triples = scheme.triples(parts)
-    splits = _splits(scheme, triples, edges, sizes, limits)
-    needed = task_bytes(scheme, parts, splits, sizes, scratch)
+    shares = scheme.shares(triples, sizes)
+    if int(shares.sum()) > MAX_TASKS:
+        shares = np.minimum(shares, 1)
+    scheduled = int(shares.sum())
+    splits = _splits(scheme, triples, scheduled, edges, sizes, limits)
+    needed = task_bytes(scheme, parts, splits, sizes, scratch, shares)
     largest, tables = int(needed.max()), sizes.edges.ravel()[triples[:, 1]]
     blocks = sorted(divmod(place, scheme.columns(parts)) for place in set(triples[needed.argmax()].tolist()))
     return Plan(
@@ -305,7 +360,7 @@ def _plan(
         splits=splits,
         vertices=vertices,
         edges=edges,
-        tasks=len(triples) * splits,
+        tasks=scheduled * splits,
         bytes_per_task=largest,
         bytes_total=int(scheme.block_bytes(sizes).sum()),
         block_edges_min=int(tables.min()),
@@ -314,19 +369,26 @@ def _plan(
         workers=limits.workers,
         fits=largest <= limits.memory,
         why=_why(scheme, parts, vertices, largest, blocks, limits),
+        column_parts=limits.column_parts,
+        empty_triples=int((shares == 0).sum()),
+        heavy_triples=int((shares > 1).sum()),
+        shares=None if bool((shares == 1).all()) else shares,
     )
 
 
-def _splits(scheme: Scheme, triples: Numbers, edges: int, sizes: Sizes, limits: Limits) -> int:
+def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes: Sizes, limits: Limits) -> int:
     """m: as asked, or so that every worker has its tasks, but none that is empty or that no scheduler could take."""
     most = edges if scheme.cut == "edges" else int(sizes.rows.ravel()[triples[:, 0]].max())
     if limits.splits is None:
-        wanted = splits_for(limits.workers, len(triples), limits.tasks_a_worker)
-        return max(1, min(wanted, most, MAX_TASKS // len(triples)))
+        wanted = splits_for(limits.workers, scheduled, limits.tasks_a_worker)
+        if limits.rates is not None:
+            work = limits.times * (edges / limits.rates.edges + probes_of(edges) / limits.rates.probes)
+            wanted = max(wanted, int(work / TASK_SECONDS / scheduled))
+        return max(1, min(wanted, most, MAX_TASKS // scheduled))
     splits = max(1, min(limits.splits, most))
-    if len(triples) * splits > MAX_TASKS:
+    if scheduled * splits > MAX_TASKS:
         raise InputError(
-            f"--splits {shown(limits.splits)} makes {len(triples) * splits:,} tasks of {len(triples):,} block triples, "
+            f"--splits {shown(limits.splits)} makes {scheduled * splits:,} tasks of {scheduled:,} block triples, "
             f"{MAX_TASKS:,} at most can be scheduled: tasks would be tiny; give a smaller m, or leave it out"
         )
     return splits

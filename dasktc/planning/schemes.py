@@ -8,20 +8,22 @@ whole     the one block of the whole graph in all three roles: replicate it, spl
 edges     the same, its edges split into equal ranges (H-INDEX: Pandey et al., HPEC 2019, section III).
 hash2d    P[i][j] are the edges (u, v) with u % n = i, v % n = j. (P[i][k], P[i][j], P[k][j]) for all
           i, j, k: n² blocks, n³ tasks (TRUST, sections 5.2, 5.3).
-vertical  n ranges of ids R of equal out-degree, n ranges C of equal in-degree. P[i][j] are the edges from R_i
+vertical  n ranges of ids R of equal out-degree, p ranges C of equal in-degree. P[i][j] are the edges from R_i
           to R_j for j < n and from R_i to C_k for j = n + k: every edge stands in two blocks.
-          (P[i][j], P[i][n + k], P[j][n + k]) for all i, j, k: n³ tasks (TC-Stream: Huang et al., TPDS 2022,
-          section 4.1, with P1 = P2 = n).
+          (P[i][j], P[i][n + k], P[j][n + k]) for all i, j, k: n²·p tasks (TC-Stream: Huang et al., TPDS 2022,
+          section 4.1, with P1 = n, P2 = p; p = n where nobody says).
 proxy     n parts of vertices. P[p][1] is G_p, part p with its proxies, P[p][0] the edges of its local vertices.
           (P[p][0], P[p][1], P[p][1]): n tasks (LSTC: Tamboli and Jatala, ICPE 2026, section 4.1).
 
-Each task is cut in m splits, by rows but for `edges`.
+Each task is cut in m splits, by rows but for `edges`. A triple whose index or stream has no edges closes no wedge and
+is no task; one of `vertical` with far more work than the mean is as many tasks as bring it down to the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +45,7 @@ __all__ = [
     "Sizes",
     "Triple",
     "considered",
+    "scheme_of",
 ]
 
 Block = tuple[int, int]
@@ -50,6 +53,9 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Places = Numbers
 """Block triples, shape (triples, 3): index, table, stream, with P[i][j] as i · (columns of the grid) + j."""
 BYTES_PER_EDGE, BYTES_PER_ROW, BYTES_PER_MEMBER = 4, 8, 4
+HEAVY = 1.25
+"""Times the mean work, from which on a triple is cut. On Kronecker 14 and RM 2^17 in 8 parts the largest task then has
+2.8 and 2.7 times the mean probes, and uncut 19 and 42."""
 
 
 class Sizes(NamedTuple):
@@ -84,10 +90,10 @@ def _all_lower(parts: int, sizes: Sizes) -> Any:
 
 
 def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
-    """Which blocks are lower triangles in `degree` order, where rows and families of columns are n ranges of ids."""
-    rows, columns = sizes.rows[:, 0], sizes.columns[0].reshape(-1, parts)
-    row_first, column_first = (np.cumsum(widths, axis=-1) - widths for widths in (rows, columns))
-    return row_first[:, None] - column_first.ravel() <= 1
+    """Which blocks are lower triangles in `degree` order, where rows and two families of columns are ranges of ids."""
+    rows, columns = sizes.rows[:, 0], sizes.columns[0]
+    firsts = [np.cumsum(widths) - widths for widths in (rows, columns[:parts], columns[parts:])]
+    return firsts[0][:, None] - np.concatenate(firsts[1:]) <= 1
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class Dealing:
     in_turn : bool
         Vertex id is in part id % n, so that each part has every n-th row of any range.
     families : int
-        Families of columns: an edge stands in one block of each.
+        Families of columns, all but the last of n parts: an edge stands in one block of each.
     members : bool
         A block carries the ids of its vertices.
     lower : callable (n, Sizes) -> array of bool
@@ -129,7 +135,6 @@ BY_RANGES = Dealing("dasktc.pipeline.build_blocks:by_ranges", families=2, lower=
 WITH_PROXIES = Dealing(
     "dasktc.pipeline.lstc_partition:part_vertices",
     members=True,
-    whole_vectors="the parts of all vertices in one vector",
     unknown="how many proxies a part has",
 )
 """Disjoint parts of the vertices, each with the proxies that LSTC's transformation leaves."""
@@ -167,6 +172,10 @@ class Scheme:
         Every task has the whole graph; n is 1.
     once : bool
         Every edge stands in one block of the grid.
+    uneven : bool
+        Triples differ widely in work: heavy ones are cut in more splits.
+    with_columns : callable (p) -> Scheme, or None
+        The scheme with p parts in its last family of columns, where that may differ from n.
     auto : int or None
         `auto` takes the first of the schemes with a number, in ascending order, whose largest task fits. One whose
         blocks V and E do not tell, or that keeps whole vectors, is not among them.
@@ -185,6 +194,8 @@ class Scheme:
     cut: str = "rows"
     replicated: bool = False
     once: bool = True
+    uneven: bool = False
+    with_columns: Callable[[int], Scheme] | None = None
     auto: int | None = None
 
     def block_bytes(self, sizes: Sizes) -> Numbers:
@@ -201,18 +212,58 @@ class Scheme:
         return BYTES_PER_EDGE * edges * columns + BYTES_PER_ROW * vertices * rows
 
     def even(self, parts: int, vertices: int, edges: int) -> Sizes:
-        """Sizes of blocks that all have an equal share of the edges and of the vertices."""
-        families = self.dealing.families
-        shape = (1 if self.replicated else parts, self.columns(parts))
-        held = -(-edges * families // (shape[0] * shape[1]))
-        rows, columns = (max(1, -(-vertices // of)) for of in (shape[0], shape[1] // families))
-        return Sizes(*(np.full(shape, number, dtype="int64") for number in (held, rows, columns)))
+        """Sizes of blocks that, in each family, all have an equal share of the edges and of the vertices."""
+        first = self.dealing.families - 1
+        rows, width = 1 if self.replicated else parts, self.columns(parts)
+        families = [parts] * first + [width - first * parts]
+        of_family = [(-(-edges // (rows * count)), -(-vertices // rows), -(-vertices // count)) for count in families]
+        each = np.repeat(np.array(of_family, dtype="int64"), families, axis=0)
+        each[:, 1:] = np.maximum(each[:, 1:], 1)
+        return Sizes(*(np.tile(numbers, (rows, 1)) for numbers in each.T))
+
+    def shares(self, triples: Places, sizes: Sizes) -> Numbers:
+        """How often the splits of each triple are scheduled: 0 where it has no wedges, and more than once if heavy.
+
+        A triple's work is taken to be its index edges times the shorter of the mean rows of table and stream. From
+        HEAVY times the mean on it is cut, so that a task has the mean.
+
+        Parameters
+        ----------
+        triples : array of int64, shape (triples, 3)
+        sizes : Sizes
+
+        Returns
+        -------
+        array of int64, shape (triples,)
+            Of a graph without edges the first triple is scheduled all the same.
+        """
+        edges, rows = sizes.edges.ravel(), np.maximum(sizes.rows.ravel(), 1)
+        index, table, stream = triples.T
+        share: Numbers = ((edges[index] > 0) & (edges[stream] > 0)).astype("int64")
+        if self.replicated or not share.any():
+            share[:1] = 1
+            return share
+        if not self.uneven:
+            return share
+        row = edges / rows
+        work = edges[index] * np.minimum(row[table], row[stream])
+        mean = work[share > 0].mean()
+        heavy = (share > 0) & (work > HEAVY * mean)
+        share[heavy] = np.minimum(np.ceil(work[heavy] / max(mean, 1)), rows[index[heavy]])
+        return share
 
 
-def considered(partition: str) -> list[Scheme]:
+def scheme_of(partition: str, column_parts: int | None = None) -> Scheme:
+    """The scheme of a name, with a number of column parts of its own where one is asked for."""
+    scheme: Scheme = SCHEMES[partition]
+    bound = scheme.with_columns
+    return scheme if column_parts is None or bound is None else bound(column_parts)
+
+
+def considered(partition: str, column_parts: int | None = None) -> list[Scheme]:
     """Schemes that a name stands for: its own, or for "auto" all that it considers, in order."""
     if partition != "auto":
-        return [SCHEMES[partition]]
+        return [scheme_of(partition, column_parts)]
     ranked = [(scheme.auto, scheme) for scheme in SCHEMES.values() if scheme.auto is not None]
     plain = [pair for pair in ranked if not (pair[1].dealing.unknown or pair[1].dealing.whole_vectors)]
     return [scheme for _, scheme in sorted(plain, key=lambda pair: pair[0])]
@@ -273,11 +324,13 @@ def hash2d(parts: int) -> Places:
     return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
 
 
-def vertical(parts: int) -> Places:
+def vertical(parts: int, column_parts: int | None = None) -> Places:
     """Emit TC-Stream's P1·P1·P2 triples, those of the same lists next to each other."""
-    i, k, j = _neighbours(np.indices((parts,) * 3).reshape(3, -1) + np.array([[0], [parts], [0]]))
+    column_parts = column_parts or parts
+    every = np.indices((parts, column_parts, parts)).reshape(3, -1)
+    i, k, j = _neighbours(every + np.array([[0], [parts], [0]]))
     k = k - parts
-    width = 2 * parts
+    width = parts + column_parts
     return np.stack([i * width + j, i * width + parts + k, j * width + parts + k], axis=1)
 
 
@@ -291,6 +344,31 @@ def _mean(parts: int, repeated: int) -> tuple[float, float]:
     """Shares that the mean task's columns and rows are, of 3n³ roles less those that repeat a block."""
     roles = 3 * parts**3 - repeated
     return roles / parts**5, roles / parts**4
+
+
+def _by_ranges(column_parts: int | None = None) -> Scheme:
+    """TC-Stream's scheme, with P2 column ranges, or n."""
+
+    def ranges(n: int) -> int:
+        return column_parts or n
+
+    def least(n: int) -> tuple[float, float]:  # where i = j, table and stream are one block
+        lists = 2 - 1 / n
+        return 1 / n**2 + lists / (n * ranges(n)), (1 + lists) / n
+
+    return Scheme(
+        "vertical",
+        "n ranges of rows and of columns, n³·m tasks less those without wedges, and more for heavy ones (TC-Stream, "
+        "section 4.1)",
+        partial(vertical, column_parts=column_parts),
+        BY_RANGES,
+        tasks=lambda n: n * n * ranges(n),
+        columns=lambda n: n + ranges(n),
+        least=least,
+        once=False,
+        uneven=True,
+        with_columns=_by_ranges,
+    )
 
 
 OWN = (
@@ -334,14 +412,6 @@ OWN = (
         bound=(64, "a vertex's parts are bits of one number"),
         once=False,
     ),
-    Scheme(
-        "vertical",
-        "n ranges of rows and twice n of columns, n³·m tasks (TC-Stream, section 4.1)",
-        vertical,
-        BY_RANGES,
-        columns=lambda n: 2 * n,
-        least=lambda n: _mean(n, n**2),
-        once=False,
-    ),
+    _by_ranges(),
 )
 """The package's own, as help lists them."""

@@ -30,6 +30,7 @@ def _keys(
     start: int,
     stop: int,
     first: int,
+    oriented: bool,
     edges: Array,
 ) -> None:
     row, p = first, start
@@ -37,7 +38,7 @@ def _keys(
         u, end = np.int64(row_ids[U(row)]), min(stop, offsets[U(row + 1)])
         while p < end:
             v, i = np.int64(column_ids[U(columns[U(p)])]), U(p - start)
-            edges[0, i] = min(u, v) << SHIFT | max(u, v)
+            edges[0, i] = u << SHIFT | v if oriented or u < v else v << SHIFT | u
             edges[1, i] = values[U(p)]
             p += 1
         row += 1
@@ -70,14 +71,23 @@ _number, _numbers = types.int64, types.Array(types.int64, 1, "C")
 _given64, _given32 = (types.Array(dtype, 1, "C", readonly=True) for dtype in (types.int64, types.int32))
 _pairs, _given_pairs = types.Array(types.int64, 2, "C"), types.Array(types.int64, 2, "C", readonly=True)
 
-keys = Kernel(_keys, (_given64, _given32, _given32, _given32, _given32, _number, _number, _number, _pairs))
+keys = Kernel(
+    _keys, (_given64, _given32, _given32, _given32, _given32, _number, _number, _number, types.boolean, _pairs)
+)
 largest = Kernel(_largest, (_given_pairs,))
 pack = Kernel(_pack, (_given_pairs, _number, _number, _numbers))
 unpack = Kernel(_unpack, (_numbers, _number, _number, _numbers, _numbers, _numbers))
 
 
 def keys_of_block(
-    offsets: Array, columns: Array, row_ids: Array, column_ids: Array, values: Array, start: int, stop: int
+    offsets: Array,
+    columns: Array,
+    row_ids: Array,
+    column_ids: Array,
+    values: Array,
+    start: int,
+    stop: int,
+    oriented: bool = False,
 ) -> Array:
     """Some of a block's edges under other ids.
 
@@ -92,16 +102,18 @@ def keys_of_block(
         Of the block's edges.
     start, stop : int
         The edges: columns[start:stop].
+    oriented : bool
+        Whether the row's id is in the upper 32 bits of a key; else the smaller one.
 
     Returns
     -------
     array of int64, shape (2, stop - start)
-        Keys, the smaller id in the upper 32 bits, above values.
+        Keys above values.
     """
     edges = np.empty((2, max(0, stop - start)), np.int64)
     first = max(0, int(np.searchsorted(offsets, start, side="right")) - 1)
     given = (np.ascontiguousarray(ids, np.int32) for ids in (row_ids, column_ids, aligned(values)))
-    keys(offsets, columns, *given, start, stop, first, edges)
+    keys(offsets, columns, *given, start, stop, first, oriented, edges)
     return edges
 
 

@@ -103,7 +103,9 @@ OWN = (
         probes.trust,
         hash_bytes,
         order="collective",
+        sorted_rows=False,
         cost=stream_cost,
+        times=50,
     ),
     CpuKernel(
         "hindex",
@@ -111,6 +113,8 @@ OWN = (
         f"{HERE}.hindex:count_hindex",
         probes.hindex,
         hash_bytes,
+        sorted_rows=False,
+        times=60,
     ),
     CpuKernel(
         "merge",
@@ -119,6 +123,7 @@ OWN = (
         probes.merge,
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
         support=f"{HERE}.merge_support",
+        times=30,
     ),
     CpuKernel(
         "search",
@@ -126,6 +131,7 @@ OWN = (
         f"{HERE}.intersect:count_search",
         probes.search,
         cost=search_cost,
+        times=45,
     ),
     CpuKernel(
         "lstc",
@@ -133,6 +139,7 @@ OWN = (
         f"{HERE}.bisection:count_lstc",
         probes.lstc,
         cost=stream_cost,
+        times=85,
     ),
     CpuKernel(
         "tcstream",
@@ -140,6 +147,7 @@ OWN = (
         f"{HERE}.bisection:count_tcstream",
         probes.tcstream,
         cost=search_cost,
+        times=65,
     ),
 )
 """The package's own, the default first."""

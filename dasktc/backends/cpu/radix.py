@@ -104,8 +104,8 @@ def _made_of(src: Array, dst: Array, low: int, bits: int, begin: int, first: int
     return size
 
 
-def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int) -> None:
-    """Sort each of the buckets that end at `ends`, the first from 0 on, by their lowest `digits` of so many bits."""
+def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int, low: int) -> None:
+    """Sort each of the buckets that end at `ends`, the first from 0 on, by `digits` of so many bits from `low` on."""
     mask, begin = U((1 << bits) - 1), 0
     counts = np.empty((digits, 1 << bits), np.int64)
     for end in ends:
@@ -122,7 +122,7 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
         counts[:] = 0
         given, other, moved = keys[begin:end], spare[:size], False
         for i in range(U(size)):
-            key = U(given[i])
+            key = U(given[i]) >> U(low)
             for d in range(U(digits)):
                 counts[d, key & mask] += 1
                 key >>= U(bits)
@@ -134,7 +134,7 @@ def _sort_buckets(keys: Array, ends: Array, spare: Array, digits: int, bits: int
                 first, most = first + number, max(most, number)
             if most == size:
                 continue
-            shift = U(d * bits)
+            shift = U(low + d * bits)
             for i in range(U(size)):
                 digit = (U(given[i]) >> shift) & mask
                 other[U(places[digit])] = given[i]
@@ -155,7 +155,7 @@ count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
 deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
 within = Kernel(_within, (_given, *[_number] * 3, _array))
 made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 5, _array)) for of, ids in _ids.items()}
-sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number))
+sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
 
 
 class Chosen(ABC):
@@ -297,7 +297,9 @@ class Buckets:
         cuts = np.searchsorted(self.ends, wanted, side="right").tolist()
         return [pair for pair in pairwise([0, *cuts, len(self.ends) - 1]) if pair[0] < pair[1]]
 
-    def sorted(self, first: int, end: int, spare: Array | None = None) -> Iterator[tuple[int, int, Array]]:
+    def sorted(
+        self, first: int, end: int, spare: Array | None = None, low: int = 0
+    ) -> Iterator[tuple[int, int, Array]]:
         """Sort the buckets of a range, some at a time.
 
         Parameters
@@ -305,23 +307,28 @@ class Buckets:
         first, end : int
         spare : array of int64, optional
             Overwritten; as long as the largest bucket. Default: a new one.
+        low : int
+            Keys that differ in bits below this one alone come in any order.
 
         Yields
         ------
         first, end : int
             Buckets that are sorted.
         keys : array of int64
-            Theirs, ascending: a slice of `keys`.
+            Theirs, ascending but for these: a slice of `keys`.
         """
         if spare is None:
             spare = np.empty(int(np.diff(self.ends[first : end + 1]).max(initial=0)), np.int64)
-        digits = max(1, -(-self.shift // DIGIT))
+        bits = max(0, self.shift - low)
+        digits = -(-bits // DIGIT)
         while first < end:
             begin = int(self.ends[first])
             behind = max(first + 1, int(np.searchsorted(self.ends, begin + BATCH, side="right")) - 1)
             behind = min(behind, end)
             keys = self.keys[begin : int(self.ends[behind])]
-            sort_buckets(keys, self.ends[first + 1 : behind + 1] - begin, spare, digits, -(-self.shift // digits))
+            if digits:
+                ends = self.ends[first + 1 : behind + 1] - begin
+                sort_buckets(keys, ends, spare, digits, -(-bits // digits), low)
             yield first, behind, keys
             first = behind
 
@@ -346,7 +353,7 @@ def sort(keys: Array, bound: int) -> Array:
     return keys if ascending(keys) else _sorted([keys], bound, keys)
 
 
-def merge(arrays: list[Keys], bound: int) -> Array:
+def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
     """The keys of several arrays in a new one, ascending; the arrays stay as they are, and the list is emptied.
 
     Parameters
@@ -354,24 +361,26 @@ def merge(arrays: list[Keys], bound: int) -> Array:
     arrays : list of arrays of int64, or of Ends
     bound : int
         0 <= key < bound.
+    low : int
+        Keys that differ in bits below this one alone come in any order.
     """
     given, arrays[:] = list(arrays), []
     if sum(map(len, given)) < FEW:
         return np.sort(np.concatenate([np.empty(0, np.int64), *(_array_of(keys) for keys in given)]))
-    return _sorted(given, bound)
+    return _sorted(given, bound, low=low)
 
 
 def _array_of(keys: Keys) -> Array:
     return keys.keys() if isinstance(keys, Chosen) else keys
 
 
-def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None) -> Array:
+def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low: int = 0) -> Array:
     """As `merge`; the spare array is overwritten once all keys are dealt out, so it may be one of them."""
     if sum(map(len, arrays)) <= BATCH:  # in cache as they are
         together = np.concatenate([_array_of(keys) for keys in arrays])
-        bits = max(1, (bound - 1).bit_length())
-        digits = -(-bits // DIGIT)
-        sort_buckets(together, np.array([len(together)]), np.empty_like(together), digits, -(-bits // digits))
+        bits = max(0, (bound - 1).bit_length() - low)
+        if digits := -(-bits // DIGIT):
+            sort_buckets(together, np.array([len(together)]), np.empty_like(together), digits, -(-bits // digits), low)
         return together
     spans = [(keys.first, min(keys.end, bound)) if isinstance(keys, Chosen) else _span(keys) for keys in arrays]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
@@ -383,7 +392,7 @@ def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None) -> A
     for keys in arrays:
         deal(keys, shift, places, target, base)
     buckets = Buckets(target, ends, shift)
-    for _ in buckets.sorted(0, len(ends) - 1, spare):
+    for _ in buckets.sorted(0, len(ends) - 1, spare, low):
         pass
     return target
 

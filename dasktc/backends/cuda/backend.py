@@ -18,6 +18,7 @@ from dasktc.backends.cuda import edge_functions as device_recipes
 from dasktc.backends.cuda import launch, supports
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda import wedges as device_wedges
+from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
@@ -211,7 +212,7 @@ def warm() -> None:
         _compile(kernel, None)
     for file in ("edges", "generate"):
         _module(file, (("WIDE", 0),))
-    for file in ("vertices", "bitmatrix", "cliques", "peel", "wedges"):
+    for file in ("vertices", "answers", "bitmatrix", "cliques", "peel", "wedges"):
         _module(file, ())
     for macros in RadixSort(device()).defines():
         _module("sort", macros)
@@ -312,6 +313,7 @@ def backend() -> Backend:
         raw_edges=edges,
         vertices=DeviceVertices(device()),
         bit_matrix=DeviceBitMatrix(device(), edges, _distinct),
+        answers=DeviceAnswers(device()),
         make=partial(device_recipes.made, device()),
         merge=RadixSort(device()).merge,
         upload=Uploader(),

@@ -56,6 +56,11 @@ class RankedIds:
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (self.low, self.size, self.table)
 
+    @property
+    def first(self) -> int | None:
+        """The smallest id where the others follow it without a gap."""
+        return int(self.low) if self.table is None else None
+
     def dense(self, ids: Any) -> Array:
         """Dense ids, int32, by lookup."""
         return self.edges.dense(getattr(ids, "values", ids), self)

@@ -83,7 +83,7 @@ def short(launch: Launch) -> None:
     launch.run(entry, grid, shape["BLOCK"], launch.totals, *launch.outputs)
 
 
-LSTC = {"TILE": 1024, "THREADS": 128, "CHUNK": 4}
+LSTC = {"TILE": 1024, "THREADS": 64, "CHUNK": 4}
 """Macros of the `lstc` kernel: what they mean stands in its source."""
 
 
@@ -215,6 +215,7 @@ OWN = (
         launch_trust.TRUST,
         auto=(Rule(60, {"usual": (40, inf), "skew": (0, 1), "covered": (0, 0.15)}, f"{ROWS}, and there are no hubs"),),
         order="collective",
+        sorted_rows=False,
         details=launch_trust.details,
         cost=stream_cost,
     ),
@@ -226,6 +227,17 @@ OWN = (
         launch_edges.hindex,
         launch_edges.hindex_bytes,
         launch_edges.HINDEX,
+        sorted_rows=False,
+    ),
+    CudaKernel(
+        "hindex-unbinned",
+        "H-INDEX without binning: a warp and 32 buckets for every edge (baseline of TRUST's figure 12)",
+        "hindex",
+        device_probes.hindex,
+        launch_edges.hindex,
+        launch_edges.unbinned_bytes,
+        launch_edges.HINDEX | {"LRB": 0},
+        sorted_rows=False,
     ),
     CudaKernel(
         "merge",
@@ -244,6 +256,16 @@ OWN = (
         launch_edges.search,
         launch_edges.list_bytes,
         launch_edges.SEARCH,
+        cost=search_cost,
+    ),
+    CudaKernel(
+        "search-log",
+        "Par-Search, its edges binned by the estimate d_u log d_v (Fox et al., equation 2), not by d_u alone",
+        "search",
+        device_probes.same(probes.search),
+        launch_edges.search,
+        launch_edges.list_bytes,
+        launch_edges.SEARCH | {"LOG": 1},
         cost=search_cost,
     ),
     CudaKernel(

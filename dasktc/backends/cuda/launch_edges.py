@@ -24,14 +24,16 @@ __all__ = [
     "search",
     "slices",
     "tcstream",
+    "unbinned_bytes",
 ]
 
 LRB = {"BLOCK": 256, "LRB": 1, "STARTS": 1024}
-SEARCH = LRB | {"SUB": 8, "TPI": 0}
+SEARCH = LRB | {"SUB": 8, "TPI": 0, "LOG": 0}
 """Macros of the `search` kernel: what they mean stands in its source and preludes; so for the others."""
 MERGE = LRB | {"SUB": 16, "TPI": 0, "MOST_TPI": 256}
 HINDEX = LRB | {"LEVELS": 6, "SHORT": 128, "THREADS": 256, "LONGER": 0}
-TCSTREAM = LRB | {"TOP": 5, "FEW": 8}
+TCSTREAM = LRB | {"TOP": 5, "FEW": 8, "SHORT": 0, "TAKE": 256, "vertices": 1}
+"""`vertices`: whether a graph that is one block is counted by vertices; 0: by an edge list, as other triples are."""
 
 BINS = 32
 """Bins of work."""
@@ -41,8 +43,8 @@ CUT_BYTES = 2
 """A row that its group takes while slices are cut: six numbers."""
 COUNTERS = 1 << 20
 """Bytes of the counters: BINS a block, of which a GPU holds no more than some thousands."""
-BUCKETS = 1024
-"""Buckets of a thread block's hash table."""
+BUCKETS, WARP_BUCKETS = 1024, 32
+"""Buckets of a thread block's hash table, and of a warp's."""
 DEPTH = 128
 """Entries that a bucket of a thread block's table holds, at least."""
 HINDEX_BYTES = 512 << 20
@@ -154,18 +156,35 @@ def hindex(launch: Launch) -> None:
     ----------
     launch : Launch
     """
+    longest = 0 if launch.shape["LRB"] else _longest(launch)
     for part in slices(launch):
         edges = binned(part)
+        if not launch.shape["LRB"]:
+            _by_warps(part, edges, edges.starts[-1], _depth(longest, WARP_BUCKETS))
+            continue
         short = edges.starts[launch.shape["SHORT"].bit_length()]  # bins 0 to log2 SHORT
         _by_warps(part, edges, short)
         _by_blocks(part, edges, short)
 
 
-def _by_warps(launch: Launch, edges: Binned, short: int) -> None:
-    threads = launch.shape["THREADS"]
-    grid = min(THREADS // threads * launch.device.processors, -(-32 * short // threads))
-    if grid:
-        launch.run("hindex_warp", grid, threads, edges.given, np.uint32(0), np.uint32(short), launch.totals)
+def _longest(launch: Launch) -> int:
+    """The most entries that are hashed for an edge."""
+    offsets = [block.offsets for block in (launch.task.table, launch.task.stream)]
+    longest = [int(launch.device.array.diff(of).max()) if len(of) > 1 else 0 for of in offsets]
+    return max(longest) if launch.shape["LONGER"] else min(longest)
+
+
+def _by_warps(launch: Launch, edges: Binned, end: int, depth: int = 0) -> None:
+    """A warp an edge; where its table may exceed shared memory so many entries a bucket are in scratch."""
+    threads, a_warp = launch.shape["THREADS"], 4 * WARP_BUCKETS * depth
+    warps = min(THREADS // 32 * launch.device.processors, end, max(1, HINDEX_BYTES // max(1, a_warp)))
+    if not warps:
+        return
+    threads = min(threads, 32 * warps)
+    grid = 32 * warps // threads
+    scratch = launch.device.array.empty(max(1, grid * threads // 32 * a_warp // 4), dtype="int32")
+    values = (np.uint32(0), np.uint32(end), scratch, np.uint32(depth), launch.totals)
+    launch.run("hindex_warp", grid, threads, edges.given, *values)
 
 
 def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
@@ -181,9 +200,9 @@ def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
     launch.run("hindex_block", grid, threads, edges.given, *values)
 
 
-def _depth(longest: int) -> int:
-    """Entries a bucket must hold so that a block's table of so many stays half empty."""
-    return max(DEPTH, -(-2 * longest // BUCKETS))
+def _depth(longest: int, buckets: int = BUCKETS) -> int:
+    """Entries a bucket must hold so that a table of so many stays half empty."""
+    return max(DEPTH, -(-2 * longest // buckets))
 
 
 def _table_bytes(depth: int) -> int:
@@ -192,12 +211,18 @@ def _table_bytes(depth: int) -> int:
 
 
 def tcstream(launch: Launch) -> None:
-    """Search by warps.
+    """Search by warps: by vertices where the graph is one block, else by a list of edges.
 
     Parameters
     ----------
     launch : Launch
     """
+    task = launch.task
+    if launch.shape["vertices"] and task.index is task.table is task.stream:
+        taken = launch.device.array.zeros(1, dtype="uint64")
+        threads = 32 * -(-task.index.edges // launch.shape["TAKE"])
+        launch.spread("tcstream_vertices", threads, np.int64(task.index.rows), taken, launch.totals)
+        return
     for part in slices(launch):
         edges = binned(part)
         if edges.starts[-1]:
@@ -225,3 +250,10 @@ def hindex_bytes(index_edges: int, block_edges: int, columns: int) -> int:
     """
     deepest = _depth(2 * columns)  # a bin's lists are up to half as long as its bound
     return list_bytes(index_edges, block_edges, columns) + max(HINDEX_BYTES, _table_bytes(deepest))
+
+
+def unbinned_bytes(index_edges: int, block_edges: int, columns: int) -> int:
+    """Bytes of `hindex-unbinned` beside a task's blocks, at most; parameters as for `hindex_bytes`."""
+    a_warp = 4 * WARP_BUCKETS * _depth(columns, WARP_BUCKETS)
+    lengths = 8 * (columns + 1)
+    return list_bytes(index_edges, block_edges, columns) + lengths + max(HINDEX_BYTES, a_warp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,24 +14,30 @@ if TYPE_CHECKING:
     from dasktc.backends.kernel import Facts
 
 __all__ = [
+    "LANES",
     "SMALL_ROW",
     "TRUST",
     "chunk_rows",
     "chunks",
     "details",
+    "lanes",
     "scratch_bytes",
     "shared_bytes",
+    "subwarp_lanes",
     "teams_of",
     "trust",
 ]
 
 TRUST = {
-    "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "LANES": 32, "COPIES": 256, "STEPS": 2, "READS": 0,
-    "chunk": 0,
+    "VH": 1, "CO": 1, "VC": 1, "LEVELS": 6, "THREADS": 1024, "COPIES": 256, "STEPS": 2, "READS": 0,
+    "chunk": 0, "lanes": 0,
 }  # fmt: skip
-"""Macros of the `trust` kernel; `chunk`: rows that a team takes at a time, 0: as `chunk_rows` has it."""
+"""Macros of the `trust` kernel; `chunk`: rows that a team takes at a time, `lanes`: of the subwarp that takes a list
+where lists are not combined; 0: as `chunk_rows` and `subwarp_lanes` have them."""
 PHYSICAL = 2
 """VC of lists that are copied."""
+LANES = (8, 16, 32)
+"""Sizes of subwarps (section 4.2)."""
 TRUST_BYTES = 512 << 20
 """Scratch of the `trust` kernel's tables (section 3.1), unless one table alone is larger."""
 DEPTH = 128
@@ -49,12 +56,13 @@ TURNS = 8
 
 
 class Work(NamedTuple):
-    """What a kind of team is launched with: entry point, thread blocks, entries of a bucket, rows at a time."""
+    """What a kind of team is launched with: entry point, thread blocks, entries of a bucket, rows at a time, lanes."""
 
     entry: str
     grid: int
     depth: int
     chunk: int
+    lanes: int
 
 
 def trust(launch: Launch) -> None:
@@ -81,11 +89,22 @@ def chunks(launch: Launch) -> tuple[int, int]:
     return by_warp.chunk, by_block.chunk
 
 
+def lanes(launch: Launch) -> tuple[int, int]:
+    """Lanes of the subwarps of a warp and of a thread block, where lists are not combined.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    by_block, by_warp = _sorted(launch)[2]
+    return by_warp.lanes, by_block.lanes
+
+
 def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
     """Rows by team, longer ones first."""
     shape, xp = launch.shape, launch.device.array
     rows = xp.empty(int(launch.given["rows"][0]), dtype="uint32")
-    lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2), dtype="uint64")
+    lists, sampled = xp.zeros(6, dtype="uint32"), xp.zeros((2, 2 + len(LANES)), dtype="uint64")
     launch.spread("trust_rows", len(rows), rows, lists, sampled, launch.totals)
     by_warp, by_block, _, _, longest, _ = (int(number) for number in lists.tolist())
     buckets = BUCKETS if shape["CO"] else SMALL_BUCKETS
@@ -100,9 +119,11 @@ def _sorted(launch: Launch) -> tuple[Array, Array, list[Work]]:
 def _work(launch: Launch, entry: str, rows: int, teams: int, depth: int, sampled: list[int]) -> Work:
     """Blocks that the device and the scratch have room for, of so many teams each."""
     resident = min(RESIDENT * launch.device.processors, max(1, TRUST_BYTES // _table_bytes(depth)))
-    grid, (sampled_rows, entries) = min(resident, -(-rows // teams)), sampled
+    grid, (sampled_rows, entries, *steps) = min(resident, -(-rows // teams)), sampled
     mean = entries / sampled_rows if sampled_rows else None
-    return Work(entry, grid, depth, launch.shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams))
+    shape = launch.shape
+    chunk = shape["chunk"] or chunk_rows(rows, mean, max(1, grid) * teams)
+    return Work(entry, grid, depth, chunk, shape["lanes"] or subwarp_lanes(steps))
 
 
 def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
@@ -110,8 +131,29 @@ def _count(launch: Launch, work: Work, rows: Array, lists: Array) -> None:
     threads = shape["THREADS"]
     scratch = xp.empty(work.grid * _table_bytes(work.depth) // 4, dtype="int32")
     copies = xp.empty(work.grid * threads * shape["COPIES"] if shape["VC"] == PHYSICAL else 1, dtype="int32")
-    values = (rows, lists, scratch, copies, np.uint32(work.depth), np.uint32(work.chunk), launch.totals)
+    numbers = map(np.uint32, (work.depth, work.chunk, work.lanes))
+    values = (rows, lists, scratch, copies, *numbers, launch.totals)
     launch.run(work.entry, work.grid, threads, *values, shared=shared_bytes(shape))
+
+
+def subwarp_lanes(steps: Sequence[int]) -> int:
+    """Choose how many lanes take a list together, what TRUST's section 6.4 leaves open.
+
+    In a step each lane looks up an entry at most. Lists shorter than the subwarp leave lanes idle, longer ones take
+    several steps; where a row has fewer lists than the team has subwarps, whole subwarps have none. So the size is that
+    with the fewest steps, counted on a sample of the rows; of equal ones the largest, whose lanes read one list side by
+    side.
+
+    Parameters
+    ----------
+    steps : sequence of int
+        Of the sampled rows by subwarps of each of LANES.
+
+    Returns
+    -------
+    int
+    """
+    return max(zip(steps, LANES, strict=True), key=lambda pair: (-pair[0], pair[1]))[1]
 
 
 def chunk_rows(rows: int, mean: float | None, teams: int) -> int:

@@ -54,8 +54,9 @@ def hindex(edges: Edges, macros: Macros) -> Array:
 
 
 def lstc(edges: Edges, macros: Macros) -> Array:
-    """`lstc`, whose tile width is a macro here; the same as the CPU's at its default."""
-    return edges.lengths.b * -(-edges.lengths.t // macros["TILE"])
+    """`lstc`, whose tile width is a macro here, 0 for one tile a row; the same as the CPU's at its default."""
+    row, width = edges.lengths.t, macros["TILE"]
+    return edges.lengths.b * (-(-row // width) if width else row > 0)
 
 
 def hub(edges: Edges, macros: Macros) -> Array:

@@ -99,12 +99,12 @@ class RadixSort:
         """
         return self._sorted([keys], bound, low, keys)
 
-    def merge(self, arrays: list[Array], bound: int) -> Array:
-        """Sort the keys of several arrays into a new one; they stay as they are, and the list is emptied.
+    def merge(self, arrays: list[Array], bound: int, low: int = 0) -> Array:
+        """Sort the keys of several arrays, as `sort`, into a new one; they stay as they are, and the list is emptied.
 
         It takes twice the memory of all keys, and the arrays none of it once the first digit is done.
         """
-        return self._sorted(arrays, bound, 0, None)
+        return self._sorted(arrays, bound, low, None)
 
     def defines(self) -> list[Defines]:
         """The macros that the kernel is compiled with, of large tiles and of small ones."""

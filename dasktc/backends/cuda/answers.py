@@ -1,0 +1,105 @@
+"""Columns of frames on a device: the launches of kernels/answers.cu.
+
+Array arithmetic makes the same in some ten times the launches, and moves five times the bytes. Written against a
+`Device`, as all launches are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import Array, OrientedCSR
+from dasktc.backends.cuda.device import BLOCK, THREADS, Device, spread
+from dasktc.backends.cuda.sort import RadixSort
+
+__all__ = ["WORD", "DeviceAnswers"]
+
+WORD = 63
+"""Bits of the words that edges are sorted as."""
+TILE = 2048
+"""Edges whose rows a block of threads looks for together, as the kernel's macro has it."""
+
+
+@dataclass(frozen=True)
+class DeviceAnswers:
+    """What a device does with numbers of edges and vertices that a caller gets as columns. Results are new arrays.
+
+    Attributes
+    ----------
+    device : Device
+    """
+
+    device: Device
+
+    def facts(self, numbers: Array) -> tuple[int, int]:
+        """The sum, and the largest, of non-negative numbers, int32; both 0 where there are none."""
+        facts = self.device.array.zeros(2, dtype="uint64")
+        self._run("answers_facts", len(numbers), numbers, facts)
+        total, most = facts.tolist()
+        return int(total), int(most)
+
+    def edges(
+        self,
+        block: OrientedCSR,
+        numbers: Array,
+        ids: tuple[Array, Array],
+        vertices: int,
+        most: int,
+        external: Array | int,
+    ) -> tuple[Array, Array, Array] | None:
+        """Columns of a block's edges and their numbers, ascending by their ends' ids, the smaller end first.
+
+        Parameters
+        ----------
+        block : OrientedCSR
+        numbers : array of int32
+            0 <= number <= most.
+        ids : (array, array) of int32
+            Dense ids of the block's rows and columns.
+        vertices, most : int
+            Dense ids are below `vertices`, numbers at most `most`.
+        external : array of int64, or int
+            The caller's ids, or that of dense id 0 where they follow each other.
+
+        Returns
+        -------
+        src, dst, numbers : array of int64, or None
+            None where the bits of an edge's ends and its number are more than a word has.
+        """
+        size = block.edges
+        id_bits, number_bits = max(1, (vertices - 1).bit_length()), most.bit_length()
+        if 2 * id_bits + number_bits > WORD:
+            return None
+        xp, bits = self.device.array, (np.uint32(id_bits), np.uint32(number_bits))
+        words = xp.empty(size, dtype="int64")
+        if size:
+            rows, columns = (xp.ascontiguousarray(of, dtype="int32") for of in ids)
+            sizes = np.int64(size), np.int64(block.rows)
+            given = (*sizes, block.offsets, block.columns, rows, columns, numbers, *bits, words)
+            grid = min(-(-size // TILE), THREADS // BLOCK * self.device.processors)
+            self.device.launch("answers", "answers_words", (), grid, BLOCK, given)
+            words = RadixSort(self.device).sort(words, vertices << (id_bits + number_bits), number_bits)
+        made = (xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"), xp.empty(size, dtype="int64"))
+        first, table = (external, np.uint64(0)) if isinstance(external, int) else (0, external)
+        self._run("answers_columns", size, words, *bits, np.int64(first), table, *made)
+        return made
+
+    def clustering(self, triangles: Array, outward: Array, inward: Array) -> Array:
+        """Local clustering coefficients, float64, of triangles (int64) and degrees in two parts (int32)."""
+        coefficients = self.device.array.empty(len(triangles), dtype="float64")
+        self._run("answers_clustering", len(triangles), triangles, outward, inward, coefficients)
+        return coefficients
+
+    def place(self, numbers: Array, order: Array) -> Array:
+        """Numbers of 64 bits by dense id: `order` (int32) has the dense id of each."""
+        placed = self.device.array.empty_like(numbers)
+        self._run("answers_place", len(numbers), order, numbers, placed)
+        return placed
+
+    def _run(self, entry: str, size: int, *values: Any) -> None:
+        """Launch a thread an element, if there is any."""
+        if size:
+            spread(self.device, "answers", entry, (), size, np.int64(size), *values)

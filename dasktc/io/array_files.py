@@ -1,0 +1,251 @@
+"""Arrays in files, raw and with checksums: written and read by workers in parallel, whole or in ranges.
+
+    file        MAGIC, zeros up to byte 64, then each array as it lies in memory, from a multiple of 64 bytes on
+    checksums   CRC-32 (`zlib.crc32`) of every CHUNK bytes of an array, which whoever keeps the files keeps too
+
+A range is read in whole chunks, so whatever is used has been compared with its checksum. A thread takes 0.3 s for a
+gigabyte of that; the threads that read do it, on bytes that are in their cache.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
+from dasktc.errors import DasktcError, InputError
+from dasktc.executors.threads import allowed_threads
+from dasktc.io.formats import streams
+
+__all__ = ["CHUNK", "MAGIC", "StoredArray", "read_array", "write_arrays"]
+
+Array = Any
+MAGIC = b"\x93DASKTC\n"
+ALIGNMENT = 64
+CHUNK = 1 << 20
+"""Bytes of an array that have a checksum of their own."""
+SLAB = 1 << 23
+"""Bytes that a thread reads or writes at a time: whole chunks."""
+THREADS = 8
+"""Most of them."""
+DIGITS = 8
+"""Hexadecimal, of a checksum."""
+
+
+class StoredArray(NamedTuple):
+    """Where an array stands.
+
+    Attributes
+    ----------
+    url : str
+        Path or fsspec URL of its file.
+    dtype : str
+    length : int
+        Elements.
+    start : int
+        The file's byte that it begins at.
+    checksums : str
+        Eight hexadecimal digits a chunk.
+    """
+
+    url: str
+    dtype: str
+    length: int
+    start: int
+    checksums: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.length * np.dtype(self.dtype).itemsize
+
+    @property
+    def end(self) -> int:
+        """The file's byte that the next one begins at."""
+        return self.start + self.nbytes + -self.nbytes % ALIGNMENT
+
+
+def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
+    """Write arrays to a new file, which has its name when it is complete; one of that name is replaced.
+
+    Parameters
+    ----------
+    url : str
+        A path, or an fsspec URL.
+    arrays : dict of str to array
+        One-dimensional, of NumPy or CuPy.
+
+    Raises
+    ------
+    DasktcError
+        It cannot be written.
+    """
+    hosted = {name: _little_endian(np.ascontiguousarray(on_host(array))) for name, array in arrays.items()}
+    places, start = dict[str, StoredArray](), ALIGNMENT
+    for name, array in hosted.items():
+        places[name] = StoredArray(url, array.dtype.str[1:], len(array), start, "")
+        start = places[name].end
+    try:
+        with _writing(url, start) as write:
+            write(MAGIC.ljust(ALIGNMENT, b"\0"), 0)
+            for name, array in hosted.items():
+                places[name] = places[name]._replace(checksums=_written(write, array.view("u1"), places[name].start))
+    except InputError:
+        raise
+    except Exception as error:  # remote file systems raise their libraries' own types
+        reason = getattr(error, "strerror", None) or error
+        raise DasktcError(
+            f"{url} cannot be written: {reason}; choose a place with room, that all workers see"
+        ) from error
+    return places
+
+
+def _little_endian(array: Array) -> Array:
+    return array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
+
+
+def _written(write: Callable[[Any, int], None], data: Array, start: int) -> str:
+    """Write bytes, and return their checksums."""
+
+    def one(first: int) -> str:
+        part = data[first : first + SLAB]
+        write(part, start + first)
+        return "".join(f"{value:08x}" for value in _checksums(part))
+
+    return "".join(_in_threads(one, len(data)))
+
+
+@contextmanager
+def _writing(url: str, nbytes: int) -> Iterator[Callable[[Any, int], None]]:
+    """Yield what writes bytes at a place of a new file of `nbytes`, in any order where it is local, in theirs else."""
+    if streams.is_remote(url):
+        fs, path = streams.filesystem(url)
+        with fs.open(path, "wb") as file:
+
+            def append(data: Any, start: int) -> None:
+                file.write(bytes(start - file.tell()))
+                file.write(data)
+
+            yield append
+            file.write(bytes(nbytes - file.tell()))
+        return
+    temporary = f"{url}.{uuid4().hex[:8]}"  # a task may run twice
+
+    def write(data: Any, start: int) -> None:
+        with open(temporary, "r+b", buffering=0) as file:
+            file.seek(start)
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+
+    try:
+        with open(temporary, "xb") as file:
+            file.truncate(nbytes)
+        yield write
+        os.replace(temporary, url)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read_array(place: StoredArray, backend: Backend | None = None, first: int = 0, end: int | None = None) -> Array:
+    """Read elements `first` to `end` of an array into the backend's memory, and compare them with their checksums.
+
+    Without a backend it is read to the host's.
+
+    Parameters
+    ----------
+    place : StoredArray
+    backend : Backend, optional
+    first, end : int
+        Default: all.
+
+    Returns
+    -------
+    array of the backend
+
+    Raises
+    ------
+    InputError
+        The file is missing, too short, or damaged.
+    """
+    dtype = np.dtype(place.dtype)
+    begin, stop = first * dtype.itemsize, (place.length if end is None else end) * dtype.itemsize
+    base, last = begin // CHUNK * CHUNK, min(place.nbytes, -(-stop // CHUNK) * CHUNK)
+    if begin >= stop:
+        return (backend.array if backend else np).empty(0, dtype=dtype)
+    fill = _reader(place.url)
+
+    def checked(buffer: Any, start: int) -> None:
+        fill(buffer, place.start + base + start)
+        _compare(place, buffer, base + start)
+
+    data = _upload(backend, last - base, checked)
+    part = data[begin - base : stop - base]
+    return (part if len(part) == len(data) else part.copy()).view(dtype)
+
+
+def _upload(backend: Backend | None, size: int, fill: Callable[[Any, int], None]) -> Array:
+    """Bytes in the backend's memory, which several threads read."""
+    if backend is not None and backend.upload is not None:
+        return backend.upload(size, fill)
+    data = np.empty(size, np.uint8)
+    _in_threads(lambda start: fill(data[start : start + SLAB], start), size)
+    return data if backend is None else backend.array.asarray(data)
+
+
+def _in_threads(function: Callable[[int], Any], size: int) -> list[Any]:
+    """Results of a function of the first byte of each slab."""
+    starts = range(0, size, SLAB)
+    threads = min(THREADS, len(starts), allowed_threads()) if len(starts) > 1 else 1
+    if threads == 1:
+        return [function(start) for start in starts]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, starts))
+
+
+def _reader(url: str) -> Callable[[Any, int], None]:
+    """What fills a buffer with the bytes of a file from a place on; called in several threads."""
+    if streams.is_remote(url):
+        fs, path = streams.filesystem(url)
+
+    def fill(buffer: Any, start: int) -> None:
+        view = memoryview(buffer)
+        with streams.naming(url):
+            if streams.is_remote(url):
+                data = fs.cat_file(path, start=start, end=start + len(view))
+                view[: len(data)], view = data, view[len(data) :]
+            else:
+                with open(url, "rb", buffering=0) as file:
+                    file.seek(start)
+                    while view and (read := file.readinto(view)):
+                        view = view[read:]
+        if view:
+            raise InputError(f"{url} is damaged: it ends {len(view):,} bytes or more too early; fetch it again")
+
+    return fill
+
+
+def _checksums(data: Any) -> Iterator[int]:
+    return (zlib.crc32(data[start : start + CHUNK]) for start in range(0, len(data), CHUNK))
+
+
+def _compare(place: StoredArray, data: Any, start: int) -> None:
+    """Refuse bytes whose checksums differ; `start` is that of a chunk."""
+    for number, checksum in enumerate(_checksums(data), start // CHUNK):
+        if f"{checksum:08x}" != place.checksums[number * DIGITS : (number + 1) * DIGITS]:
+            at = place.start + number * CHUNK
+            raise InputError(
+                f"{place.url} is damaged: what stands from byte {at:,} on has another checksum than what was saved; "
+                "fetch it again, or save the graph again"
+            )

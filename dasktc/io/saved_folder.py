@@ -1,0 +1,241 @@
+"""The folder of a saved graph: files of arrays, and a manifest, written last, without which it is none.
+
+On a local disk the folder gets its name when it is complete. Behind a URL, where folders cannot be renamed, files are
+written to their places: until the manifest is there nothing opens, and one that is replaced loses its manifest first.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dasktc.errors import DasktcError, InputError
+from dasktc.executors.paths import check_writable_folder
+from dasktc.io.formats import streams
+from dasktc.io.write import hidden_beside, publish
+from dasktc.options import path_text
+
+__all__ = ["FORMAT", "MANIFEST", "Manifest", "check_new", "check_sizes", "joined", "manifest_of", "new_folder"]
+
+Manifest = dict[str, Any]
+"""What a saved graph is, ready for JSON."""
+MANIFEST = "dasktc-graph.json"
+FORMAT = 1
+"""Number of the format that is written, and the highest that is read."""
+_NO_FOLDER = {".txt", ".tsv", ".csv", ".mtx", ".parquet", ".npy", ".npz", ".gz", ".bz2", ".xz", ".zst"}
+"""Endings of names behind URLs that are taken for files' without asking."""
+
+
+def joined(folder: str, name: str) -> str:
+    """The path or URL of an entry of a folder; in a chain of URLs the first with a path has the folder."""
+    if not streams.is_remote(folder):
+        return os.path.join(folder, name)
+    links = folder.split("::")
+    place = next((number for number, link in enumerate(links) if "://" in link), 0)
+    return "::".join([*links[:place], f"{links[place].rstrip('/')}/{name}", *links[place + 1 :]])
+
+
+def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
+    """Read the manifest of a saved graph.
+
+    Parameters
+    ----------
+    source : path or fsspec URL
+
+    Returns
+    -------
+    folder : str
+    manifest : dict
+        None of what is no saved graph.
+
+    Raises
+    ------
+    InputError
+        The manifest is damaged, or of a newer format.
+    """
+    text = _local(os.fsdecode(source))
+    if "\0" in text:
+        return None
+    folder = text if streams.is_remote(text) else os.path.abspath(os.path.expanduser(text))
+    path = joined(folder, MANIFEST)
+    if not _is_file(path):
+        return None
+    try:
+        with streams.open_decompressed(path) as file:
+            content = json.loads(file.read())
+        number = content["format"]
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise ValueError(f"format {number!r}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _damaged(path, " ".join(str(error).split())) from None
+    if number > FORMAT:
+        raise InputError(
+            f"{folder} is a saved graph of format {number}, written by dasktc {content.get('version')}; this dasktc "
+            f"reads formats up to {FORMAT}: install a newer one, or save the graph again with this one"
+        )
+    if content.pop("checksum", None) != _checksum(content):
+        raise _damaged(path, "its checksum is another")
+    return folder, content
+
+
+def _damaged(path: str, why: str) -> InputError:
+    return InputError(
+        f"{path} is damaged ({why}): it was cut short or changed; fetch it again, or save the graph again"
+    )
+
+
+def _is_file(path: str) -> bool:
+    if not streams.is_remote(path):
+        return os.path.isfile(path)
+    folder = os.path.dirname(path)
+    if glob.has_magic(folder) or os.path.splitext(folder)[1].lower() in _NO_FOLDER:
+        return False
+    with suppress(Exception):  # what cannot be reached is said by who opens it next
+        fs, name = streams.filesystem(path)
+        return bool(fs.isfile(name))
+    return False
+
+
+def _local(url: str) -> str:
+    """The path behind a file:// URL; any other name as it is."""
+    if url.startswith(("file://", "local://")) and "::" not in url:
+        return str(streams.filesystem(url)[1])
+    return url
+
+
+def check_sizes(folder: str, sizes: dict[str, int]) -> None:
+    """Refuse a folder that lacks files, or whose files are shorter than they were.
+
+    Parameters
+    ----------
+    folder : str
+    sizes : dict of str to int
+        Bytes of each file, at least.
+
+    Raises
+    ------
+    InputError
+    """
+    there = _sizes(folder)
+    for name, size in sizes.items():
+        if name not in there:
+            raise InputError(f"{folder} is damaged: {name} is missing; fetch it again, or save the graph again")
+        if there[name] < size:
+            raise InputError(
+                f"{folder} is damaged: {name} has {there[name]:,} bytes instead of {size:,}; fetch it again, or save "
+                "the graph again"
+            )
+
+
+def _sizes(folder: str) -> dict[str, int]:
+    with streams.naming(folder):
+        if not streams.is_remote(folder):
+            with os.scandir(folder) as entries:
+                return {entry.name: entry.stat().st_size for entry in entries}
+        fs, path = streams.filesystem(folder)
+        return {os.path.basename(entry["name"].rstrip("/")): entry["size"] or 0 for entry in fs.ls(path, detail=True)}
+
+
+def check_new(out: str | os.PathLike[str], force: bool) -> str:
+    """Refuse a folder that cannot be written, or that would be lost.
+
+    Parameters
+    ----------
+    out : path or fsspec URL
+    force : bool
+        Replace a saved graph.
+
+    Returns
+    -------
+    str
+        Its absolute path, or its URL.
+
+    Raises
+    ------
+    InputError
+    """
+    text = _local(path_text("OUT", out))
+    if streams.is_remote(text):
+        with streams.naming(text):
+            fs, path = streams.filesystem(text)
+            entries = fs.ls(path, detail=False) if fs.exists(path) else None
+            names = None if entries is None else [os.path.basename(name.rstrip("/")) for name in entries]
+    else:
+        target = Path(text).expanduser().absolute()
+        text = str(target)
+        if not target.parent.is_dir():
+            raise InputError(f"{target.parent} is no folder: {target.name} would stand in it; create it first")
+        check_writable_folder(f"{target.name} stands in a folder,", str(target.parent))
+        if os.path.lexists(target) and not target.is_dir():
+            raise InputError(f"{target} is a file: a folder is needed for a graph; choose another name")
+        names = os.listdir(target) if target.is_dir() else None
+    if names is None:
+        return text
+    if not force:
+        raise InputError(f"{text} exists: it would be lost; choose another name, or replace a saved graph with --force")
+    if names and MANIFEST not in names:
+        raise InputError(
+            f"{text} is a folder with {len(names):,} entries and no {MANIFEST}, no saved graph: --force replaces these "
+            "alone; choose another name"
+        )
+    return text
+
+
+@contextmanager
+def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
+    """Yield a folder for files, and the manifest to fill in; at the end the folder is there, with its manifest.
+
+    If anything fails nothing is there; on a local disk what stood there before stays.
+
+    Parameters
+    ----------
+    out : str
+        As `check_new` returns it.
+
+    Raises
+    ------
+    DasktcError
+        It cannot be written.
+    """
+    content: Manifest = {"format": FORMAT}
+    if not streams.is_remote(out):
+        target = Path(out)
+        with hidden_beside(target) as hidden:
+            folder = hidden / "graph"
+            folder.mkdir()
+            yield str(folder), content
+            (folder / MANIFEST).write_text(_text(content))
+            publish(folder, target, hidden)
+        return
+    fs, path = streams.filesystem(out)
+    try:
+        if fs.exists(path):
+            if fs.isfile(f"{path}/{MANIFEST}"):
+                fs.rm_file(f"{path}/{MANIFEST}")
+            fs.rm(path, recursive=True)
+        fs.makedirs(path, exist_ok=True)
+        yield out, content
+        fs.pipe_file(f"{path}/{MANIFEST}", _text(content).encode())
+    except BaseException as error:
+        with suppress(Exception):
+            fs.rm(path, recursive=True)
+        if isinstance(error, DasktcError) or not isinstance(error, Exception):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise DasktcError(
+            f"{out} cannot be written: {reason}; choose a place with room, that all workers see"
+        ) from error
+
+
+def _text(content: Manifest) -> str:
+    return json.dumps({**content, "checksum": _checksum(content)}) + "\n"
+
+
+def _checksum(content: Manifest) -> str:
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()

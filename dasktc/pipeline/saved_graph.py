@@ -1,0 +1,657 @@
+"""A prepared graph in files: its blocks, vertex vectors and ids, written and read by workers, and a manifest.
+
+    block-I-J.bin     offsets, columns and, of `proxy`, members of block (I, J)
+    order-K.bin       dense ids by rank, and with out-degree-K.bin and in-degree-K.bin the vectors of vertices, int32
+    ids-K.bin         the caller's ids by dense id: integers, or text as offsets and UTF-8 bytes
+    attributes-I-J.bin, neighbours.bin      weights and directions
+
+K numbers the shards of vectors: one, where they were whole. Arrays are as `io.array_files` writes them, and the same
+for every backend; what stands where, and the checksums, are in the manifest. A graph is opened with the scheme, n and
+order that it was saved with, by any number of workers, on the CPU or on GPUs, in as many shards as memory asks for:
+the number of splits, and on another backend the kernel, are chosen anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, cast
+
+import numpy as np
+
+from dasktc.backends import ON_DEVICE, Backend, lean_kernel
+from dasktc.backends.csr import OrientedCSR, on_host
+from dasktc.errors import CountError, InputError, shown, without_secrets
+from dasktc.executors.base import Executor
+from dasktc.io.array_files import StoredArray, read_array, write_arrays
+from dasktc.io.saved_folder import Manifest, check_sizes, joined, manifest_of
+from dasktc.io.source import ReadOptions, Source
+from dasktc.options import AttributeOptions, Ids, Options
+from dasktc.pipeline.attributes import EdgeAttributes, Neighbours
+from dasktc.pipeline.autotune import Facts, choose, look
+from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition, check_edges
+from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
+from dasktc.pipeline.lstc_partition import ProxyPartition
+from dasktc.pipeline.orient import Oriented
+from dasktc.pipeline.prepare import Prepared, Progress, limits_of, silent
+from dasktc.pipeline.sharded.vectors import Sharded, even
+from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.planning.distribution import SourceSize
+from dasktc.planning.grid import Axis, Layout, Shape
+from dasktc.planning.placement import builders
+from dasktc.planning.plan import Limits, Proxies, make_plan
+from dasktc.planning.schemes import Sizes, scheme_of
+from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.registry import KERNELS, SCHEMES
+
+__all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
+
+Array = Any
+VECTORS = ("order", "out_degree", "in_degree")
+_FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
+
+
+@dataclass(frozen=True)
+class SavedGraph(Source):
+    """A saved graph as a source: it has no parts that would be read as edges.
+
+    Attributes
+    ----------
+    folder : str
+        Its path or URL.
+    manifest : dict
+    """
+
+    folder: str = ""
+    manifest: Manifest = field(default_factory=dict, repr=False)
+
+    @property
+    def attributes(self) -> AttributeOptions:
+        """Which weights and directions it has."""
+        kept = self.manifest["attributes"]
+        return AttributeOptions() if kept is None else AttributeOptions(kept["weight"], kept["directed"])
+
+
+# saving
+
+
+def write_graph(
+    executor: Executor, prepared: Prepared, blocks: Blocks, options: Options, folder: str, content: Manifest
+) -> int:
+    """Have the workers write a graph's files, and fill in its manifest.
+
+    Parameters
+    ----------
+    executor : Executor
+    prepared : Prepared
+    blocks : dict of (i, j) to handle of OrientedCSR
+    options : Options
+    folder : str
+        Where files go, a path or URL that all workers see.
+    content : dict
+        Gets the manifest's fields.
+
+    Returns
+    -------
+    int
+        Bytes of the arrays.
+
+    Raises
+    ------
+    InputError
+        The scheme is a plug-in's that has a partition of its own.
+    DasktcError
+        A file cannot be written.
+    """
+    graph, plan = prepared.graph, prepared.plan
+    layout = _layout_fields(prepared.partition, plan.partition)
+    places, vertices = sorted(blocks), prepared.vertices
+    ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
+    calls: list[tuple[Any, ...]] = [
+        (_block_arrays, blocks[i, j], joined(folder, f"block-{i}-{j}.bin")) for i, j in places
+    ]
+    for name in VECTORS:
+        parts = getattr(graph, name).parts
+        url = joined(folder, name.replace("_", "-"))
+        calls += [(_vector_arrays, part, f"{url}-{number}.bin") for number, part in enumerate(parts)]
+    calls += [(_id_arrays, part, joined(folder, f"ids-{number}.bin")) for number, part in enumerate(ids)]
+    written: Iterator[Any] = iter(executor.gather(executor.submit_all("save", _write, _reordered(calls))))
+    facts = look(executor, graph)
+    content |= {
+        "version": _version(),
+        "name": without_secrets(prepared.source.name),
+        "ids": prepared.source.ids,
+        "triangles": prepared.source.triangles,
+        "vertices": plan.vertices,
+        "edges": plan.edges,
+        "rows": prepared.rows,
+        "loops": prepared.loops,
+        "wedges": [graph.wedges, prepared.wedges],
+        "partition": plan.partition,
+        "parts": plan.parts,
+        **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
+        "splits": options.splits,
+        "reorder": options.chosen_reorder,
+        "backend": options.chosen_backend,
+        "kernel": None if plan.lean else options.chosen_kernel,
+        "assign": "random" if options.assign_file else options.assign,  # a file may be gone when the graph is opened
+        "seed": options.seed,
+        "choice": plan.choice,
+        "facts": {name: int(value) for name, value in facts._asdict().items() if name != "processors"},
+        **layout,
+        "sizes": {name: values.tolist() for name, values in prepared.sizes._asdict().items()},
+        "proxies": [list(map(int, of)) for of in plan.proxies],
+        "blocks": [{"place": list(place), **next(written)} for place in places],
+        **{name: [next(written)["arrays"] for _ in getattr(graph, name).parts] for name in VECTORS},
+        "id_shards": [next(written)["arrays"] for _ in ids],
+        "attributes": _write_attributes(prepared.attributes, folder),
+    }
+    return sum(place.nbytes for place in _arrays(folder, content))
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("dasktc")
+
+
+def _reordered(calls: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The value first, as handles of calls are."""
+    return [(value, function, url) for function, value, url in calls]
+
+
+def _write(value: Any, function: Any, url: str) -> dict[str, Any]:
+    """Write what a function says are the arrays of a value: these in JSON. Runs on a worker."""
+    facts, arrays = function(value)
+    return {**facts, "arrays": _fields(write_arrays(url, arrays))}
+
+
+def _fields(places: dict[str, StoredArray]) -> dict[str, Any]:
+    return {
+        name: {
+            "file": os.path.basename(place.url.split("::")[0]),
+            "dtype": place.dtype,
+            "length": place.length,
+            "start": place.start,
+            "crc32": place.checksums,
+        }
+        for name, place in places.items()
+    }
+
+
+def _block_arrays(block: OrientedCSR) -> tuple[dict[str, Any], dict[str, Array]]:
+    facts = {name: getattr(block, name) for name in ("stride", "row_first", "column_first", "ordered")}
+    arrays = {"offsets": block.offsets, "columns": block.columns}
+    return facts, arrays if block.members is None else {**arrays, "members": block.members}
+
+
+def _vector_arrays(vector: Array) -> tuple[dict[str, Any], dict[str, Array]]:
+    return {}, {"values": vector.astype("int32", copy=False)}  # ids and degrees are below 2^31
+
+
+def _id_arrays(ids: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Ids of a map or of a shard: integers as narrow as they are, or text as offsets and bytes."""
+    there: Any = ids.external(np.arange(ids.size)) if hasattr(ids, "external") else ids
+    if hasattr(there, "__array_interface__") or hasattr(there, "get"):
+        values = on_host(there)
+        narrow = not len(values) or (values[0] >= -(2**31) and values[-1] < 2**31)  # ascending
+        return {}, {"values": values.astype("int32" if narrow else "int64", copy=False)}
+    import pyarrow as pa
+
+    text = there if isinstance(there, pa.Array) else there.combine_chunks()
+    text = pa.concat_arrays([text.cast(pa.large_string())])  # without the rest of what it is a slice of
+    offsets = (
+        np.frombuffer(text.buffers()[1], "int64", len(text) + 1, 8 * text.offset) if len(text) else np.zeros(1, "int64")
+    )
+    data = text.buffers()[2]
+    letters = np.frombuffer(data, np.uint8)[int(offsets[0]) : int(offsets[-1])] if data else np.empty(0, np.uint8)
+    return {}, {"offsets": offsets - offsets[0], "letters": letters}
+
+
+def _layout_fields(partition: Partition, scheme: str) -> dict[str, Any]:
+    if isinstance(partition, GridPartition):
+        layout, axes = partition.layout, [partition.layout.rows, *partition.layout.families]
+        shape, grid = layout.graph, [{"parts": axis.parts, "starts": axis.starts} for axis in axes]
+    elif isinstance(partition, ProxyPartition):
+        shape, grid = partition.shape, None
+    else:
+        raise InputError(
+            f"--partition {scheme} has a partition of its own, {type(partition).__name__}, which is not saved; prepare "
+            "the graph with another"
+        )
+    return {"shift": shape.shift, "ordered": shape.ordered, "grid": grid}
+
+
+def _write_attributes(kept: EdgeAttributes | None, folder: str) -> Manifest | None:
+    if kept is None:
+        return None
+    blocks = []
+    for i, j in sorted(kept.roots.keys() | kept.directions.keys()):
+        arrays = {"roots": kept.roots.get((i, j)), "directions": kept.directions.get((i, j))}
+        there = {name: array for name, array in arrays.items() if array is not None}
+        places = write_arrays(joined(folder, f"attributes-{i}-{j}.bin"), there)
+        blocks.append({"place": [i, j], "arrays": _fields(places)})
+    neighbours = kept.neighbours and _fields(write_arrays(joined(folder, "neighbours.bin"), kept.neighbours._asdict()))
+    facts = {"weight": kept.weight, "directed": kept.directed, "largest": kept.largest.hex()}
+    return {**facts, "blocks": blocks, "neighbours": neighbours}
+
+
+# opening
+
+
+def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph | None:
+    """Open the manifest of a saved graph, and look for its files; nothing of them is read.
+
+    Parameters
+    ----------
+    source : object
+        What a caller names as a source.
+    options : ReadOptions, optional
+        How files of edges would be read.
+
+    Returns
+    -------
+    SavedGraph or None
+        None of any other source.
+
+    Raises
+    ------
+    InputError
+        It is damaged, of a newer format, one of several sources, or options are given that it does not take.
+    """
+    names = list(source) if isinstance(source, list | tuple) else [source]
+    if not all(isinstance(name, str | os.PathLike) for name in names):
+        return None
+    opened = next((made for name in names if (made := manifest_of(name)) is not None), None)
+    if opened is None:
+        return None
+    folder, content = opened
+    if len(names) > 1:
+        raise InputError(
+            f"{folder} is a saved graph, and {len(names) - 1:,} more sources are given: it is opened as it is, and no "
+            "edges are added; give it alone"
+        )
+    if content["partition"] not in SCHEMES:
+        raise InputError(
+            f"{folder} is saved in partition {content['partition']}, which is not installed here: install the plug-in "
+            "that has it"
+        )
+    sizes: dict[str, int] = {}
+    for place in _arrays(folder, content):
+        name = os.path.basename(place.url.split("::")[0])
+        sizes[name] = max(sizes.get(name, 0), place.end)
+    check_sizes(folder, sizes)
+    _refuse_reading(folder, content["ids"], options)
+    rows, ids = SourceSize(content["rows"], sum(sizes.values())), cast(Ids, content["ids"])
+    return SavedGraph(content["name"], (), ids, content["triangles"], size=rows, folder=folder, manifest=content)
+
+
+def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
+    if options is None:
+        return
+    given = {"format": options.format, "columns": options.columns, "skip": options.skip}
+    if options.ids not in (None, ids):
+        given["ids"] = options.ids
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--{name} {shown(value)} is given for {folder}, a saved graph: it says how files of edges are read, "
+                "and these were read when it was prepared; leave it out"
+            )
+
+
+def fitted(saved: SavedGraph, options: Options) -> Options:
+    """The options with the scheme, n and order of a saved graph.
+
+    Raises
+    ------
+    InputError
+        Others were asked for.
+    """
+    content = saved.manifest
+    asked = {"partition": options.partition, "parts": options.parts, "reorder": options.reorder}
+    asked["column_parts"] = options.column_parts
+    for name, value in asked.items():
+        if value not in (None, "auto", content.get(name)) and not (
+            name == "parts" and SCHEMES[content["partition"]].replicated
+        ):
+            raise InputError(
+                f"--{name.replace('_', '-')} {value} is asked for, {saved.folder} was saved with {name} "
+                f"{content.get(name)}: its blocks stay as they are; leave it out, or prepare the graph again"
+            )
+    splits = content["splits"] if options.splits is None else options.splits
+    had = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "seed")}
+    return replace(options, splits=splits, column_parts=content.get("column_parts"), **had)
+
+
+def open_plan(
+    executor: Executor,
+    saved: SavedGraph,
+    options: Options,
+    limits: Limits | None = None,
+    planned_for: str | None = None,
+) -> Prepared:
+    """Plan the count of a saved graph, of which nothing is read but the manifest.
+
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    limits : Limits, optional
+        Of the workers that the plan is for, where these are not the executor's.
+    planned_for : str, optional
+        The backend of those workers; default: the options' backend.
+
+    Returns
+    -------
+    Prepared
+        Its vectors and ids are read when somebody asks for them.
+
+    Raises
+    ------
+    InputError
+        The vertices do not fit the memory.
+    """
+    content, automatic = saved.manifest, options.kernel == "auto"
+    options, choice = _with_kernel(executor, content, options, planned_for)
+    vertices, edges, sizes = content["vertices"], content["edges"], _sizes(content)
+    scratch = scratch_of(options, edges, None if planned_for else executor.memory_per_call, planned_for)
+    lean = lean_scratch(options, edges, planned_for) if automatic else None
+    limits = limits or limits_of(executor, options)
+    least = max(vertices, content["parts"])  # of a graph that lost vertices by updates the grid stays as it was
+    plan = make_plan(least, edges, lambda *_: sizes, scratch, limits, lean)
+    plan = with_choice(replace(plan, vertices=vertices), choice, planned_for or options.chosen_backend)
+    if plan.lean and planned_for in (None, options.chosen_backend):
+        options = replace(options, kernel=str(lean_kernel(options.chosen_backend)))
+    proxies = tuple(Proxies(*of) for of in content["proxies"])
+    ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
+    budget = vertex_budget_of(executor, options, saved.ids)
+    if saved.ids == "text":
+        budget = budget.of(vertices, sum(place.nbytes for of in ids for place in of.values()))
+    budget.check(vertices, plan.partition)
+    shards = budget.shards(vertices)
+    plan = replace(plan, proxies=proxies, shards=shards, numbering=budget.why(vertices))
+    starts = even(vertices, shards)
+    order, out_degree, in_degree = (
+        Sharded(starts, partial(_open_vector, executor, [_places(saved.folder, of) for of in content[name]], starts))
+        for name in VECTORS
+    )
+    of_graph, to_stream = content["wedges"]
+    graph = Oriented([], order, out_degree, in_degree, of_graph, edges)
+    partition = _partition(content, sizes, proxies, to_stream)
+    numbered = Sharded(starts, partial(_open_ids, executor, ids, starts, shards == 1))
+    source = Source(saved.name, (), saved.ids, saved.triangles)
+    seconds = {"read": 0.0, "prepare": 0.0}
+    return Prepared(graph, partition, plan, numbered, content["rows"], content["loops"], source, options, seconds)
+
+
+def open_blocks(
+    executor: Executor, saved: SavedGraph, options: Options, progress: Progress = silent, attributes: bool = False
+) -> tuple[Prepared, Blocks]:
+    """Read a saved graph to blocks and vectors on the workers; every byte is compared with its checksum.
+
+    Parameters
+    ----------
+    executor : Executor
+        With the options' backend.
+    saved : SavedGraph
+    options : Options
+        As `fitted` returns them, with the backend chosen.
+    progress : callable, optional
+    attributes : bool
+        Read weights and directions, too; the executor is one of this process, with the CPU's backend.
+
+    Raises
+    ------
+    InputError
+        The graph is damaged, or the largest task does not fit a worker's memory.
+    """
+    began = time.perf_counter()
+    progress("read", 0, 1)
+    prepared = open_plan(executor, saved, options)
+    plan, content = prepared.plan, saved.manifest
+    if not plan.fits:
+        raise InputError(
+            f"{plan.why}: the saved graph is too large for it; raise --memory, or prepare it again with it"
+        )
+    executor.set_task_memory(plan.bytes_per_task)
+    where = builders(plan, prepared.sizes, executor.worker_threads)
+    calls, extents = dict[Any, tuple[Any, ...]](), _extents(prepared.partition)
+    for block in content["blocks"]:
+        place, arrays = tuple(block["place"]), _places(saved.folder, block["arrays"])
+        facts = (block["stride"], block["row_first"], block["column_first"], block["ordered"], place)
+        calls[place] = _Arrays(arrays), facts, int(prepared.sizes.edges[place]), extents.get(place), executor.backend
+    blocks: Blocks
+    if plan.scheme.replicated and len(calls) == 1:
+        blocks = {place: executor.replicated("open", _open_block, *call) for place, call in calls.items()}
+    elif executor.memory_per_call is None:
+        at = [where.get(place) for place in calls]
+        blocks = dict(zip(calls, executor.submit_all("open", _open_block, list(calls.values()), at), strict=True))
+    else:  # one at a time: a whole block may take more than a thread's share of the budget
+        blocks = {
+            place: executor.submit("open", _open_block, *call, prefer=where.get(place)) for place, call in calls.items()
+        }
+    if isinstance(prepared.partition, ProxyPartition):
+        members = [executor.submit("open", _members, blocks[part, 1]) for part in range(plan.parts)]
+        prepared = replace(prepared, partition=prepared.partition._replace(members=members))
+    graph = prepared.graph
+    read = [handle for vector in (graph.order, graph.out_degree, graph.in_degree) for handle in vector.parts]
+    executor.wait([*blocks.values(), *read, *prepared.numbered.parts])
+    kept = _open_attributes(content["attributes"], saved.folder) if attributes else None
+    seconds = {"read": time.perf_counter() - began, "prepare": 0.0}
+    return replace(prepared, seconds=seconds, attributes=kept), blocks
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """Where the arrays of a file stand, by name."""
+
+    places: dict[str, StoredArray]
+
+
+def _with_kernel(
+    executor: Executor, content: Manifest, options: Options, planned_for: str | None
+) -> tuple[Options, str]:
+    """Options with a kernel, and why: the one that was saved, unless another is asked for, or backend or memory are."""
+    backend, kept = planned_for or options.chosen_backend, content["kernel"]
+    if options.kernel == "auto" and backend == content["backend"] and kept in KERNELS[backend]:
+        return replace(options, kernel=kept), content["choice"]
+    processors = 1
+    if options.chosen_backend in ON_DEVICE and options.kernel == "auto":
+        (processors,) = executor.gather([executor.submit("open", _processors, executor.backend)])
+    chosen = replace(options, backend=backend)
+    chosen, why = choose(chosen, Facts(**content["facts"], processors=processors))
+    return replace(chosen, backend=options.backend), why
+
+
+def _processors(backend: Backend) -> int:
+    return backend.processors()
+
+
+def _sizes(content: Manifest) -> Sizes:
+    columns = scheme_of(content["partition"], content.get("column_parts")).columns(content["parts"])
+    shape = (-1, columns)
+    return Sizes(*(np.array(content["sizes"][name], "int64").reshape(shape) for name in Sizes._fields))
+
+
+def _partition(content: Manifest, sizes: Sizes, proxies: tuple[Proxies, ...], wedges: int) -> Partition:
+    vertices = content["vertices"]
+    shape = Shape(vertices, content["shift"], content["ordered"])
+    if content["grid"] is None:
+        nothing = Sharded((0, 0), [])
+        return ProxyPartition(nothing, nothing, nothing, sizes, proxies, wedges, shape, [], [])
+    axes = [Axis(vertices, of["parts"], of["starts"] and tuple(of["starts"])) for of in content["grid"]]
+    return GridPartition(Layout(axes[0], tuple(axes[1:]), shape), sizes, wedges, proxies)
+
+
+def _extents(partition: Partition) -> dict[Any, tuple[int, int]]:
+    """Rows and columns of each block of a grid."""
+    if not isinstance(partition, GridPartition):
+        return {}
+    rows, columns = partition.layout.sizes
+    return {place: (int(rows[place]), int(columns[place])) for place in partition.layout.places}
+
+
+def _places(folder: str, arrays: Manifest) -> dict[str, StoredArray]:
+    for of in arrays.values():
+        if not _FILE.fullmatch(of["file"]):
+            raise InputError(
+                f"{folder} is damaged: {shown(of['file'])} is no file of a saved graph; fetch it again, or save the "
+                "graph again"
+            )
+    return {
+        name: StoredArray(joined(folder, of["file"]), of["dtype"], of["length"], of["start"], of["crc32"])
+        for name, of in arrays.items()
+    }
+
+
+def _arrays(folder: str, content: Manifest) -> Iterator[StoredArray]:
+    """All arrays of a saved graph."""
+    kept = content["attributes"]
+    of_files = [block["arrays"] for block in content["blocks"]]
+    of_files += [arrays for name in (*VECTORS, "id_shards") for arrays in content[name]]
+    if kept is not None:
+        of_files += [block["arrays"] for block in kept["blocks"]] + [kept["neighbours"] or {}]
+    for arrays in of_files:
+        yield from _places(folder, arrays).values()
+
+
+def _open_block(
+    arrays: _Arrays,
+    facts: tuple[int, int, int, bool, Any],
+    edges: int,
+    extent: tuple[int, int] | None,
+    backend: Backend,
+) -> OrientedCSR:
+    """Read a block of so many rows and columns; None: of the vertices that are its members. Runs on a worker."""
+    read = {name: read_array(place, backend) for name, place in arrays.places.items()}
+    block = OrientedCSR(read["offsets"], read["columns"], *facts, read.get("members"))
+    check_edges(block, edges)
+    _check_places(block, *(extent or (block.rows, block.rows)), arrays.places["offsets"].url)
+    if int(block.offsets[-1]) != block.edges:
+        raise CountError(
+            f"block P[{block.place[0]}][{block.place[1]}] ends at edge {int(block.offsets[-1]):,} of {block.edges:,}: "
+            "it was saved so; prepare the graph again, and report this with the output of `dasktc info`"
+        )
+    return block
+
+
+def _check_places(block: OrientedCSR, rows: int, columns: int, url: str) -> None:
+    """Refuse what a kernel would follow to places outside of the blocks: checksums are those of whoever wrote it."""
+    offsets, members = block.offsets, block.rows if block.members is None else len(block.members)
+    if not (
+        (offsets.dtype, block.columns.dtype, block.rows, members) == ("int64", "int32", rows, rows)
+        and int(offsets[0]) == 0
+        and not bool((offsets[1:] < offsets[:-1]).any())
+        and (not block.edges or int(block.columns.view("uint32").max()) < columns)
+    ):
+        raise InputError(
+            f"{url} is damaged: its rows and columns are not those of a block of {rows:,} by {columns:,} vertices; "
+            "fetch it again, or save the graph again"
+        )
+
+
+def _members(block: OrientedCSR) -> Array:
+    return block.members
+
+
+def _open_vector(executor: Executor, places: list[dict[str, StoredArray]], starts: tuple[int, ...]) -> list[Any]:
+    files = _Files([of["values"] for of in places])
+    return [
+        executor.submit("open", _vector, files, *span, executor.backend, executor.backend.numbers)
+        for span in pairwise(starts)
+    ]
+
+
+@dataclass(frozen=True)
+class _Files:
+    """An array in several files, one after another."""
+
+    arrays: list[StoredArray]
+
+    def read(self, first: int, end: int, backend: Backend) -> list[Array]:
+        """Entries `first` to `end`, an array a file that has any; one array at least."""
+        starts = [0, *accumulate(place.length for place in self.arrays)]
+        parts = [
+            read_array(place, backend, max(0, first - start), min(place.length, end - start))
+            for place, start in zip(self.arrays, starts, strict=False)
+            if start < end and first < start + place.length
+        ]
+        return parts or [backend.array.empty(0, dtype=self.arrays[0].dtype)]
+
+
+def _vector(files: _Files, first: int, end: int, backend: Backend, dtype: str) -> Array:
+    parts = [part.astype(dtype, copy=False) for part in files.read(first, end, backend)]
+    return parts[0] if len(parts) == 1 else backend.array.concatenate(parts)
+
+
+def _open_ids(
+    executor: Executor, places: list[dict[str, StoredArray]], starts: tuple[int, ...], whole: bool
+) -> list[Any]:
+    if "letters" not in places[0]:
+        files = _Files([of["values"] for of in places])
+        function, given = (_integer_map, ()) if whole else (_vector, ("int64",))
+        return [executor.submit("open", function, files, *span, executor.backend, *given) for span in pairwise(starts)]
+    offsets, letters = (tuple(of[name] for of in places) for name in ("offsets", "letters"))
+    text = _text_map if whole else _text
+    return [
+        executor.submit("open", text, _Text(offsets, letters), *span, executor.backend) for span in pairwise(starts)
+    ]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """Text in several files: offsets, one more than there are values, and bytes."""
+
+    offsets: tuple[StoredArray, ...]
+    letters: tuple[StoredArray, ...]
+
+
+def _integer_map(files: _Files, first: int, end: int, backend: Backend) -> VertexMap:
+    return SortedMap(_vector(files, first, end, backend, "int64"), backend)
+
+
+def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
+    """Text ids `first` to `end`, an Arrow array."""
+    import pyarrow as pa
+
+    parts, start = [], 0
+    for places in zip(files.offsets, files.letters, strict=True):
+        length = places[0].length - 1
+        begin, behind = max(0, first - start), min(length, end - start)
+        start += length
+        if begin < behind:
+            offsets = read_array(places[0], None, begin, behind + 1)
+            letters = read_array(places[1], None, int(offsets[0]), int(offsets[-1]))
+            buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(letters)]
+            parts.append(pa.Array.from_buffers(pa.large_string(), behind - begin, buffers))
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
+
+
+def _text_map(files: _Text, first: int, end: int, backend: Backend) -> VertexMap:
+    ids = _text(files, first, end, backend)
+    return TextMap(backend.frame.Series(ids) if backend.on_device else ids, backend)
+
+
+def _open_attributes(content: Manifest | None, folder: str) -> EdgeAttributes | None:
+    if content is None:
+        return None
+    kept: dict[str, dict[Any, Array]] = {"roots": {}, "directions": {}}
+    for block in content["blocks"]:
+        for name, place in _places(folder, block["arrays"]).items():
+            kept[name][tuple(block["place"])] = read_array(place)
+    neighbours = content["neighbours"] and Neighbours(
+        **{name: read_array(place) for name, place in _places(folder, content["neighbours"]).items()}
+    )
+    largest = float.fromhex(content["largest"])
+    return EdgeAttributes(
+        content["weight"], content["directed"], largest, kept["roots"], kept["directions"], neighbours or None
+    )

@@ -26,7 +26,10 @@ from dasktc.pipeline.autotune import Facts, look
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]
 
 Make = Callable[[], Source]
-OTHER_ORDERS = (("hub", "collective"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"))
+OTHER_ORDERS = (
+    ("hub", "collective"), ("hub", "collective-banded"), ("hub", "indegree"), ("hub", "none"), ("trust", "degree"),
+    ("trust", "collective-banded"),
+)  # fmt: skip
 """Orders that are not a kernel's own."""
 OTHER_SCHEMES = ("edges", "hash2d", "vertical", "proxy")
 """With kernel `hub` and n = 2, on graphs of MOST edges: the whole graph fits wherever this is measured."""

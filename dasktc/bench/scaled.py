@@ -14,6 +14,7 @@ from dasktc.planning.placement import homes, needed, shares
 
 if TYPE_CHECKING:
     from dasktc.api.graph import Graph
+    from dasktc.counting.result import TriangleCount
     from dasktc.counting.tasks import Job, Record
     from dasktc.io.source import Source
     from dasktc.options import Options
@@ -96,6 +97,8 @@ class Real:
         Wall time of the count.
     overhead, latency : float
         Of a nearly empty graph: wall seconds a task, and the part of a count's that does not grow with its tasks.
+    parts, splits : int
+    space_imbalance : float or None
     """
 
     workers: int
@@ -105,6 +108,9 @@ class Real:
     seconds: float
     overhead: float
     latency: float
+    parts: int = 1
+    splits: int = 1
+    space_imbalance: float | None = None
 
 
 def price(recipe: Recipe, options: Options, workers: list[int], runs: int) -> list[Priced]:
@@ -152,7 +158,11 @@ def _price(graph: Graph, plan: Plan, runs: int) -> Priced:
         raise CountError("two counts of one plan differ: report this with the output of `dasktc info`")
     costs = [min(seconds) for seconds in zip(*(costs for costs, _ in counted), strict=True)]
     number = {place: k for k, place in enumerate(graph.blocks)}
-    triples = [tuple(number[place] for place in triple.places) for triple in plan.triples()]
+    triples = [
+        tuple(number[place] for place in triple.places)
+        for triple, splits in plan.tasks_of_triples()
+        for _ in range(splits // plan.splits)
+    ]
     return Priced(
         workers=plan.workers,
         parts=plan.parts,
@@ -186,13 +196,13 @@ def _one_by_one(graph: Graph, part: list[Job]) -> list[Record]:
     return list(count_jobs(graph.executor, graph.blocks, part))
 
 
-def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
-    """Count on new worker processes, and measure the scheduler's time a task there.
+def real_run(recipe: Recipe, plans: list[Options], workers: int, runs: int) -> list[Real]:
+    """Count on new worker processes by each plan, and measure the scheduler's time a task there.
 
     Parameters
     ----------
     recipe : Recipe
-    options : Options
+    plans : list of Options
     workers, runs : int
         Of which the least times are taken.
     """
@@ -200,15 +210,34 @@ def real_run(recipe: Recipe, options: Options, workers: int, runs: int) -> Real:
     from dasktc.executors.connect import connect
     from dasktc.options import RunOptions
 
-    with connect(RunOptions(workers=workers), options.chosen_backend) as tasks:
-        graph = build(tasks, recipe.source(), options)
-        graph.triangle_count()  # compiles, and brings the blocks to the workers
-        results = [graph.triangle_count() for _ in range(runs)]
-        overhead, latency = _dask_seconds(tasks, options)
+    counted = []
+    with connect(RunOptions(workers=workers), plans[0].chosen_backend) as tasks:
+        for options in plans:
+            graph = build(tasks, recipe.source(), options)
+            graph.triangle_count()  # compiles, and brings the blocks to the workers
+            counted.append([graph.triangle_count() for _ in range(runs)])
+            del graph
+        dask = _dask_seconds(tasks, plans[0])
+    return [_real(workers, results, *dask) for results in counted]
+
+
+def _real(workers: int, results: list[TriangleCount], overhead: float, latency: float) -> Real:
     busy = [float(result.tasks.groupby("worker")["seconds"].sum().max()) for result in results]
     best = results[busy.index(min(busy))]
-    wall = min(result.seconds["count"] for result in results)
-    return Real(workers, best.triangles, min(busy), best.time_imbalance, wall, overhead, latency)
+    wall, plan = min(result.seconds["count"] for result in results), best.plan
+    imbalances = best.time_imbalance, plan.space_imbalance
+    return Real(
+        workers,
+        best.triangles,
+        min(busy),
+        imbalances[0],
+        wall,
+        overhead,
+        latency,
+        plan.parts,
+        plan.splits,
+        imbalances[1],
+    )
 
 
 def _dask_seconds(tasks: Any, options: Options) -> tuple[float, float]:

@@ -187,16 +187,20 @@ def _curve(
     recipe: Recipe, options: Options, steps: list[int], real: list[int], runs: int, rate: float, say: Say
 ) -> Curve:
     curve = Curve(recipe)
+    parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
+    divided = replace(options, partition="hash2d", parts=parts)
     for number in real:
         say(f"{recipe}: {number} real workers")
-        curve.real.append(in_fresh_process(real_run, recipe, options, number, runs))
+        whole, apart = in_fresh_process(real_run, recipe, [options, divided], number, runs)
+        curve.real.append(whole)
+        curve.partitioned_real.append(apart)
     say(f"{recipe}: tasks for {steps[0]} to {steps[-1]} simulated workers")
     priced = in_fresh_process(price, recipe, options, steps, runs)
     curve.points = [curve.point(step, rate) for step in priced]
-    parts = max(2, round((steps[-1] / 2) ** (1 / 3)))
     say(f"{recipe}: tasks of {parts} parts")
-    apart = in_fresh_process(price, recipe, replace(options, partition="hash2d", parts=parts), steps[-2:], runs)
-    curve.partitioned = [curve.point(step, rate) for step in apart]
+    numbers = sorted({*steps[-2:], *real} & {*steps})
+    by_number = in_fresh_process(price, recipe, divided, numbers, runs)
+    curve.partitioned = [curve.point(step, rate) for step in by_number]
     _compare(curve)
     return curve
 
@@ -204,7 +208,7 @@ def _curve(
 def _compare(curve: Curve) -> None:
     """Raise CountError unless all plans of a curve count the same triangles."""
     counts = {point.priced.triangles for point in [*curve.points, *curve.partitioned]}
-    counts |= {counted.triangles for counted in curve.real}
+    counts |= {counted.triangles for counted in [*curve.real, *curve.partitioned_real]}
     if len(counts) != 1:
         raise CountError(
             f"plans for different numbers of workers count {sorted(counts)} triangles of {curve.recipe}: one of them "

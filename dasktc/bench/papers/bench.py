@@ -19,9 +19,11 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.planning.plan import Proxies
 
-__all__ = ["NEEDS_GPU", "Bench", "host_arrays", "lengths"]
+__all__ = ["NEEDS_GPU", "ONE_THREAD", "Bench", "host_arrays", "lengths"]
 
 NEEDS_GPU = "needs a GPU"
+ONE_THREAD = "time of one CPU thread, which has no warps"
+"""What stands on the CPU for time on a GPU."""
 KEPT = 8
 """Prepared blocks that are held at a time."""
 
@@ -130,6 +132,10 @@ class Bench:
         task = self.task(case)
         binning_seconds(task, kernel)
         return self.timed(lambda: binning_seconds(task, kernel))
+
+    def forget(self) -> None:
+        """Drop the prepared blocks, so that their memory is free again."""
+        self._blocks.clear()
 
     def _counted(self, task: BlockTask, kernel: str, macros: dict[str, int] | None) -> TaskCount:
         if macros is None:

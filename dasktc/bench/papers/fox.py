@@ -5,24 +5,25 @@ Fox et al., "Fast and Adaptive List Intersections on the GPU", HPEC 2018, doi:10
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dasktc.backends.csr import OrientedCSR
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench, host_arrays, lengths
-from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
+from dasktc.bench.papers.bench import NEEDS_GPU, ONE_THREAD, Bench, host_arrays, lengths
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.fox_memory import sectors_a_search
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import binning_seconds
 
-__all__ = ["binning_overhead", "log_tpi", "schedule"]
+__all__ = ["BINNING", "LOG_TPI", "binning_overhead", "log_tpi", "schedule", "split"]
 
 STATIC = (1, 32, 256)
 """Threads an intersection of the paper's figure 4: a thread, a warp, a block."""
 SUB = 8
 """Searches a thread where threads grow with the bin, C of equation 3."""
+SLOWER = 0.95
+"""Times as fast as another that count as slower."""
 LEAST = 0.05
 """Share of a kernel's time that counting has, at least."""
 WARP, RESIDENT = 32, 5120
@@ -37,15 +38,16 @@ def log_tpi(bench: Bench) -> Figure:
     figure = Figure(
         f"Log-TPI: speed over static threads an intersection, binning left out (Fox, figure 4; {bench.clock})"
         if bench.cuda
-        else "Log-TPI: length of its schedule under that of static threads, a count (Fox, figure 4)",
+        else "Log-TPI: length of its schedule under that of static threads (Fox, figure 4)",
         {"graph": "", "Log-TPI": ".4g", "unit": ""} | {f"over {threads}": ".2f" for threads in STATIC},
+        proxy="" if bench.cuda else "a model: steps of resident warps, in place of time",
     )
     if not bench.cuda:
         figure.notes += [
             f"steps: the longer of all warps' steps over {RESIDENT:,} resident warps, and of the longest warp's",
             f"a step: 32 lanes make a search each; all in the order of LRB bins; time {NEEDS_GPU}",
-            "a search waits for memory too: the statements name the 32-byte sectors that it reads, bisection in step",
         ]
+        figure.why["best differs"] = _sectors(bench)
     for case in bench.cases:
         grown, static = _timed(bench, case) if bench.cuda else schedule(bench.block(case))
         unit, shown = ("ms", 1e3 * grown) if bench.cuda else ("steps", grown)
@@ -53,43 +55,52 @@ def log_tpi(bench: Bench) -> Figure:
     ratios: dict[str, list[Any]] = {f"{t}": [row[3 + k] for row in figure.rows] for k, t in enumerate(STATIC)}
     series: dict[str, Any] = {f"static {threads}": values for threads, values in ratios.items()}
     figure.plot = Plot("bars", bench.names, series, "", "Log-TPI over static", log=True, one=True)
-    figure.statements = [replace(said, counted=not bench.cuda) for said in _threads_said(figure.rows)]
-    if not bench.cuda:
-        figure.statements[-1] = _with_sectors(bench, figure.statements[-1])
     return figure
 
 
-def _with_sectors(bench: Bench, said: Statement) -> Statement:
-    """Add to a statement the memory sectors that each number of threads reads."""
+def _sectors(bench: Bench) -> str:
+    """Say which memory sectors each number of threads reads: a search waits for memory too, its bisection in step."""
     read = {case.name: [sectors_a_search(bench.block(case), threads) for threads in STATIC] for case in bench.cases}
     texts = [
         f"{name} {' / '.join(f'{n:.1f}' for n in of)}, least with {STATIC[of.index(min(of))]}"
         for name, of in read.items()
     ]
-    counts = " / ".join(map(str, STATIC))
-    return replace(said, here=f"by steps: {said.here}; sectors a search with {counts}: {'; '.join(texts)}")
+    return f"by steps; 32-byte sectors a search with {' / '.join(map(str, STATIC))}: {'; '.join(texts)}"
 
 
-def _threads_said(rows: list[list[Any]]) -> list[Statement]:
-    """Compare with the best and with the worst static number of threads of each graph."""
-    ratios = {row[0]: row[3:] for row in rows if None not in row}
-    least = {name: min(of) for name, of in ratios.items()}
-    best = {name: STATIC[of.index(least[name])] for name, of in ratios.items()}
-    slower = sum(ratio < 0.95 for ratio in least.values())
-    most = max(max(of) for of in ratios.values())
-    return [
-        Statement(
-            "at least as fast as the best static number of threads, on all graphs but one",
-            f"{spread(list(least.values()))} times; below 0.95 on {slower}",
-            slower <= 1,
-        ),
-        Statement("up to 20 times as fast as another", f"up to {most:.1f} times", most > 2),
-        Statement(
-            "the best static number differs from graph to graph",
-            ", ".join(f"{name} {threads}" for name, threads in best.items()),
-            len(set(best.values())) > 1,
-        ),
-    ]
+def _over_static(figure: Figure) -> dict[str, list[float]]:
+    """Speed over each static number of threads, of the graphs that have all."""
+    rows = {row["graph"]: [row[f"over {threads}"] for threads in STATIC] for row in figure.records()}
+    return {name: ratios for name, ratios in rows.items() if None not in ratios}
+
+
+def _as_fast(figure: Figure) -> Finding:
+    least = [min(of) for of in _over_static(figure).values()]
+    slower = sum(ratio < SLOWER for ratio in least)
+    return Finding(f"{spread(least)} times; below {SLOWER:g} on {slower}", slower <= 1)
+
+
+def _up_to(figure: Figure) -> Finding:
+    most = max(max(of) for of in _over_static(figure).values())
+    return Finding(f"up to {most:.1f} times", most > 2, [most])
+
+
+def _best_static(figure: Figure) -> Finding:
+    best = {name: STATIC[of.index(min(of))] for name, of in _over_static(figure).items()}
+    return Finding(", ".join(f"{name} {threads}" for name, threads in best.items()), len(set(best.values())) > 1)
+
+
+LOG_TPI = (
+    Claim(
+        "as fast", "at least as fast as the best static number of threads, on all graphs but one", _as_fast,
+        f"it is below {SLOWER:g} times as fast on two graphs",
+    ),
+    Claim("up to", "up to 20 times as fast as another", _up_to, "it is at most twice as fast", Published(20, 20)),
+    Claim(
+        "best differs", "the best static number differs from graph to graph", _best_static,
+        "one number of threads is best on all graphs",
+    ),
+)  # fmt: skip
 
 
 def _timed(bench: Bench, case: Case) -> tuple[float, list[float]]:
@@ -156,35 +167,65 @@ def binning_overhead(bench: Bench) -> Figure:
             "merge, ms": ".2f", "binning / merge": ".3f",
         },
         notes=["entries an edge: of both lists; order degree"],
+        proxy="" if bench.cuda else ONE_THREAD,
     )  # fmt: skip
     for case in bench.cases:
         work = lengths(bench.block(case))
         mean = float((work[1] + work[2]).mean()) if len(work[0]) else 0.0
         row: list[Any] = [case.name, mean]
         for kernel in ("search", "merge"):
-            binning, counting = _split(bench, case, kernel)
+            binning, counting = split(bench, case, kernel)
             row += [1e3 * counting, binning / counting]
         figure.rows.append(row)
     series: dict[str, Any] = {
         k: [row[3 + 2 * i] for row in figure.rows] for i, k in enumerate(("Par-Search", "Intersect-Path"))
     }
     figure.plot = Plot("bars", bench.names, series, "", "binning / counting", log=True, one=True)
-    rows: list[list[Any]] = figure.rows
-    dense, sparse = max(rows, key=lambda row: row[1]), min(rows, key=lambda row: row[1])
-    here = f"search: {sparse[3]:.2f} on {sparse[0]}, {dense[3]:.2f} on {dense[0]}"
-    figure.statements = [
-        Statement("relatively high on small graphs and on graphs of low degree", here, sparse[3] > dense[3]),
-        Statement(
-            "negligible on large graphs of high degree",
-            f"{dense[0]}: {dense[3]:.2f} of search, {dense[5]:.2f} of merge",
-            max(dense[3], dense[5]) < 0.1,
-        ),
-    ]
     return figure
 
 
-def _split(bench: Bench, case: Case, kernel: str) -> tuple[float, float]:
-    """Seconds of binning, and of counting without it."""
+def _low_degree(figure: Figure) -> Finding:
+    dense, sparse = _by_degree(figure)
+    search = "binning / search"
+    told = f"search: {sparse[search]:.2f} on {sparse['graph']}, {dense[search]:.2f} on {dense['graph']}"
+    return Finding(told, sparse[search] > dense[search], [sparse[search]])
+
+
+def _high_degree(figure: Figure) -> Finding:
+    dense, _ = _by_degree(figure)
+    search, merge = dense["binning / search"], dense["binning / merge"]
+    return Finding(
+        f"{dense['graph']}: {search:.2f} of search, {merge:.2f} of merge", max(search, merge) < 0.1, [search]
+    )
+
+
+def _by_degree(figure: Figure) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rows with most and with fewest entries an edge."""
+    rows = sorted(figure.records(), key=lambda row: float(row["entries an edge"]))
+    return rows[-1], rows[0]
+
+
+BINNING = (
+    Claim(
+        "low degree", "relatively high on small graphs and on graphs of low degree (table II: 0.96 to 12.8 of search)",
+        _low_degree, "it is no higher on the graph of lowest degree than on that of highest", Published(0.96, 12.8),
+    ),
+    Claim(
+        "high degree", "negligible on large graphs of high degree (table II: 0.05 to 0.13 of search)", _high_degree,
+        "it takes a tenth of counting on the graph of highest degree, or more", Published(0.047, 0.13),
+    ),
+)  # fmt: skip
+
+
+def split(bench: Bench, case: Case, kernel: str) -> tuple[float, float]:
+    """Seconds of binning, and of counting without it.
+
+    Parameters
+    ----------
+    bench : Bench
+    case : Case
+    kernel : {"search", "merge"}
+    """
     whole = bench.count(case, "degree", kernel).seconds
     if bench.cuda:
         bins = bench.binning(case, kernel)

@@ -12,7 +12,7 @@ from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
 from dasktc.io.generators.theory import StarKind
 from dasktc.io.source import Source
 
-__all__ = ["SIZES", "Case", "Sizes", "generated", "kronecker_case", "real", "rmat_case", "theory_case"]
+__all__ = ["EVEN", "SIZES", "Case", "Sizes", "generated", "kronecker_case", "real", "rmat_case", "theory_case"]
 
 REAL = {
     "soc-Slashdot0902": "soc-Slashdot0902.txt.gz",
@@ -20,6 +20,8 @@ REAL = {
     "ego-Twitter": "twitter_combined-edges.csv.gz",
     "cnr-2000": "cnr-2000.arcs.tsv.gz",
 }
+EVEN = ("RM", "RA", "3D")
+"""What names of generated graphs without hubs begin with."""
 QUICK_REAL = 1
 """How many of these a quick run reads."""
 
@@ -52,10 +54,10 @@ class Sizes(NamedTuple):
 
 
 SIZES = {
-    ("cpu", True): Sizes(14, 15, 30_000, 30, (10, 14), 9, (16, 18), ((2, 1), (2, 2), (4, 1), (4, 2))),
-    ("cpu", False): Sizes(17, 18, 300_000, 60, (10, 17), 11, (18, 20)),
-    ("cuda", True): Sizes(18, 20, 10**6, 100, (15, 18), 11, (20, 22)),
-    ("cuda", False): Sizes(21, 24, 10**7, 300, (18, 23), 14, (22, 24)),
+    ("cpu", True): Sizes(14, 15, 30_000, 30, (10, 14), 12, (15, 16), ((2, 1), (2, 2), (4, 1), (4, 2))),
+    ("cpu", False): Sizes(17, 18, 300_000, 60, (10, 17), 14, (18, 20)),
+    ("cuda", True): Sizes(18, 20, 10**6, 100, (15, 18), 14, (20, 22)),
+    ("cuda", False): Sizes(21, 24, 10**7, 300, (18, 23), 17, (22, 24)),
 }
 """By backend, and whether the run is a quick one."""
 

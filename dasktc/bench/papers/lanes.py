@@ -14,12 +14,24 @@ import numpy as np
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
-from dasktc.backends.cuda.launch_trust import TRUST, shared_bytes
+from dasktc.backends.cuda.launch_trust import LANES as SUBWARPS
+from dasktc.backends.cuda.launch_trust import TRUST, shared_bytes, subwarp_lanes
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.graphs import Case
 from dasktc.bench.papers.loops import level_reads
 
-__all__ = ["Lists", "at_most", "held", "hot_bytes", "idle_lanes", "lists_of", "reads_a_lookup", "sectors", "warp_steps"]
+__all__ = [
+    "Lists",
+    "at_most",
+    "held",
+    "hot_bytes",
+    "idle_lanes",
+    "lists_of",
+    "reads_a_lookup",
+    "ruled_lanes",
+    "sectors",
+    "warp_steps",
+]
 
 WARP = 32
 LANES = (32, 8, 16)
@@ -27,6 +39,8 @@ SECTOR, LINE = 8, 16
 """Columns (32 bits) of a sector of 32 bytes, offsets (64 bits) of a line of 128."""
 SAMPLE, WINDOWS = 1 << 21, 64
 """Edges of which rows are looked at, about, and in how many windows of rows that follow each other."""
+EVERY = 32
+"""Rows of which a launch of `trust` samples one."""
 HOT = 0.9
 """Share of the lists."""
 
@@ -90,6 +104,22 @@ def warp_steps(lists: Lists) -> dict[str, int]:
     }
 
 
+def ruled_lanes(block: OrientedCSR) -> int:
+    """The subwarp that a launch of `trust` would choose for a graph whose rows are all for warps.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+    """
+    offsets, columns = on_host(block.offsets), on_host(block.columns)
+    row = np.arange(0, block.rows, EVERY)
+    degree = offsets[row + 1] - offsets[row]
+    row, degree = row[degree > 1], degree[degree > 1]
+    middle = columns[offsets[row] + degree // 2]
+    size = offsets[middle + 1] - offsets[middle]
+    return subwarp_lanes([int((-(-degree * lanes // WARP) * -(-size // lanes)).sum()) for lanes in SUBWARPS])
+
+
 def _rounds(row: Any, place: Any, size: Any, lanes: int) -> int:
     """Steps where subwarps take a row's lists in turn, each its own, and wait for each other at the end of the row."""
     teams = WARP // lanes
@@ -141,7 +171,7 @@ def at_most(bench: Bench, case: Case, order: str, whole: float) -> str:
     """
     lists = lists_of(bench.block(case, order))
     steps = warp_steps(lists)
-    built = bench.part(case, order, "trust", {"VC": 0, "STEPS": 1})
+    built = bench.part(case, order, "trust", {"VC": 0, "STEPS": 1, "lanes": 32})
     share = max(0.0, 1 - built / whole)
     most = 1 / (1 - share * (1 - steps["VC"] / max(1, steps["WC"])))
     read = sectors(lists, WARP) / max(1, sectors(lists, 0))
@@ -156,7 +186,7 @@ def held() -> str:
     from dasktc.bench.papers.device import occupancy
 
     shared = shared_bytes(dict(TRUST))
-    layouts = {"WC": {"VC": 0}, "SW (8)": {"VC": 0, "LANES": 8}, "VC": {"VC": 1}}
+    layouts = {"WC": {"VC": 0}, "VC": {"VC": 1}}
     of = {name: occupancy("trust", "trust_warp", macros, TRUST["THREADS"], shared) for name, macros in layouts.items()}
     return "; ".join(f"{name}: {taken}" for name, taken in of.items())
 

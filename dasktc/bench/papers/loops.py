@@ -17,7 +17,18 @@ from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.cpu.sizes import DEPTH, LARGE, SMALL, SMALL_ROW
 from dasktc.backends.csr import Array, BlockTask
 
-__all__ = ["BUILD", "LOOK_UP", "ONE_SIZE", "WALK", "Hashed", "binning_seconds", "collisions", "hashed", "level_reads"]
+__all__ = [
+    "BUILD",
+    "LOOK_UP",
+    "ONE_SIZE",
+    "WALK",
+    "Hashed",
+    "binning_seconds",
+    "collisions",
+    "hashed",
+    "level_reads",
+    "range_partition",
+]
 
 U = np.uint64
 WALK, BUILD, LOOK_UP = range(3)
@@ -214,9 +225,47 @@ def _bin(t: Triple, merged: bool, places: Array, starts: Array) -> None:
                 following[k] = starts[k]
 
 
+def range_partition(offsets: Array, columns: Array, n: int) -> tuple[Any, Any]:
+    """Cut a graph's vertices into n ranges of ids, and count the work of each task and the edges of each block.
+
+    Parameters
+    ----------
+    offsets, columns : array
+        Of a whole graph, on the host.
+    n : int
+
+    Returns
+    -------
+    work : array of int64, shape (n, n, n)
+        Of u in part i, v in part k and entries in part j: the entries of v's lists, over all edges (u, v).
+    edges : array of int64, shape (n, n)
+    """
+    work, edges = np.zeros((n, n, n), np.int64), np.zeros((n, n), np.int64)
+    _cutting(offsets, columns, max(1, -(-(len(offsets) - 1) // n)), work, edges)
+    return work, edges
+
+
+def _cut(offsets: Array, columns: Array, size: int, work: Array, edges: Array) -> None:
+    n = len(edges)
+    entries = np.zeros((len(offsets) - 1, n), np.int32)
+    for v in range(len(offsets) - 1):
+        for p in range(offsets[v], offsets[v + 1]):
+            entries[v, columns[p] // size] += 1
+    for u in range(len(offsets) - 1):
+        for p in range(offsets[u], offsets[u + 1]):
+            v = columns[p]
+            edges[u // size, v // size] += 1
+            for j in range(n):
+                work[u // size, v // size, j] += entries[v, j]
+
+
 _counts = types.Array(types.int64, 1, "C")
 _pairs = types.Array(types.int64, 2, "C")
 _hashing = Kernel(_walk_and_hash, (TRIPLE, types.int64, types.int64, types.boolean, types.int64))
 _reading = Kernel(_read_levels, (TRIPLE, types.int64, _counts))
 _colliding = Kernel(_collide, (TRIPLE, types.boolean))
 _binning = Kernel(_bin, (TRIPLE, types.boolean, _pairs, _counts))
+_offsets = types.Array(types.int64, 1, "C", readonly=True)
+_columns = types.Array(types.int32, 1, "C", readonly=True)
+_cubes = types.Array(types.int64, 3, "C")
+_cutting = Kernel(_cut, (_offsets, _columns, types.int64, _cubes, _pairs))

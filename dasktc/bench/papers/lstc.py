@@ -6,6 +6,7 @@ Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,21 +14,33 @@ import numpy as np
 
 from dasktc.api.count import build
 from dasktc.backends.csr import on_host
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench
-from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
-from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.bench import NEEDS_GPU, ONE_THREAD, Bench
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import EVEN, Case
 from dasktc.bench.papers.lanes import lists_of
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 from dasktc.registry import ASSIGNMENTS
 
-__all__ = ["assignments", "edges_removed", "tile_width", "tiled_probes", "vertices_removed"]
+__all__ = [
+    "ASSIGNED",
+    "EDGES_REMOVED",
+    "TILE_WIDTH",
+    "VERTICES_REMOVED",
+    "assignments",
+    "edges_removed",
+    "tile_width",
+    "tiled_probes",
+    "vertices_removed",
+]
 
 UNDIVIDED = "tcstream, undivided"
 """What stands for TriCore in table 6."""
 PARTS, DEALT = 4, 2
 """Parts of tables 3 and 4, and of table 6."""
 WIDTHS = (64, 128, 256, 512, 1024)
+ALIKE = 1.25
+"""Times as long from which on two kernels do not take about as long."""
 METIS_EDGES = 1 << 23
 """Most edges of a graph that METIS deals out here."""
 CAPACITY = 12, 4
@@ -39,15 +52,15 @@ CAPACITY = 12, 4
 
 def vertices_removed(bench: Bench) -> Figure:
     """Table 3: vertices of each part before and after the transformation."""
-    return _removed(bench, 0, "vertices", "V", "27 to 42 %")
+    return _removed(bench, 0, "vertices", "V")
 
 
 def edges_removed(bench: Bench) -> Figure:
     """Table 4: edges of each part before and after the transformation."""
-    return _removed(bench, 2, "edges", "E", "5 to 36 %")
+    return _removed(bench, 2, "edges", "E")
 
 
-def _removed(bench: Bench, field: int, what: str, letter: str, published: str) -> Figure:
+def _removed(bench: Bench, field: int, what: str, letter: str) -> Figure:
     table = 3 if what == "vertices" else 4
     figure = Figure(
         f"{what.capitalize()} of {PARTS} random parts with proxies, before and after removal (LSTC, table {table})",
@@ -65,15 +78,33 @@ def _removed(bench: Bench, field: int, what: str, letter: str, published: str) -
     left = {str(row[0]): row[6] for row in totals if row[6] is not None}
     series: dict[str, Any] = {"before": [1.0] * len(left), "after": list(left.values())}
     figure.plot = Plot("bars", list(left), series, "", f"share of the {what}")
-    shares = [100 * (1 - share) for share in left.values()]
-    figure.statements = [
-        Statement(
-            f"fewer {what} in all parts together, on every graph, by {published}",
-            f"{spread(shares, '.1f')} % fewer",
-            min(shares, default=0.0) > 0,
-        )
-    ]
     return figure
+
+
+def _fewer(even: bool) -> Callable[[Figure], Finding]:
+    """Percentages that are removed, of the graphs without hubs or of the others."""
+
+    def find(figure: Figure) -> Finding:
+        rows = [row for row in figure.records() if row["part"] == "total" and row["left"] is not None]
+        fewer = {row["graph"]: 100 * (1 - row["left"]) for row in rows if row["graph"].startswith(EVEN) is even}
+        told = ", ".join(f"{share:.1f} % fewer on {name}" for name, share in fewer.items())
+        return Finding(told or "no such graph", min(fewer.values()) > 0 if fewer else None, list(fewer.values()))
+
+    return find
+
+
+def _removal(what: str, published: Published) -> tuple[Claim, ...]:
+    said = f"fewer {what} in all parts together, by {published.least:g} to {published.most:g} %"
+    hubs, none = f"{said}, on web and social graphs", f"{said}; the paper has no graph of even degrees"
+    return (
+        Claim("with hubs", hubs, _fewer(even=False), published=published, definition=True),
+        Claim("without hubs", none, _fewer(even=True), published=published, definition=True),
+    )
+
+
+VERTICES_REMOVED = _removal("vertices", Published(27, 42, 1.25, " %"))
+EDGES_REMOVED = _removal("edges", Published(5, 36, 1.25, " %"))
+"""What is removed is no more than there was: the direction is so by definition."""
 
 
 # table 6
@@ -105,6 +136,7 @@ def assignments(bench: Bench) -> Figure:
             f"{UNDIVIDED}: TriCore's method, a binary search an edge with the top of the search tree in shared memory, "
             "by kernel tcstream on the whole graph; TriCore's own partition of its edge list is not here",
         ],
+        proxy="" if bench.cuda else ONE_THREAD,
     )
     for case in bench.cases[: 2 if bench.quick else None]:
         for how in ASSIGNMENTS:
@@ -123,7 +155,6 @@ def assignments(bench: Bench) -> Figure:
         for k, what in enumerate(("partition", "kernel"))
     }
     figure.plot = Plot("bars", names, series, "", clock, log=True)
-    figure.statements = [*_dealt_said(names, rows), _against_tricore(names, rows, bench.cuda)]
     return figure
 
 
@@ -155,33 +186,48 @@ def _partitioned(bench: Bench, case: Case, options: Options, what: str) -> tuple
     return partition, sum(record.count.seconds for record in result.records)
 
 
-def _dealt_said(names: list[str], rows: dict[tuple[Any, Any], list[Any]]) -> list[Statement]:
-    first = "METIS takes 18 to 54 times as long to partition as contiguous ranges"
-    pairs = [(rows[n, "metis"], rows[n, "contiguous"]) for n in names if (n, "metis") in rows]
-    if not pairs:
-        return [Statement(first, "no graph was dealt out by METIS: the notes say why")]
-    ratios = [metis[0] / near[0] for metis, near in pairs]
-    kernels = [max(metis[1], near[1]) / min(metis[1], near[1]) for metis, near in pairs if metis[1] and near[1]]
-    return [
-        Statement(first, f"{spread(ratios, '.1f')} times as long", min(ratios) > 1),
-        Statement(
-            "the kernel takes about as long with either (within 1.12 times)",
-            f"longest over shortest {spread(kernels)}",
-            max(kernels, default=1.0) < 1.25,
-        ),
-    ]
+def _ways(figure: Figure, one: str, other: str, column: str) -> list[tuple[float, float]]:
+    """A column's cells for two ways, of the graphs that have both."""
+    cells = {(row["graph"], row["assign"]): row[column] for row in figure.records()}
+    names = dict.fromkeys(name for name, _ in cells)
+    return [(cells[n, one], cells[n, other]) for n in names if cells.get((n, one)) and cells.get((n, other))]
 
 
-def _against_tricore(names: list[str], rows: dict[tuple[Any, Any], list[Any]], cuda: bool) -> Statement:
-    """Compare LSTC's kernel and TriCore's method, which the table's notes describe."""
-    paper = "the kernel on contiguous parts is faster than TriCore's on most graphs (3 of 5; 0.4 to 2.1 times)"
-    pairs = [(rows[name, UNDIVIDED][1], rows[name, "contiguous"][1]) for name in names]
-    ratios = [theirs / ours for theirs, ours in pairs if ours]
-    if not cuda or not ratios:
-        return Statement(paper, f"{NEEDS_GPU}: on the CPU both are one method, without tiles or cached trees")
+def _metis_partition(figure: Figure) -> Finding:
+    ratios = [metis / near for metis, near in _ways(figure, "metis", "contiguous", "partition")]
+    if not ratios:
+        return Finding("no graph was dealt out by METIS: the notes say why")
+    return Finding(f"{spread(ratios, '.1f')} times as long", min(ratios) > 1, ratios)
+
+
+def _metis_kernel(figure: Figure) -> Finding:
+    ratios = [max(pair) / min(pair) for pair in _ways(figure, "metis", "contiguous", "kernel")]
+    if not ratios:
+        return Finding("no graph was dealt out by METIS: the notes say why")
+    return Finding(f"longest over shortest {spread(ratios)}", max(ratios) < ALIKE, ratios)
+
+
+def _tricore(figure: Figure) -> Finding:
+    ratios = [theirs / ours for theirs, ours in _ways(figure, UNDIVIDED, "contiguous", "kernel")]
     faster = sum(ratio > 1 for ratio in ratios)
-    here = f"than its method: {spread(ratios)} times as fast, faster on {faster} of {len(ratios)}"
-    return Statement(paper, here, 2 * faster > len(ratios))
+    told = f"than its method: {spread(ratios)} times as fast, faster on {faster} of {len(ratios)}"
+    return Finding(told, 2 * faster > len(ratios) if ratios else None, ratios)
+
+
+ASSIGNED = (
+    Claim(
+        "METIS partitions", "METIS takes 18 to 54 times as long to partition as contiguous ranges", _metis_partition,
+        "it takes no longer, on any graph", Published(17.7, 54.1),
+    ),
+    Claim(
+        "METIS counts", "the kernel takes about as long with either (within 1.12 times)", _metis_kernel,
+        f"one takes {ALIKE:g} times as long as the other, on any graph", Published(1, 1.12, 1.1),
+    ),
+    Claim(
+        "TriCore", "the kernel on contiguous parts is faster than TriCore's on most graphs (3 of 5; 0.4 to 2.1 times)",
+        _tricore, "it is faster on half of the graphs or fewer", Published(0.44, 2.13, 1.25), on="cuda",
+    ),
+)  # fmt: skip
 
 
 # figure 7
@@ -192,10 +238,11 @@ def tile_width(bench: Bench) -> Figure:
     figure = Figure(
         "Time by vertices in shared memory over that with 128 (LSTC, figure 7)"
         if bench.cuda
-        else "Searches by tile width over wedges, a count (LSTC, figure 7)",
+        else "Searches by tile width over wedges (LSTC, figure 7)",
         {"graph": "", "rows above 128": ".4f"} | {str(width): ".3f" for width in WIDTHS},
         notes=["order degree; " + ("a tile of as many entries as the block has threads, as in the paper" if bench.cuda
                else f"every wedge is searched once a tile; what shared memory costs, and time: {NEEDS_GPU}")],
+        proxy="" if bench.cuda else "searches, in place of time",
     )  # fmt: skip
     searched: dict[str, list[float]] = {}
     for case in bench.cases:
@@ -207,25 +254,35 @@ def tile_width(bench: Bench) -> Figure:
     values: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
     up = "time over 128" if bench.cuda else "searches a wedge"
     figure.plot = Plot("lines", [str(w) for w in WIDTHS], dict(values), "vertices in shared memory", up, one=True)
-    gain = {name: v[0] / v[1] for name, v in values.items() if v[1]}
-    most = max(gain, key=lambda name: gain[name]) if gain else ""
-    wider = "beyond 128 it is slower: less occupancy, and most rows are shorter"
-    figure.statements = [
-        Statement(
-            "faster from 64 to 128, where a row then fits",
-            f"64 takes {gain[most]:.2f} times what 128 takes on {most}" if gain else "no row is as long",
-            gain[most] > 1 if gain else None,
-            counted=not bench.cuda,
-        ),
-        Statement(wider, f"times 128: {_wider(values, searched)}; {_held()}", _all_slower(values))
-        if bench.cuda
-        else Statement(wider, f"{NEEDS_GPU}; beyond 128 searches fall by {_saved(values):.1f} % at most"),
-    ]
+    if bench.cuda:
+        figure.why["beyond 128"] = f"{_wider(values, searched)}; {_held()}"
+    else:
+        figure.why["beyond 128"] = f"beyond 128 searches fall by {_saved(values):.1f} % at most"
     return figure
 
 
-def _all_slower(values: dict[str, list[Any]]) -> bool:
-    return all(min(v[2:]) > 1 for v in values.values())
+def _to_128(figure: Figure) -> Finding:
+    gains = {row["graph"]: row["64"] / row["128"] for row in figure.records() if row["rows above 128"]}
+    told = ", ".join(f"64 takes {gain:.2f} times what 128 takes on {name}" for name, gain in gains.items())
+    return Finding(told or "no row is as long", min(gains.values()) > 1 if gains else None)
+
+
+def _beyond_128(figure: Figure) -> Finding:
+    times = {row["graph"]: [row[str(w)] / row["128"] for w in WIDTHS if w > 128] for row in figure.records()}
+    told = ", ".join(f"{name} {spread(of)}" for name, of in times.items())
+    return Finding(f"times 128: {told}", all(min(of) > 1 for of in times.values()))
+
+
+NARROW = "faster from 64 to 128, where a row then fits, on graphs with such rows"
+TILE_WIDTH = (
+    Claim("to 128", NARROW, _to_128, "64 is as fast as 128 on any graph with rows above 128", on="cuda"),
+    Claim("to 128", NARROW, _to_128, on="cpu", definition=True),
+    Claim(
+        "beyond 128", "beyond 128 it is slower: less occupancy, and most rows are shorter", _beyond_128,
+        "a wider tile is as fast, on any graph", on="cuda",
+    ),
+)  # fmt: skip
+"""A wider tile never takes more searches: that they fall is so by definition."""
 
 
 def _wider(times: dict[str, list[Any]], searched: dict[str, list[float]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from base64 import b64encode
 
-from dasktc.bench.papers.figure import Figure, Statement
+from dasktc.bench.papers.figure import Figure, Verdict
 from dasktc.bench.report import Section
 from dasktc.counting.html_report import STYLE
 
@@ -46,14 +46,16 @@ def page(figures: list[Figure], images: dict[str, bytes], facts: dict[str, str],
 def _figure(figure: Figure, image: bytes) -> str:
     name, title = html.escape(figure.name), html.escape(figure.title)
     picture = f'<img alt="{title}" src="data:image/png;base64,{b64encode(image).decode()}">'
-    said = "".join(_statement(statement) for statement in figure.statements)
-    return f'<h2 id="{name}">{name}: {title}</h2>{picture}<dl>{said}</dl>{_table(figure)}'
+    said = "".join(map(_verdict, figure.verdicts))
+    marked = f"<p>By proxy: {html.escape(figure.proxy)}.</p>" if figure.proxy else ""
+    return f'<h2 id="{name}">{name}: {title}</h2>{marked}{picture}<dl>{said}</dl>{_table(figure)}'
 
 
-def _statement(said: Statement) -> str:
+def _verdict(said: Verdict) -> str:
     kind = {True: "yes", False: "no", None: ""}[said.agrees]
-    paper, here = html.escape(said.paper), html.escape(said.here)
-    return f'<dt>Paper: {paper}</dt><dd>Here: {here}. Agrees: <span class="{kind}">{said.answer}</span></dd>'
+    paper, here, no = html.escape(said.paper), html.escape(said.here), html.escape(said.no)
+    answer = f'Agrees: <span class="{kind}">{html.escape(said.answer)}</span>'
+    return f"<dt>Paper: {paper}</dt><dd>Here: {here}. {answer}<small>{f'A no if: {no}' if no else ''}</small></dd>"
 
 
 def _table(section: Section) -> str:

@@ -48,7 +48,8 @@ def draw(figure: Figure, device: str, command: str) -> bytes:
 
 
 def _caption(figure: Figure, device: str, command: str) -> str:
-    lines = (f"graphs: {'; '.join(figure.graphs)}", f"device: {device}", f"command: {command}")
+    lines = [f"by proxy: {figure.proxy}"] * bool(figure.proxy)
+    lines += [f"graphs: {'; '.join(figure.graphs)}", f"device: {device}", f"command: {command}"]
     return "\n".join(fill(line, 150) for line in lines)
 
 

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from dasktc.backends import get_backend, unusable
-from dasktc.bench.papers import fox, hindex, lstc, tcstream, trust_balance, trust_chunks, trust_collisions, trust_hash
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.bench.papers import (
+    fox,
+    fox_rates,
+    hindex,
+    hindex_gpus,
+    hindex_graphs,
+    lstc,
+    lstc_kernel,
+    tcstream,
+    trust_balance,
+    trust_chunks,
+    trust_collisions,
+    trust_degrees,
+    trust_hash,
+)
 from dasktc.bench.papers.bench import Bench
-from dasktc.bench.papers.figure import Figure
+from dasktc.bench.papers.figure import Figure, Study
 from dasktc.bench.papers.graphs import SIZES, generated, real
 from dasktc.bench.report import Report, Section, load, machine, versions
-from dasktc.errors import DasktcError, InputError
+from dasktc.errors import DasktcError, DeviceMemoryError, InputError
 
 __all__ = ["FIGURES", "OUT", "run"]
 
@@ -22,26 +36,48 @@ OUT = "bench-papers"
 """Folder of the plots and the page where none is named."""
 RUNS = 3
 """Times that a count is timed."""
+SMALLER = "--quick measures smaller graphs"
+"""What helps where a device has no room for a figure."""
 NO_PLOTS = "matplotlib is not installed: text alone; pip install 'dasktc[bench]'"
 
-FIGURES: dict[str, Callable[[Bench], Figure]] = {
-    "trust-fig3": trust_hash.cached_levels,
-    "trust-fig4": trust_hash.construction,
-    "trust-fig8": trust_chunks.chunk_size,
-    "trust-fig12": trust_hash.ablation,
-    "trust-fig14": trust_balance.combinations,
-    "trust-table3": trust_collisions.max_collision,
-    "trust-table6": trust_balance.imbalance,
-    "fox-fig4": fox.log_tpi,
-    "fox-fig5": fox.binning_overhead,
-    "lstc-table3": lstc.vertices_removed,
-    "lstc-table4": lstc.edges_removed,
-    "lstc-table6": lstc.assignments,
-    "lstc-fig7": lstc.tile_width,
-    "hindex-fig3": hindex.shorter_or_longer,
-    "hindex-table4": hindex.graph500_rates,
-    "hindex-table5": hindex.theory_rates,
-    "tcstream-overlap": tcstream.overlap,
+FIGURES: dict[str, Study] = {
+    "trust-fig3": Study(trust_hash.cached_levels, trust_hash.CACHED_LEVELS),
+    "trust-fig4": Study(trust_hash.construction, trust_hash.CONSTRUCTION),
+    "trust-fig5": Study(trust_degrees.within_rows, trust_degrees.WITHIN_ROWS),
+    "trust-fig7": Study(trust_degrees.between_rows, trust_degrees.BETWEEN_ROWS),
+    "trust-fig8": Study(trust_chunks.chunk_size, trust_chunks.CHUNK_SIZE),
+    "trust-fig12": Study(trust_hash.ablation, trust_hash.ABLATION),
+    "trust-fig13": Study(trust_degrees.orders, trust_degrees.ORDERS),
+    "trust-fig14": Study(trust_balance.combinations, trust_balance.COMBINATIONS),
+    "trust-table3": Study(trust_collisions.max_collision, trust_collisions.MAX_COLLISION),
+    "trust-table6": Study(trust_balance.imbalance, trust_balance.IMBALANCE),
+    "fox-fig3": Study(fox_rates.rates, fox_rates.RATES),
+    "fox-fig4": Study(fox.log_tpi, fox.LOG_TPI),
+    "fox-fig5": Study(fox.binning_overhead, fox.BINNING),
+    "fox-table2": Study(fox_rates.times, fox_rates.TIMES),
+    "lstc-table3": Study(lstc.vertices_removed, lstc.VERTICES_REMOVED),
+    "lstc-table4": Study(lstc.edges_removed, lstc.EDGES_REMOVED),
+    "lstc-table6": Study(lstc.assignments, lstc.ASSIGNED),
+    "lstc-fig7": Study(lstc.tile_width, lstc.TILE_WIDTH),
+    "lstc-table5": Study(lstc_kernel.transformation, lstc_kernel.TRANSFORMATION),
+    "lstc-table9": Study(lstc_kernel.systems, lstc_kernel.SYSTEMS),
+    "lstc-table10": Study(lstc_kernel.large_systems, lstc_kernel.LARGE_SYSTEMS),
+    "lstc-fig8": Study(lstc_kernel.gpus, lstc_kernel.GPUS),
+    "lstc-fig9": Study(lstc_kernel.shared_memory, lstc_kernel.SHARED),
+    "lstc-fig10": Study(lstc_kernel.accesses, lstc_kernel.ACCESSES),
+    "hindex-fig2": Study(hindex_graphs.kinds_of_graphs, hindex_graphs.KINDS),
+    "hindex-fig3": Study(hindex.shorter_or_longer, hindex.COLLISIONS),
+    "hindex-table4": Study(hindex.graph500_rates, hindex.GRAPH500),
+    "hindex-table5": Study(hindex.theory_rates, hindex.THEORY),
+    "hindex-table6": Study(hindex_graphs.champions, hindex_graphs.CHAMPIONS),
+    "hindex-gpus": Study(hindex_gpus.many_gpus, hindex_gpus.MANY_GPUS),
+    "hindex-unsorted": Study(hindex_gpus.unsorted_rows, hindex_gpus.UNSORTED),
+    "tcstream-overlap": Study(tcstream.overlap, tcstream.OVERLAP),
+    "tcstream-table2": Study(tcstream.prepared, tcstream.PREPARED),
+    "tcstream-table3": Study(tcstream.in_memory, tcstream.IN_MEMORY),
+    "tcstream-fig5": Study(tcstream.trees, tcstream.TREES),
+    "tcstream-fig6": Study(tcstream.threads, tcstream.THREADS),
+    "tcstream-fig9": Study(tcstream.beyond_memory, tcstream.BEYOND),
 }
 """The figures and tables by name; the part before the dash is the paper's, which stands for all of its own."""
 
@@ -87,6 +123,10 @@ def run(
         The folder cannot be written.
     CountError
         Two ways to count disagree.
+
+    Notes
+    -----
+    A figure for which the device has no room is skipped, and the last table says so with figures.
     """
     names = chosen(list(figures))
     folder = _folders(graphs, out)
@@ -94,13 +134,18 @@ def run(
     sizes = SIZES[used, quick]
     bench = Bench(used, [*generated(sizes), *real(graphs, quick)], sizes, quick, RUNS)
     command, device = _command(figures, backend, quick, graphs, out), _device(used)
-    drawn = []
+    drawn, skipped = [], []
     for name in names:
         (say or _quiet)(name)
-        drawn.append(_named(FIGURES[name](bench), name, bench))
+        try:
+            drawn.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
+        except DeviceMemoryError as error:
+            bench.forget()
+            skipped.append(f"{name}: skipped: {str(error).partition('; take less of it')[0]}; {SMALLER}")
+            (say or _quiet)(skipped[-1])
     facts = {"machine": machine(), "device": device, "load": load(), "versions": versions()}
-    facts["plots"] = _write(drawn, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
-    return Report(command, facts, [*drawn, _directions(drawn)])
+    facts["plots"] = _write(drawn, skipped, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
+    return Report(command, facts, [*drawn, _directions(drawn, skipped)])
 
 
 def _quiet(text: str) -> None:
@@ -175,27 +220,37 @@ def _named(figure: Figure, name: str, bench: Bench) -> Figure:
     return figure
 
 
-def _directions(figures: list[Figure]) -> Section:
-    """Table of the papers' statements, and which agree."""
-    table = Section("What the papers say, and whether it goes that way here", {"figure": "", "agrees": "", "paper": ""})
-    said = [(figure.name, statement) for figure in figures for statement in figure.statements]
-    table.rows = [[name, statement.answer, statement.paper] for name, statement in said]
-    count = partial(_count, [statement.agrees for _, statement in said])
-    table.notes = [f"{count(True)} agree, {count(False)} do not, {count(None)} cannot be told here"]
+def _directions(figures: list[Figure], skipped: list[str]) -> Section:
+    """Table of the papers' claims, and which agree."""
+    columns = {"figure": "", "direction": "", "magnitude": "", "by proxy": "", "paper": ""}
+    table = Section("What the papers say, and whether it goes that way here", columns)
+    said = [(figure.name, verdict) for figure in figures for verdict in figure.verdicts]
+    table.rows = [[name, *verdict.cells, verdict.paper] for name, verdict in said]
+    verdicts = [verdict for _, verdict in said]
+    table.notes = [
+        _counted("direction", [verdict.direction for verdict in verdicts if not verdict.definition]),
+        _counted("magnitude", [verdict.magnitude for verdict in verdicts if verdict.magnitude is not None]),
+        f"{sum(verdict.definition for verdict in verdicts)} directions hold by definition",
+        *skipped,
+    ]
     return table
 
 
-def _count(answers: list[bool | None], answer: bool | None) -> int:
-    return sum(given is answer for given in answers)
+def _counted(what: str, answers: list[bool | None]) -> str:
+    yes, no, untold = (sum(answer is told for answer in answers) for told in (True, False, None))
+    return f"{what}: {yes} agree, {no} do not" + f", {untold} cannot be told here" * (untold > 0)
 
 
-def _write(figures: list[Figure], folder: Path, device: str, command: str, facts: dict[str, str]) -> str:
+def _write(
+    figures: list[Figure], skipped: list[str], folder: Path, device: str, command: str, facts: dict[str, str]
+) -> str:
     """Write the plots and the page, and return the page's path."""
     from dasktc.bench.papers.page import page
     from dasktc.bench.papers.plots import draw
 
     images = {figure.name: draw(figure, device, command) for figure in figures}
-    path, text = folder / "papers.html", page(figures, images, {"command": command, **facts}, _directions(figures))
+    directions = _directions(figures, skipped)
+    path, text = folder / "papers.html", page(figures, images, {"command": command, **facts}, directions)
     with _writing(folder):
         for name, image in images.items():
             (folder / f"{name}.png").write_bytes(image)

@@ -6,25 +6,29 @@ then its larger tables alone, and VC nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from statistics import geometric_mean, mean
 from typing import Any
 
 from dasktc.backends.cpu.sizes import SMALL_ROW
-from dasktc.bench.papers.bench import NEEDS_GPU, Bench
-from dasktc.bench.papers.figure import Figure, Plot, Statement, spread
-from dasktc.bench.papers.graphs import Case
+from dasktc.bench.papers.bench import NEEDS_GPU, ONE_THREAD, Bench
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import EVEN, Case
 from dasktc.bench.papers.lanes import at_most, hot_bytes, reads_a_lookup
 from dasktc.bench.papers.loops import BUILD, LOOK_UP, ONE_SIZE, WALK, hashed, level_reads
 
-__all__ = ["ablation", "cached_levels", "construction"]
+__all__ = ["ABLATION", "CACHED_LEVELS", "CONSTRUCTION", "ablation", "cached_levels", "construction"]
 
 LEVELS = (1, 2, 3, 4, 6, 8, 12)
 CACHED = 6
 """Levels that the paper caches."""
 STEPS = {WALK: {"STEPS": 0}, BUILD: {"STEPS": 1}, LOOK_UP: {"STEPS": 2}}
 """Macros of the CUDA kernel."""
-BARE = {"CO": 0, "VC": 0}
+BARE = {"CO": 0, "VC": 0, "lanes": 32}
+DESIGNS = EDGE, VERTEX = "edge-centric", "vertex-centric"
+MORE_GAIN, MORE_READS = 1.05, 0.01
+"""Speed, and share of the reads, from which on more levels than the paper's would be worth it."""
+PARTS = ("construction", "intersection", "rest")
 
 
 # figure 3
@@ -37,32 +41,20 @@ def cached_levels(bench: Bench) -> Figure:
 
 def _levels_read(bench: Bench) -> Figure:
     figure = Figure(
-        "Bucket reads answered by the first levels, a count: what caching them could serve (TRUST, figure 3)",
+        "Bucket reads answered by the first levels: what caching them could serve (TRUST, figure 3)",
         {"graph": "", "reads": ",d"} | {f"{level}": ".4f" for level in LEVELS},
-        notes=["order collective; the time that it saves " + NEEDS_GPU],
+        notes=["order collective"],
+        proxy="reads that a level answers, in place of time",
     )
-    beyond: list[float] = []
-    plotted: dict[str, list[float | None]] = {}
     for case in bench.cases:
         reads = level_reads(bench.task(case, "collective"), LEVELS[-1] + 1)
         total = int(reads.sum())
         if not total:
             figure.notes.append(f"{case.name}: no bucket with an entry is ever read")
             continue
-        shares = [float(reads[:level].sum()) / total for level in LEVELS]
-        figure.rows.append([case.name, total, *shares])
-        beyond.append(1 - float(reads[:CACHED].sum()) / total)
-        plotted[case.name] = [*shares]
-    figure.plot = Plot("lines", [str(level) for level in LEVELS], plotted, "levels cached", "share of reads")
-    figure.statements = [
-        Statement("time falls with cached levels on RA, RM, CP and GH, hardly or not on others", NEEDS_GPU),
-        Statement(
-            "6 levels are cached; more would cost occupancy and gain nothing",
-            f"levels beyond the sixth answer {spread([100 * b for b in beyond], '.3f')} % of the reads",
-            max(beyond, default=0.0) < 0.01,
-            counted=True,
-        ),
-    ]
+        figure.rows.append([case.name, total, *(float(reads[:level].sum()) / total for level in LEVELS)])
+    plotted = {str(row[0]): row[2:] for row in figure.rows}
+    figure.plot = Plot("lines", [str(level) for level in LEVELS], dict[str, Any](plotted), "levels cached", "of reads")
     return figure
 
 
@@ -76,23 +68,46 @@ def _levels_timed(bench: Bench) -> Figure:
         seconds = [bench.count(case, "collective", "trust", {"LEVELS": level}).seconds for level in LEVELS]
         figure.rows.append([case.name, 1e3 * seconds[0], *(seconds[0] / s for s in seconds)])
     speeds: dict[str, list[Any]] = {str(row[0]): row[2:] for row in figure.rows}
-    at, later = LEVELS.index(CACHED), LEVELS.index(CACHED) + 1
-    sparse = {name: s[at] for name, s in speeds.items() if name.startswith(("RA", "RM"))}
-    gains = {name: max(s[later:]) / s[at] for name, s in speeds.items()}
     figure.plot = Plot("lines", [str(n) for n in LEVELS], dict(speeds), "levels cached", "speed over 1 level", one=True)
-    figure.statements = [
-        Statement(
-            "speed climbs with cached levels on RA and RM",
-            ", ".join(f"{name} {s:.2f} times at 6" for name, s in sparse.items()),
-            min(sparse.values()) > 1.0,
-        ),
-        Statement(
-            "6 levels are cached; more gain nothing",
-            f"the best of more levels is {spread(list(gains.values()))} times as fast as 6",
-            max(gains.values()) < 1.05,
-        ),
-    ]
     return figure
+
+
+def _more_levels(figure: Figure) -> list[str]:
+    """Columns of the levels beyond those that the paper caches."""
+    return [name for name in figure.columns if name.isdigit() and int(name) > CACHED]
+
+
+def _sparse_gain(figure: Figure) -> Finding:
+    sparse = {name: s for name, s in figure.by("graph", str(CACHED)).items() if name.startswith(("RA", "RM"))}
+    told = ", ".join(f"{name} {s:.2f} times at {CACHED}" for name, s in sparse.items())
+    return Finding(told or "no such graph", min(sparse.values()) > 1.0 if sparse else None)
+
+
+def _no_more_gain(figure: Figure) -> Finding:
+    gains = [max(row[name] for name in _more_levels(figure)) / row[str(CACHED)] for row in figure.records()]
+    return Finding(f"the best of more levels is {spread(gains)} times as fast as {CACHED}", max(gains) < MORE_GAIN)
+
+
+def _no_more_reads(figure: Figure) -> Finding:
+    beyond = [1 - row[str(CACHED)] for row in figure.records()]
+    said = f"levels beyond the sixth answer {spread([100 * b for b in beyond], '.3f')} % of the reads"
+    return Finding(said, max(beyond) < MORE_READS if beyond else None)
+
+
+CACHED_LEVELS = (
+    Claim(
+        "sparse graphs", "speed climbs with cached levels on RA, RM, CP and GH", _sparse_gain,
+        f"{CACHED} levels are no faster than one on RA or on RM", on="cuda",
+    ),
+    Claim(
+        "no more levels", "6 levels are cached; more would cost occupancy and gain nothing", _no_more_gain,
+        f"more levels are {MORE_GAIN:g} times as fast as {CACHED}, on any graph", on="cuda",
+    ),
+    Claim(
+        "no more levels", "6 levels are cached; more would cost occupancy and gain nothing", _no_more_reads,
+        f"levels beyond the sixth answer {100 * MORE_READS:g} % of the reads, on any graph", on="cpu",
+    ),
+)  # fmt: skip
 
 
 # figure 4
@@ -110,36 +125,61 @@ def construction(bench: Bench) -> Figure:
             "each share is the time of the kernel up to a step less that up to the one before; order collective",
             "times as long: construction, over that of the vertex-centric design",
         ],
+        proxy="" if bench.cuda else ONE_THREAD,
     )  # fmt: skip
     for case in bench.cases:
         steps = {per_edge: _stepwise(bench, case, per_edge) for per_edge in (True, False)}
         for per_edge, (rest, build, meet) in steps.items():
             whole = rest + build + meet
             ratio = build / steps[False][1] if steps[False][1] else None
-            design = "edge-centric" if per_edge else "vertex-centric"
+            design = EDGE if per_edge else VERTEX
             shares = [part / whole if whole else 0.0 for part in (build, meet, rest)]
             figure.rows.append([case.name, design, whole, *shares, ratio])
-    edge: list[Any] = [row[3] for row in figure.rows[::2]]
-    vertex: list[Any] = [row[3] for row in figure.rows[1::2]]
-    ratios: list[Any] = [row[6] for row in figure.rows[::2] if row[6] is not None]
     names = [f"{case.name}, {design}" for case in bench.cases for design in ("edge", "vertex")]
-    parts: dict[str, Any] = {
-        what: [row[3 + k] for row in figure.rows] for k, what in enumerate(("construction", "intersection", "rest"))
-    }
+    parts: dict[str, Any] = {what: [row[what] for row in figure.records()] for what in PARTS}
     figure.plot = Plot("stacked", names, parts, "", "share of the time")
-    figure.statements = [
-        Statement(
-            "construction takes 1 to 57 % of an edge-centric count, 0.007 to 16 % of a vertex-centric one",
-            f"{spread([100 * e for e in edge], '.1f')} % and {spread([100 * v for v in vertex], '.1f')} %",
-            all(v < e for v, e in zip(vertex, edge, strict=True)),
-        ),
-        Statement(
-            "a table a vertex is built in 12.9 to 199.6 times less time than a table an edge, 92 on average",
-            f"{spread(ratios, '.1f')} times less, {mean(ratios):.1f} on average" if ratios else "too short to tell",
-            min(ratios) > 1 if ratios else None,
-        ),
-    ]
     return figure
+
+
+def _shares(figure: Figure, part: str) -> tuple[list[float], list[float]]:
+    """Percentages of the time that a part takes, edge-centric and vertex-centric."""
+    shares = {design: [100 * row[part] for row in figure.records() if row["design"] == design] for design in DESIGNS}
+    return shares[EDGE], shares[VERTEX]
+
+
+def _edge_share(figure: Figure) -> Finding:
+    edge, vertex = _shares(figure, "construction")
+    return Finding(f"{spread(edge, '.1f')} %", all(v < e for v, e in zip(vertex, edge, strict=True)), edge)
+
+
+def _vertex_share(figure: Figure) -> Finding:
+    built, met = _shares(figure, "construction")[1], _shares(figure, "intersection")[1]
+    return Finding(f"{spread(built, '.1f')} %", all(b < m for b, m in zip(built, met, strict=True)), built)
+
+
+def _build_ratio(figure: Figure) -> Finding:
+    ratios = [row["times as long"] for row in figure.records() if row["design"] == EDGE and row["times as long"]]
+    if not ratios:
+        return Finding("too short to tell")
+    return Finding(f"{spread(ratios, '.1f')} times less, {mean(ratios):.1f} on average", min(ratios) > 1, ratios)
+
+
+CONSTRUCTION = (
+    Claim(
+        "edge-centric share", "construction takes 1 to 57 % of an edge-centric count", _edge_share,
+        "it takes no larger a share than in a vertex-centric count, on any graph", Published(1, 57, 1.25, " %"),
+    ),
+    Claim(
+        "vertex-centric share",
+        "construction takes 0.007 to 16 % of a vertex-centric count, where intersection is the bottleneck",
+        _vertex_share,
+        "it takes as long as intersection, on any graph", Published(0.007, 16, 1.25, " %"),
+    ),
+    Claim(
+        "ratio", "a table a vertex is built in 12.9 to 199.6 times less time than a table an edge, 92 on average",
+        _build_ratio, published=Published(12.9, 199.6), definition=True,
+    ),
+)  # fmt: skip
 
 
 def _stepwise(bench: Bench, case: Case, per_edge: bool) -> tuple[float, float, float]:
@@ -167,9 +207,10 @@ def ablation(bench: Bench) -> Figure:
         f"Speed over H-INDEX (BS), one optimization after another (TRUST, figure 12; {bench.clock})",
         {"graph": "", "BS, ms": ".2f"} | {name: ".3f" for name in names},
         notes=[
-            "BS: kernel hindex; up to VC in the caller's order of ids; RO IN, OUT: orders indegree, collective",
+            "BS: hindex without bins; up to VC in the caller's order of ids; RO IN, OUT: orders indegree, collective",
             *([] if bench.cuda else [f"CO: its larger tables alone; its teams of threads, and VC: {NEEDS_GPU}"]),
         ],
+        proxy="" if bench.cuda else ONE_THREAD,
     )
     for name, stages in runs.items():
         base = stages["BS"] or 0.0
@@ -177,25 +218,11 @@ def ablation(bench: Bench) -> Figure:
     speeds = {name: [base[name] and _over(base, name) for base in runs.values()] for name in names}
     shown: dict[str, Any] = {name: values for name, values in speeds.items() if name != "BS"}
     figure.plot = Plot("bars", list(runs), shown, "", "speed over H-INDEX", log=True, one=True)
-    before = "VC" if bench.cuda else "CO"
-    figure.statements = [
-        _gain("VH: 2.0 times on average, 0.95 to 3.5", runs, "VH", "BS"),
-        _co(bench, runs),
-        _vc(bench, runs),
-        _gain("RO (IN): 1.11 times on average", runs, "RO (IN)", before),
-        _gain("RO (OUT): 1.18 times on average", runs, "RO (OUT)", before),
-        _better_order(bench, runs),
-    ]
+    figure.why["better order"] = _reads_by_order(bench)
+    if bench.cuda:
+        limits = [at_most(bench, case, "none", runs[case.name]["CO"] or 1.0) for case in bench.cases]
+        figure.why["VC"] = f"fewer idle lanes could bring {', '.join(limits)}"
     return figure
-
-
-def _vc(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    """State what virtual combination gains, and could gain at most."""
-    said = _gain("VC: 1.5 times on average, slightly below 1 on RM and RA", runs, "VC", "CO")
-    if not bench.cuda:
-        return said
-    limits = [at_most(bench, case, "none", runs[case.name]["CO"] or 1.0) for case in bench.cases]
-    return replace(said, here=f"{said.here}; fewer idle lanes could bring {', '.join(limits)}")
 
 
 def _over(stages: dict[str, float | None], name: str) -> float | None:
@@ -205,9 +232,11 @@ def _over(stages: dict[str, float | None], name: str) -> float | None:
 
 def _stages(bench: Bench, case: Case) -> dict[str, float | None]:
     """Seconds with each optimization added; None where this backend does not have it."""
-    stages: dict[str, float | None] = {"BS": bench.count(case, "none", "hindex").seconds}
+    stages: dict[str, float | None] = {
+        "BS": bench.count(case, "none", "hindex-unbinned" if bench.cuda else "hindex").seconds
+    }
     if bench.cuda:
-        for name, macros in {"VH": BARE, "CO": {"VC": 0}, "VC": {"VC": 1}}.items():
+        for name, macros in {"VH": BARE, "CO": {"VC": 0, "lanes": 32}, "VC": {"VC": 1}}.items():
             stages[name] = bench.count(case, "none", "trust", macros).seconds
         for name, order in (("RO (IN)", "indegree"), ("RO (OUT)", "collective")):
             stages[name] = bench.count(case, order, "trust").seconds
@@ -232,34 +261,70 @@ def _hashed_seconds(bench: Bench, case: Case, order: str, small_row: int = SMALL
     return bench.timed(once)
 
 
-def _gain(paper: str, runs: dict[str, dict[str, float | None]], name: str, before: str) -> Statement:
-    """A statement that an optimization pays on average."""
-    pairs = [(stages[before], stages[name]) for stages in runs.values()]
-    gains = [b / s for b, s in pairs if b and s]
-    if not gains:
-        return Statement(paper, NEEDS_GPU)
-    gain = geometric_mean(gains)
-    return Statement(paper, f"{gain:.2f} times on average, {spread(gains)}", gain > 1)
-
-
-def _better_order(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    """Say which order is faster, and what each has to read."""
-    faster = sum((of["RO (OUT)"] or 0.0) < (of["RO (IN)"] or 0.0) for of in runs.values())
+def _reads_by_order(bench: Bench) -> str:
+    """Say what each order has to read."""
     orders = ("indegree", "collective")
     reads = [" and ".join(f"{reads_a_lookup(bench, case, order):.3f}" for order in orders) for case in bench.cases]
     hot = [" and ".join(f"{hot_bytes(bench, case, order) / 1e3:,.0f}" for order in orders) for case in bench.cases]
-    here = (
-        f"so on {faster} of {len(runs)}; IN and OUT, bucket reads a lookup, and offsets of nine tenths of the lists: "
-    )
-    here += "; ".join(f"{name} {r}, {h} kB" for name, r, h in zip(runs, reads, hot, strict=True))
-    return Statement("RO (OUT) is faster than RO (IN) on most graphs", here, 2 * faster > len(runs))
+    told = "; ".join(f"{name} {r}, {h} kB" for name, r, h in zip(bench.names, reads, hot, strict=True))
+    return f"IN and OUT, bucket reads a lookup, and offsets of nine tenths of the lists: {told}"
 
 
-def _co(bench: Bench, runs: dict[str, dict[str, float | None]]) -> Statement:
-    paper = "CO: 18 times on skewed graphs, 1.01 on others, below 1 on FS and OR"
-    gains = {name: (s["VH"] or 0.0) / s["CO"] for name, s in runs.items() if s["CO"]}
+def _gains(figure: Figure, name: str, *before: str) -> dict[str, float]:
+    """Speed of an optimization over that of the one before it, the first of `before` that a graph has."""
+    rows = [(row, next((row[b] for b in before if row[b]), None)) for row in figure.records()]
+    return {row["graph"]: row[name] / base for row, base in rows if row[name] and base}
+
+
+def _gain(name: str, *before: str) -> Callable[[Figure], Finding]:
+    """Whether an optimization pays on average."""
+
+    def find(figure: Figure) -> Finding:
+        gains = list(_gains(figure, name, *before).values())
+        if not gains:
+            return Finding(NEEDS_GPU)
+        gain = geometric_mean(gains)
+        return Finding(f"{gain:.2f} times on average, {spread(gains)}", gain > 1, [gain])
+
+    return find
+
+
+def _co(figure: Figure) -> Finding:
+    gains = _gains(figure, "CO", "VH")
     best = max(gains, key=lambda name: gains[name])
     here = f"{spread(list(gains.values()))} times, most on {best}"
-    if not bench.cuda:
-        return Statement(paper, f"{here}, by larger tables alone; its teams: {NEEDS_GPU}")
-    return Statement(paper, here, gains[best] > 1.05 and not best.startswith(("RM", "RA", "3D")))
+    return Finding(here, gains[best] > 1.05 and not best.startswith(EVEN), [gains[best]])
+
+
+def _better_order(figure: Figure) -> Finding:
+    gains = _gains(figure, "RO (OUT)", "RO (IN)")
+    faster = sum(gain > 1 for gain in gains.values())
+    return Finding(f"so on {faster} of {len(gains)}", 2 * faster > len(gains))
+
+
+ON_AVERAGE = "it is no faster than what it is added to, on average"
+ABLATION = (
+    Claim(
+        "VH", "VH: 2.0 times on average, 0.95 to 3.5", _gain("VH", "BS"), ON_AVERAGE, Published(2.0, 2.0, 1.25)
+    ),
+    Claim(
+        "CO", "CO: 18 times on skewed graphs, 1.01 on others, below 1 on FS and OR", _co,
+        "it gains most on RM, RA or 3D, or 5 % at most", Published(18, 18), on="cuda",
+    ),
+    Claim(
+        "VC", "VC: 1.5 times on average, slightly below 1 on RM and RA", _gain("VC", "CO"), ON_AVERAGE,
+        Published(1.5, 1.5, 1.25), on="cuda",
+    ),
+    Claim(
+        "RO (IN)", "RO (IN): 1.11 times on average", _gain("RO (IN)", "VC", "CO"), ON_AVERAGE,
+        Published(1.11, 1.11, 1.1),
+    ),
+    Claim(
+        "RO (OUT)", "RO (OUT): 1.18 times on average", _gain("RO (OUT)", "VC", "CO"), ON_AVERAGE,
+        Published(1.18, 1.18, 1.1),
+    ),
+    Claim(
+        "better order", "RO (OUT) is faster than RO (IN) on most graphs", _better_order,
+        "it is faster on half of the graphs or fewer",
+    ),
+)  # fmt: skip

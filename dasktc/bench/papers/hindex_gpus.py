@@ -1,0 +1,170 @@
+"""H-INDEX's tables IV and V, columns of many GPUs, and what preparation saves where no row is sorted (section I).
+
+Pandey et al., "H-INDEX: Hash-Indexing for Parallel Triangle Counting on GPUs", HPEC 2019,
+doi:10.1109/HPEC.2019.8916492.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import geometric_mean, median
+from typing import Any
+
+from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import Case, kronecker_case, theory_case
+from dasktc.bench.papers.hindex import STARS
+
+__all__ = ["MANY_GPUS", "UNSORTED", "many_gpus", "unsorted_rows"]
+
+GPUS = (16, 32, 64)
+PRODUCTS = {(3, 4, 5), (16, 25), (81, 256), (4, 5, 9, 16, 25), (25, 81, 256), (5, 9, 16, 25, 81)}
+"""Star products of table V, small and large ones."""
+SMALL, LARGE = 10_000, 1_000_000
+"""Edges up to which a product is small, and from which a graph is large."""
+
+
+# tables IV and V on many GPUs
+
+
+def many_gpus(bench: Bench) -> Figure:
+    """Tables IV and V on 16, 32 and 64 GPUs: equal ranges of the edge list, the slowest of which says the rate."""
+    figure = Figure(
+        f"Edges a second on many GPUs, equal edge ranges, kernel hindex (H-INDEX, tables IV and V; {bench.clock})",
+        {"graph": "", "edges": ",d", "triangles": ",d", "M edges / s, 1 GPU": ",.2f"}
+        | {f"times with {count}": ".2f" for count in GPUS},
+        notes=["times with g: the rate of g ranges over that of all edges in one; partition edges, order degree"],
+        proxy="ranges counted one after another on one device, which is alone with each; the slowest counts",
+    )
+    cases = _cases(bench)
+    for case in cases:
+        seconds = [_slowest(bench, case, count) for count in (1, *GPUS)]
+        edges, triangles = bench.block(case).edges, bench.count(case, "degree", "hindex").triangles
+        rate = edges / seconds[0] / 1e6 if seconds[0] else None
+        times = [seconds[0] / of if of else None for of in seconds[1:]]
+        figure.rows.append([case.name, edges, triangles, rate, *times])
+    figure.graphs = [case.name for case in cases]
+    series: dict[str, Any] = {
+        row["graph"]: [1.0, *(row[f"times with {count}"] for count in GPUS)] for row in figure.records()
+    }
+    figure.plot = Plot("lines", [str(count) for count in (1, *GPUS)], series, "GPUs", "times the rate of one", log=True)
+    return figure
+
+
+def _cases(bench: Bench) -> list[Case]:
+    """Kronecker graphs of the largest scales that rates are measured at, and star products."""
+    first, last = bench.sizes.rates
+    scales = range(max(first, last - 2), last + 1)
+    products = [stars for stars in STARS[: bench.sizes.stars] if stars in PRODUCTS]
+    return [kronecker_case(scale) for scale in scales] + [theory_case(stars, "B1k") for stars in products]
+
+
+def _slowest(bench: Bench, case: Case, count: int) -> float:
+    """Seconds of the slowest of so many edge ranges, each the median of the runs."""
+    graph = bench.prepared(case, kernel="hindex", partition="edges", splits=count)
+    if bench.cuda:
+        graph.triangle_count()  # compiles, and fills the memory pool
+    runs = []
+    for _ in range(bench.runs):
+        result = graph.triangle_count()
+        bench.check(case, f"hindex in {count} edge ranges", result.triangles)
+        runs.append([record.count.seconds for record in sorted(result.records)])
+    return max(map(median, zip(*runs, strict=True)), default=0.0)
+
+
+def _large(figure: Figure) -> Finding:
+    of = {row["graph"]: row for row in figure.records() if row["edges"] >= LARGE or row["graph"].startswith("Kron")}
+    times = {name: [row[f"times with {count}"] for count in GPUS] for name, row in of.items()}
+    grown = {name: gains for name, gains in times.items() if None not in gains}
+    here = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in gains)}" for name, gains in grown.items())
+    rises = [all(b > a for a, b in pairwise([1.0, *gains])) for gains in grown.values()]
+    largest = max(grown, key=lambda name: of[name]["edges"], default=None)
+    numbers = [grown[largest][-1]] if largest else []
+    return Finding(f"times the rate of one with 16, 32, 64: {here or 'none'}", all(rises) if rises else None, numbers)
+
+
+def _small(figure: Figure) -> Finding:
+    large = [row["times with 64"] for row in figure.records() if row["edges"] > SMALL and row["times with 64"]]
+    small = [row["times with 64"] for row in figure.records() if row["edges"] <= SMALL and row["times with 64"]]
+    if not small or not large:
+        return Finding("no graph is so small, or none so large")
+    here = f"{spread(small)} times with 64, up to {SMALL:,} edges; {spread(large)} beyond"
+    return Finding(here, max(small) < geometric_mean(large), small)
+
+
+MANY_GPUS = (
+    Claim(
+        "large",
+        "rates of graph 500 graphs grow with 16, 32 and 64 GPUs: 43 to 50 times with 64",
+        _large,
+        "with more GPUs the rate of a Kronecker graph, or of one of a million edges, does not grow",
+        Published(43, 50),
+    ),
+    Claim(
+        "small",
+        "products of at most 10,000 edges gain nothing: 0.43 to 0.7 times the rate with 64",
+        _small,
+        "such a product gains as much as larger graphs do",
+        Published(0.43, 0.7, 4.0),
+        on="cuda",
+    ),
+)
+
+
+# section I
+
+
+def unsorted_rows(bench: Bench) -> Figure:
+    """Section I: H-INDEX sorts no neighbour lists; what preparing takes with sorted rows and without."""
+    kernels = ("hindex", "trust")
+    figure = Figure(
+        "Preparing and counting with rows in no order, over the same with sorted rows (H-INDEX, section I)",
+        {"graph": "", "edges": ",d", "prepare sorted, s": ".4f", "prepare": ".3f"}
+        | {f"count, {kernel}": ".3f" for kernel in kernels},
+        notes=[
+            "prepare: wall time from raw edges to blocks, of which canonical keys are sorted in both",
+            f"count: {bench.clock}; order degree, one block",
+        ],
+    )
+    for case in bench.cases:
+        seconds: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+        for _ in range(bench.runs + 1):
+            for kernel in kernels:
+                for sort in (True, False):
+                    seconds.setdefault((kernel, sort), []).append(_prepared_and_counted(bench, case, kernel, sort))
+        middle = {key: [median(of) for of in zip(*runs[1:], strict=True)] for key, runs in seconds.items()}
+        took = [median(middle[kernel, sort][0] for kernel in kernels) for sort in (True, False)]
+        counts = [_over(middle[kernel, False][1], middle[kernel, True][1]) for kernel in kernels]
+        figure.rows.append([case.name, bench.block(case).edges, took[0], _over(took[1], took[0]), *counts])
+    series: dict[str, Any] = {"prepare": [row[3] for row in figure.rows]}
+    figure.plot = Plot("bars", bench.names, series, "", "unsorted over sorted", one=True)
+    return figure
+
+
+def _over(seconds: float, base: float) -> float | None:
+    return seconds / base if base else None
+
+
+def _prepared_and_counted(bench: Bench, case: Case, kernel: str, sort: bool) -> tuple[float, float]:
+    graph = bench.prepared(case, kernel=kernel, partition="whole", reorder="degree", sort_rows=sort)
+    result = graph.triangle_count()
+    bench.check(case, f"{kernel} of {'sorted' if sort else 'unsorted'} rows", result.triangles)
+    return graph.prepared.seconds["prepare"], sum(record.count.seconds for record in result.records)
+
+
+def _saved(figure: Figure) -> Finding:
+    of = figure.by("graph", "prepare")
+    here = ", ".join(f"{name} {ratio:.2f}" for name, ratio in of.items())
+    counts = [of for name in ("count, hindex", "count, trust") for of in figure.column(name)]
+    here = f"{here}; counting {spread(counts)} times as long"
+    return Finding(here, geometric_mean(of.values()) < 1 if of else None)
+
+
+UNSORTED = (
+    Claim(
+        "saved",
+        "no sorting of neighbour lists, which is essential and takes time for merging and searching",
+        _saved,
+        "preparing takes as long, in the mean, where no row is sorted",
+    ),
+)

@@ -1,0 +1,381 @@
+"""LSTC's tables 5, 9 and 10 and figures 8 to 10: what the transformation and shared memory bring, other systems, GPUs.
+
+Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from importlib.util import find_spec
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dasktc.api.count import build
+from dasktc.backends import get_backend
+from dasktc.backends.csr import on_host
+from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
+from dasktc.bench.papers.lanes import lists_of
+from dasktc.executors.connect import connect
+from dasktc.executors.local import LocalExecutor
+from dasktc.options import PROXIES, Options, RunOptions
+
+__all__ = [
+    "ACCESSES",
+    "GPUS",
+    "LARGE_SYSTEMS",
+    "SHARED",
+    "SYSTEMS",
+    "TRANSFORMATION",
+    "accesses",
+    "gpus",
+    "large_systems",
+    "shared_memory",
+    "systems",
+    "transformation",
+]
+
+DIVIDED = (4, 8)
+"""Parts of table 5."""
+WORKERS = (1, 2, 4)
+"""GPUs of figure 8."""
+LEAST_SECONDS = 1e-9
+
+
+# table 5
+
+
+def transformation(bench: Bench) -> Figure:
+    """Table 5: memory, transfer and kernel of the largest part, with and without the transformation."""
+    figure = Figure(
+        f"Parts with the transformation, tight, and without it (LSTC, table 5; {bench.clock})",
+        {"graph": "", "parts": "d", "proxies": "", "max MB": ".3f", "transfer": ".5f", "kernel": ".5f"},
+        notes=[
+            "max MB: blocks and scratch of the largest part; transfer: its blocks, from host to device, all parts one "
+            "after another" + ("" if bench.cuda else ": there is none on the CPU"),
+            "tight: this program's, which keeps what a count reads alone",
+        ],
+    )
+    for case in bench.cases[: 2 if bench.quick else None]:
+        for parts in DIVIDED:
+            for how in PROXIES:
+                graph = bench.prepared(case, kernel="lstc", partition="proxy", parts=parts, splits=1, proxies=how)
+                result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles
+                bench.check(case, f"lstc, {parts} parts, {how}", result.triangles)
+                seconds = sum(record.count.seconds for record in result.records)
+                moved = _transferred(bench, graph.blocks.values()) if bench.cuda else None
+                figure.rows.append([case.name, parts, how, graph.plan.bytes_per_task / 1e6, moved, seconds])
+    names = [f"{row['graph']}, {row['parts']}" for row in figure.records() if row["proxies"] == "lstc"]
+    memory: dict[str, Any] = {
+        how: [row["max MB"] for row in figure.records() if row["proxies"] == how] for how in PROXIES
+    }
+    figure.plot = Plot("bars", names, memory, "", "MB of the largest part")
+    return figure
+
+
+def _transferred(bench: Bench, blocks: Any) -> float:
+    """Seconds in which blocks come to the device."""
+    xp: Any = get_backend(bench.backend).array
+    arrays = [on_host(array) for block in blocks for array in (block.offsets, block.columns)]
+    xp.cuda.Device().synchronize()
+    began = time.perf_counter()
+    for array in arrays:
+        xp.asarray(array)
+    xp.cuda.Device().synchronize()
+    return time.perf_counter() - began
+
+
+def _without_over_with(figure: Figure, column: str) -> list[float]:
+    cells = {(row["graph"], row["parts"], row["proxies"]): row[column] for row in figure.records()}
+    return [
+        cells[graph, parts, "none"] / max(cells[graph, parts, "lstc"], LEAST_SECONDS)
+        for graph, parts, how in cells
+        if how == "lstc"
+    ]
+
+
+def _memory(figure: Figure) -> Finding:
+    ratios = _without_over_with(figure, "max MB")
+    return Finding(f"{spread(ratios)} times as much without", min(ratios) > 1, ratios)
+
+
+def _kernel(figure: Figure) -> Finding:
+    ratios = _without_over_with(figure, "kernel")
+    typical = float(np.median(ratios))
+    return Finding(f"{spread(ratios)} times as long without, {typical:.2f} in the median", typical > 0.95, [typical])
+
+
+TRANSFORMATION = (
+    Claim(
+        "memory", "without the transformation the largest part takes 1.13 to 1.61 times the memory", _memory,
+        "it takes no more memory, of any graph", Published(1.13, 1.61, 1.5),
+    ),
+    Claim(
+        "kernel", "the kernel takes about as long without it (1.01 times)", _kernel,
+        "in the median the transformation makes it more than 5 % slower", Published(1.01, 1.01, 1.25),
+    ),
+)  # fmt: skip
+
+
+# tables 9 and 10
+
+
+def systems(bench: Bench) -> Figure:
+    """Table 9: LSTC, TriCore's method and TRUST on graphs that fit the device, TRUST's reordering apart."""
+    return _systems(bench, bench.cases, 9)
+
+
+def large_systems(bench: Bench) -> Figure:
+    """Table 10: the same, undivided, on larger graphs."""
+    scale, wide = bench.sizes.streamed
+    return _systems(bench, [kronecker_case(scale), rmat_case(wide)], 10)
+
+
+def _systems(bench: Bench, cases: list[Case], table: int) -> Figure:
+    figure = Figure(
+        f"LSTC, TriCore's method and TRUST, undivided (LSTC, table {table}; {bench.clock})",
+        {
+            "graph": "", "LSTC": ".5f", "TriCore": ".5f", "TRUST": ".5f", "TRUST reorders": ".5f",
+            "TriCore/LSTC": ".2f", "TRUST/LSTC": ".2f", "with reordering": ".2f",
+        },
+        notes=["TriCore: its method by kernel tcstream, an edge at a time, the tree's top in shared memory; TRUST "
+               "reorders: wall seconds of that stage, order collective, less that of order degree"],
+        proxy="" if bench.cuda else "the methods on one thread, without tiles and shared memory",
+    )  # fmt: skip
+    edges = {"vertices": 0} if bench.cuda else None
+    for case in cases:
+        ours = bench.count(case, "degree", "lstc").seconds
+        tricore = bench.count(case, "degree", "tcstream", edges).seconds
+        trust, reorders = bench.count(case, "collective", "trust").seconds, _reordering(bench, case)
+        base = max(ours, LEAST_SECONDS)
+        ratios = [tricore / base, trust / base, (trust + reorders) / base]
+        figure.rows.append([case.name, ours, tricore, trust, reorders, *ratios])
+    series: dict[str, Any] = {name: figure.column(name) for name in ("LSTC", "TriCore", "TRUST")}
+    figure.plot = Plot("bars", [case.name for case in cases], series, "", bench.clock, log=True)
+    return figure
+
+
+class _StageClock:
+    """A `progress` callback that notes the wall seconds of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._stage, self._began = "", 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.perf_counter()
+        if self._stage:
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
+        self._stage, self._began = stage, now
+
+
+def _reordering(bench: Bench, case: Case) -> float:
+    """Wall seconds that the collective order takes more than order degree."""
+    took = []
+    for order in ("collective", "degree"):
+        clock = _StageClock()
+        build(LocalExecutor(), case.source(), Options(bench.backend, "trust", "whole", reorder=order), clock)
+        took.append(clock.seconds["reorder"])
+    return max(0.0, took[0] - took[1])
+
+
+def _ratio(figure: Figure, column: str, times: str) -> Finding:
+    ratios = figure.column(column)
+    mean = prod(ratios) ** (1 / len(ratios))
+    return Finding(f"{spread(ratios)} {times}, {mean:.2f} in the geometric mean", mean > 1, [mean])
+
+
+def _tricore(figure: Figure) -> Finding:
+    return _ratio(figure, "TriCore/LSTC", "times as long as LSTC")
+
+
+def _trust(figure: Figure) -> Finding:
+    return _ratio(figure, "with reordering", "times as long as LSTC")
+
+
+def _trust_alone(figure: Figure) -> Finding:
+    found = _ratio(figure, "TRUST/LSTC", "times as long as LSTC")
+    return Finding(found.here, found.numbers[0] < 1, found.numbers)
+
+
+SYSTEMS = (
+    Claim(
+        "TriCore", "TriCore takes 3.5 times as long as LSTC in the geometric mean", _tricore,
+        "it takes no longer in the geometric mean", Published(3.5, 3.5), on="cuda",
+    ),
+    Claim(
+        "TRUST", "TRUST with its reordering takes 12 times as long in the geometric mean (3.5 to 103)", _trust,
+        "it takes no longer in the geometric mean", Published(12, 12),
+    ),
+    Claim(
+        "TRUST alone", "without reordering, by the same table, TRUST takes 0.54 times LSTC's time (0.2 to 1.15)",
+        _trust_alone, "it takes longer in the geometric mean", Published(0.54, 0.54), on="cuda",
+    ),
+)  # fmt: skip
+LARGE_SYSTEMS = (
+    Claim(
+        "TriCore", "TriCore takes 1.82 times as long as LSTC, 3.2 at most", _tricore,
+        "it takes no longer in the geometric mean", Published(1.82, 1.82), on="cuda",
+    ),
+    Claim(
+        "TRUST", "TRUST with its reordering takes 22 times as long in the geometric mean (6 to 67)", _trust,
+        "it takes no longer in the geometric mean", Published(22, 22),
+    ),
+    Claim(
+        "TRUST alone", "without reordering, by the same table, TRUST takes 0.42 times LSTC's time", _trust_alone,
+        "it takes longer in the geometric mean", Published(0.42, 0.42), on="cuda",
+    ),
+)  # fmt: skip
+
+
+# figure 8
+
+
+def gpus(bench: Bench) -> Figure:
+    """Figure 8: a part a GPU, and the busiest one's time; on real GPUs too, where there are several."""
+    figure = Figure(
+        f"A part a GPU: the busiest one's kernel seconds (LSTC, figure 8; {bench.clock})",
+        {"graph": "", "GPUs": "d", "simulated": ".5f", "speed-up": ".2f", "real": ".5f", "real speed-up": ".2f"},
+        notes=["simulated: all parts counted on one device, each on a GPU of its own; real: on as many GPUs, where "
+               "they are here; random parts, so that nothing travels but the sums"],
+        proxy="" if bench.cuda else "the parts' CPU time on one thread",
+    )  # fmt: skip
+    xp: Any = get_backend(bench.backend).array
+    here = int(xp.cuda.runtime.getDeviceCount()) if bench.cuda and find_spec("dask_cuda") else 0
+    here = here if here > 1 else 0
+    for case in bench.cases[:2]:
+        alone: list[float] = []
+        for number in WORKERS:
+            options = Options(bench.backend, "lstc", "proxy", number, 1)
+            busiest = bench.timed(partial(_busiest, bench, case, options))
+            real = bench.timed(partial(_busiest, bench, case, options, number)) if number <= here else None
+            alone = alone or [busiest, real or 0.0]
+            figure.rows.append(
+                [case.name, number, busiest, alone[0] / max(busiest, LEAST_SECONDS), real, real and alone[1] / real]
+            )
+    series: dict[str, Any] = {
+        str(name): [row["speed-up"] for row in figure.records() if row["graph"] == name]
+        for name in dict.fromkeys(row["graph"] for row in figure.records())
+    }
+    figure.plot = Plot("lines", [str(number) for number in WORKERS], series, "GPUs", "speed-up", one=True)
+    return figure
+
+
+def _busiest(bench: Bench, case: Case, options: Options, workers: int = 0) -> float:
+    """Kernel seconds of the part, or of the real worker, that had most of them."""
+    with connect(RunOptions(workers=workers or None), bench.backend) as anywhere:
+        executor = anywhere if workers else LocalExecutor()
+        graph = build(executor, case.source(), options)
+        result = [graph.triangle_count() for _ in range(1 + bench.cuda)][-1]  # the first one compiles
+    bench.check(case, f"lstc, {options.parts} parts", result.triangles)
+    busy: dict[Any, float] = {}
+    for record in result.records:
+        of = record.worker if workers else record.job.triple
+        busy[of] = busy.get(of, 0.0) + record.count.seconds
+    return max(busy.values())
+
+
+def _speed_up(figure: Figure) -> Finding:
+    column = "real speed-up" if len(figure.column("real speed-up")) == len(figure.rows) else "speed-up"
+    by: dict[str, list[float]] = {}
+    for row in figure.records():
+        by.setdefault(row["graph"], []).append(row[column])
+    rising = all(a < b for speeds in by.values() for a, b in pairwise(speeds))
+    last = [speeds[-1] for speeds in by.values()]
+    return Finding(f"{spread(last)} on {WORKERS[-1]}, {column}", rising, last)
+
+
+GPUS = (
+    Claim(
+        "speed-up", "4 GPUs are 2.31 and 2.38 times as fast as one", _speed_up,
+        "more GPUs are not faster, on some graph", Published(2.31, 2.38, 1.5),
+    ),
+)  # fmt: skip
+
+
+# figures 9 and 10
+
+
+def shared_memory(bench: Bench) -> Figure:
+    """Figure 9: the kernel with and without shared memory."""
+    figure = Figure(
+        f"LSTC's kernel with and without shared memory (LSTC, figure 9; {bench.clock})",
+        {"graph": "", "longest row": ",d", "with": ".5f", "without": ".5f", "times as long": ".2f"},
+        notes=["without: each row is searched where it stands in global memory"]
+        + ([] if bench.cuda else ["the CPU's kernel has no tiles: both are one"]),
+    )
+    for case in bench.cases:
+        longest = int(np.diff(on_host(bench.block(case).offsets)).max(initial=0))
+        cells: list[Any] = [None] * 3
+        if bench.cuda:
+            times = [bench.count(case, "degree", "lstc", macros).seconds for macros in ({}, {"TILE": 0})]
+            cells = [*times, times[1] / max(times[0], LEAST_SECONDS)]
+        figure.rows.append([case.name, longest, *cells])
+    names, shown = [str(row[0]) for row in figure.rows], ("with", "without") if bench.cuda else ("longest row",)
+    series: dict[str, Any] = {name: figure.column(name) for name in shown}
+    figure.plot = Plot("bars", names, series, "", bench.clock if bench.cuda else "entries", log=True)
+    return figure
+
+
+def _faster_but_on_short_rows(figure: Figure) -> Finding:
+    rows = [row for row in figure.records() if row["times as long"] is not None]
+    if not rows:
+        return Finding("nothing was timed")
+    long = [row["times as long"] for row in rows if row["longest row"] > 4]
+    faster = sum(ratio > 1 for ratio in long)
+    listed = ", ".join(f"{row['graph']} {row['times as long']:.2f}" for row in rows)
+    return Finding(f"without it {listed} times as long", 2 * faster > len(long), [])
+
+
+SHARED = (
+    Claim(
+        "shared memory", "shared memory makes most graphs faster, but not one whose rows have at most 4 entries",
+        _faster_but_on_short_rows, "it makes no more than half of the graphs with longer rows faster", on="cuda",
+    ),
+)  # fmt: skip
+
+
+def accesses(bench: Bench) -> Figure:
+    """Figure 10: reads of global memory with and without shared memory."""
+    figure = Figure(
+        "Reads of global memory with and without shared memory (LSTC, figure 10)",
+        {"graph": "", "with, a wedge": ".3f", "without, a wedge": ".3f", "fewer": ".2f"},
+        notes=["with: a streamed entry once for each tile of 1,024, and each tile once; without: a streamed entry "
+               "once, and the steps of its search; fewer: percent"],
+        proxy="reads of 4 bytes counted from row lengths, for transactions that a profiler counts",
+    )  # fmt: skip
+    for case in bench.cases:
+        block = bench.block(case)
+        row, lists = np.diff(on_host(block.offsets)), lists_of(block)
+        table, streamed = row[lists.row], lists.size
+        wedges = max(1, int(streamed.sum()))
+        loaded = int(row[np.unique(lists.row)].sum())
+        within = (int((streamed * -(-table // 1024)).sum()) + loaded) / wedges
+        steps = np.ceil(np.log2(np.maximum(table, 1))) + 1
+        alone = float((streamed * (1 + steps)).sum()) / wedges
+        figure.rows.append([case.name, within, alone, 100 * (1 - within / alone) if alone else 0.0])
+    series: dict[str, Any] = {"with": figure.column("with, a wedge"), "without": figure.column("without, a wedge")}
+    figure.plot = Plot("bars", [str(row[0]) for row in figure.rows], series, "", "reads a wedge")
+    return figure
+
+
+def _fewer(figure: Figure) -> Finding:
+    by = {row["graph"]: row["fewer"] for row in figure.records()}
+    skewed = [fewer for name, fewer in by.items() if str(name).startswith("Kronecker")]
+    least, most = min(by, key=lambda name: by[name]), max(by, key=lambda name: by[name])
+    here = f"{spread(skewed, '.1f')} % fewer on Kronecker graphs; least on {least} ({by[least]:.1f} %)"
+    return Finding(here, by[most] in skewed and by[least] not in skewed, skewed)
+
+
+ACCESSES = (
+    Claim(
+        "fewer accesses", "94.5, 94.8 and 93.9 % fewer accesses on Graph500 graphs, hardly fewer on a road network",
+        _fewer, "another graph than a Kronecker graph saves most, or a Kronecker graph least",
+        Published(93.9, 94.8, 1.15, " %"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,167 @@
+"""TRUST's figures 5 and 7 (degrees within and between rows) and 13 (what orders of ids do to reads and to caches).
+
+Pandey et al., TPDS 2021, sections 4.2, 4.3 and 6.4, doi:10.1109/TPDS.2021.3064892. Figures 5 and 7 are counts in the
+paper too. Figure 13 is of a profiler there: loads from shared memory, and hits in the L2 cache.
+"""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from dasktc.backends.csr import OrientedCSR
+from dasktc.bench.papers.bench import Bench, host_arrays
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import EVEN
+from dasktc.bench.papers.lanes import hot_bytes, lists_of, reads_a_lookup
+
+__all__ = ["BETWEEN_ROWS", "ORDERS", "WITHIN_ROWS", "between_rows", "orders", "ratios_of_lists", "within_rows"]
+
+LARGE = 100
+"""Entries above which TRUST gives a row a thread block."""
+
+
+# figures 5 and 7
+
+
+def ratios_of_lists(block: OrientedCSR) -> Any:
+    """For each row with several lists, the longest over the shortest that is not empty, as float64.
+
+    Parameters
+    ----------
+    block : OrientedCSR
+        A whole graph; of a large one some windows of rows are looked at.
+    """
+    lists = lists_of(block)
+    there = lists.size > 0
+    row, size = lists.row[there], lists.size[there]
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    if not len(first):
+        return np.zeros(0)
+    several = np.diff(first, append=len(row)) > 1
+    return (np.maximum.reduceat(size, first) / np.minimum.reduceat(size, first))[several]
+
+
+def within_rows(bench: Bench) -> Figure:
+    """Figure 5: how unlike the lists are that a row streams."""
+    return _spread_of(
+        bench,
+        "Longest over shortest list of a row (TRUST, figure 5)",
+        ratios_of_lists,
+        ".1f",
+        "longest / shortest list",
+    )
+
+
+def between_rows(bench: Bench) -> Figure:
+    """Figure 7: how unlike rows are in length after orientation."""
+
+    def degrees(block: OrientedCSR) -> Any:
+        return np.diff(host_arrays(block)[0])
+
+    return _spread_of(
+        bench, "Entries of a row after orientation (TRUST, figure 7)", degrees, ",.0f", "entries of a row"
+    )
+
+
+def _spread_of(bench: Bench, title: str, values_of: Any, form: str, up: str) -> Figure:
+    quantiles = {"least": 0.0, "quarter": 0.25, "median": 0.5, "three quarters": 0.75, "most": 1.0}
+    figure = Figure(title, {"graph": ""} | dict.fromkeys(quantiles, form), notes=["orientation by degree"])
+    for case in bench.cases:
+        values = values_of(bench.block(case, "collective"))
+        found = np.quantile(values, list(quantiles.values())).tolist() if len(values) else [None] * len(quantiles)
+        figure.rows.append([case.name, *found])
+    series: dict[str, Any] = {name: [row[name] or None for row in figure.records()] for name in quantiles}
+    figure.plot = Plot("bars", bench.names, series, "", up, log=True)
+    return figure
+
+
+def _medians(figure: Figure) -> Finding:
+    medians = figure.column("median")
+    if not medians:
+        return Finding("no row has several lists")
+    average = mean(medians)
+    return Finding(f"{spread(medians, '.1f')}, {average:.1f} on average", average >= 2, [average])
+
+
+def _maxima(figure: Figure) -> Finding:
+    most = figure.column("most")
+    if not most:
+        return Finding("no row has several lists")
+    above = all(high > middle for high, middle in zip(most, figure.column("median"), strict=True))
+    return Finding(f"{spread(most, ',.0f')}, {mean(most):,.0f} on average", above, [mean(most)])
+
+
+def _differences(figure: Figure) -> Finding:
+    hubs = [row for row in figure.records() if not row["graph"].startswith(EVEN) and row["most"] is not None]
+    if not hubs:
+        return Finding("no graph with hubs")
+    apart = max(row["most"] - row["least"] for row in hubs)
+    unlike = all(row["most"] > LARGE > row["median"] for row in hubs)
+    return Finding(f"largest less smallest: up to {apart:,.0f}", unlike, [apart])
+
+
+WITHIN_ROWS = (
+    Claim(
+        "median", "lists of a row are unlike: the medians are 16 on average", _medians,
+        "the longest list of a typical row is less than twice the shortest, on average", Published(16, 16),
+    ),
+    Claim(
+        "maximum", "the maxima are 2,648 on average", _maxima,
+        "no row is more unlike than the typical one, on any graph", Published(2648, 2648),
+    ),
+)  # fmt: skip
+BETWEEN_ROWS = (
+    Claim(
+        "apart", "rows differ after orientation too: the largest has up to 10,005 entries more than the smallest (GH)",
+        _differences, f"on a graph with hubs no row has more than {LARGE} entries, or the typical one has",
+        Published(10_005, 10_005),
+    ),
+)  # fmt: skip
+
+
+# figure 13
+
+
+def orders(bench: Bench) -> Figure:
+    """Figure 13: bucket reads and hot cache lines in the orders IN and OUT, over those in degree order."""
+    figure = Figure(
+        "Bucket reads, and lines of offsets that most lists need, by order of ids (TRUST, figure 13)",
+        {"graph": "", "reads a lookup": ".4f", "IN, % fewer": ".2f", "OUT, % fewer": ".2f", "hot kB": ",.1f"}
+        | {"IN, hot % fewer": ".1f", "OUT, hot % fewer": ".1f"},
+        notes=["over order degree; IN, OUT: orders indegree, collective; hot: of nine tenths of the lists"],
+        proxy="bucket entries read, in place of shared-memory loads; hot cache lines, in place of L2 hits",
+    )
+    for case in bench.cases:
+        reads, hot = [
+            [of(bench, case, order) for order in ("degree", "indegree", "collective")]
+            for of in (reads_a_lookup, hot_bytes)
+        ]
+        fewer = [100 * (1 - r / reads[0]) if reads[0] else None for r in reads[1:]]
+        cooler = [100 * (1 - h / hot[0]) if hot[0] else None for h in hot[1:]]
+        figure.rows.append([case.name, reads[0], *fewer, hot[0] / 1e3, *cooler])
+    columns = ("IN, % fewer", "OUT, % fewer", "IN, hot % fewer", "OUT, hot % fewer")
+    series: dict[str, Any] = {name: [row[name] for row in figure.records()] for name in columns}
+    figure.plot = Plot("bars", bench.names, series, "", "% fewer than in degree order")
+    return figure
+
+
+def _fewer(column: str) -> Any:
+    def find(figure: Figure) -> Finding:
+        shares = figure.column(column)
+        if not shares:
+            return Finding("nothing is read")
+        return Finding(f"{spread(shares, '.1f')} %, {mean(shares):.1f} on average", mean(shares) > 0, [mean(shares)])
+
+    return find
+
+
+MORE = "there are as many as in degree order or more, on average"
+ORDERS = (
+    Claim("IN loads", "IN: 6.8 % fewer loads on average", _fewer("IN, % fewer"), MORE, Published(6.8, 6.8, 2, " %")),
+    Claim("OUT loads", "OUT: 8.1 % fewer loads on average", _fewer("OUT, % fewer"), MORE, Published(8.1, 8.1, 2, " %")),
+    Claim("IN cache", "IN: L2 hits rise by 5.2 % on average", _fewer("IN, hot % fewer"), f"hot lines: {MORE}"),
+    Claim("OUT cache", "OUT: L2 hits rise by 6.3 % on average", _fewer("OUT, hot % fewer"), f"hot lines: {MORE}"),
+)  # fmt: skip

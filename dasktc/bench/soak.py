@@ -1,0 +1,379 @@
+"""`dasktc bench soak`: changing graphs on one cluster, while its workers are killed, stopped and slowed.
+
+Every answer is compared with one that is known: by arithmetic for theory graphs and tori, for random ones by a count of
+this process with another kernel. A case ends exact, refused by an error of dasktc's own, or wrong; the run fails by one
+that is wrong, by any other exception, by a file that is left, or by memory that grows.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import psutil
+
+from dasktc.api.cluster import cluster
+from dasktc.api.count import prepare, triangle_count
+from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.local import LocalExecutor
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
+from dasktc.io.source import Source
+from dasktc.io.write import write_edges
+from dasktc.registry import KERNELS, ORDERS, SCHEMES
+
+__all__ = ["FLAT", "Known", "run"]
+
+FLAT = 0.02
+"""Growth of memory, from the second quarter of the time to the last, from which on a run fails."""
+SETTLED = 600.0
+"""Seconds a run takes at least for its memory to be judged: caches and compiled code fill before."""
+SMALL_DISK = 1 << 30
+"""Bytes of the largest file system that is filled on purpose."""
+SIGNALS = [name for name in ("SIGINT", "SIGTERM", "SIGKILL", "SIGHUP") if hasattr(signal, name)]
+MEMORY = (None, None, "200MB", "1GB")
+
+
+class Known(NamedTuple):
+    """A graph whose triangles are known.
+
+    Attributes
+    ----------
+    name : str
+    source : Source
+    triangles : int
+    """
+
+    name: str
+    source: Source
+    triangles: int
+
+
+def run(
+    minutes: float = 60.0,
+    workers: int = 2,
+    backend: str = "cpu",
+    seed: int | None = None,
+    work_dir: str | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Count for some minutes on a cluster in trouble.
+
+    Parameters
+    ----------
+    minutes : float
+    workers : int
+        Processes that count.
+    backend : {"cpu", "cuda"}
+    seed : int, optional
+        Of graphs, options and troubles; drawn and reported where it is not given.
+    work_dir : str, optional
+        Folder for files. Its file system is filled and freed too, if it has at most 1 GiB.
+    say : callable
+        Told what went on, once a minute.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    CountError
+        An answer was wrong, a file was left, or memory grew by more than 2 % in a run of ten minutes or more.
+    InputError
+        `minutes` is not above 0.
+    """
+    if not minutes > 0:
+        raise InputError(f"--minutes {minutes} is no time: give more than 0")
+    seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
+    draw = random.Random(seed)
+    began = time.monotonic()
+    ends, told = began + 60 * minutes, began
+    outcomes: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    sizes: list[tuple[float, int, int]] = []
+    with _folder(work_dir) as folder:
+        with cluster(workers=workers, backend=backend) as client:
+            trouble = _Trouble(client, folder, random.Random(seed + 1))
+            with trouble:
+                while time.monotonic() < ends:
+                    known = _known(draw)
+                    scene = draw.choice(SCENES)
+                    try:
+                        scene(known, client, backend, folder, draw)
+                        outcomes["exact"] += 1
+                    except CountError as error:
+                        raise CountError(f"{scene.__name__} of {known.name}, seed {seed}: {error}") from error
+                    except DasktcError as error:
+                        outcomes["refused"] += 1
+                        refusals[f"{type(error).__name__}: {' '.join(str(error).split()[:6])} ..."] += 1
+                    sizes.append((time.monotonic() - began, *_resident(client)))
+                    if time.monotonic() > told + 60:
+                        told = time.monotonic()
+                        say(f"{(told - began) / 60:.0f} minutes: {dict(outcomes)}, {dict(trouble.made)}")
+        gc.collect()
+        left = sorted(str(path) for path in folder.rglob("*") if not path.is_dir())
+    growth = {
+        who: _growth([(when, own[place]) for when, *own in sizes]) for place, who in enumerate(("client", "worker"))
+    }
+    seconds = time.monotonic() - began
+    _judge(left, growth, seconds)
+    command = f"dasktc bench soak --minutes {minutes:g} --workers {workers} --backend {backend} --seed {seed}"
+    report = Report(command, {"machine": machine(), "load": load(), "versions": versions()})
+    facts = Section("soak", {"what": "", "how many": ",.0f"})
+    facts.rows += [["seed", seed], ["seconds", seconds], ["wrong", 0]]
+    facts.rows += [[name, number] for counted in (outcomes, trouble.made) for name, number in sorted(counted.items())]
+    facts.rows.append(["files left", 0])
+    facts.notes += [f"memory of a {who}: {_percent(grown)}" for who, grown in growth.items()]
+    facts.notes += [f"refused {number} times: {why}" for why, number in refusals.most_common(5)]
+    report.sections.append(facts)
+    return report
+
+
+def _judge(left: list[str], growth: dict[str, float | None], seconds: float) -> None:
+    if left:
+        raise CountError(f"{len(left)} files were left by counts, first {left[0]}: they are lost room; report this")
+    for who, grown in growth.items():
+        if grown is not None and seconds >= SETTLED and grown > FLAT:
+            raise CountError(
+                f"memory of a {who} grew by {_percent(grown)} from the second quarter of the time to the last: "
+                "something is kept that no count needs; report this"
+            )
+
+
+def _growth(sizes: list[tuple[float, int]]) -> float | None:
+    """Compare the median of the last quarter of the time with that of the second; None where one has no figure."""
+    last = sizes[-1][0] if sizes else 0.0
+    quarters: list[list[int]] = [[], [], [], []]
+    for when, size in sizes:
+        quarters[min(3, int(4 * when / last) if last else 0)].append(size)
+    return median(quarters[3]) / median(quarters[1]) - 1 if quarters[1] and quarters[3] else None
+
+
+def _percent(grown: float | None) -> str:
+    return "too short a run to tell" if grown is None else f"{grown:+.1%}"
+
+
+def _resident(client: Any) -> tuple[int, int]:
+    """Bytes of this process, and of the median worker."""
+    gc.collect()
+    processes = [psutil.Process(pid) for pid in _pids(client)]
+    bytes_of: list[int] = []
+    for process in processes:
+        with suppress(psutil.Error):
+            bytes_of.append(process.memory_info().rss)
+    return psutil.Process().memory_info().rss, int(median(bytes_of)) if bytes_of else 0
+
+
+def _pids(client: Any) -> list[int]:
+    nannies = getattr(client.cluster, "workers", {}).values()
+    return [nanny.pid for nanny in nannies if getattr(nanny, "pid", None)]
+
+
+@contextmanager
+def _folder(work_dir: str | None) -> Iterator[Path]:
+    if work_dir is not None and not os.path.isdir(work_dir):
+        raise InputError(f"--work-dir {work_dir!r} is no folder: files would stand in it; create it first")
+    folder = Path(tempfile.mkdtemp(prefix="dasktc-soak-", dir=work_dir))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# graphs
+
+
+def _known(draw: random.Random) -> Known:
+    """Draw a graph of 100 to 200,000 edges."""
+    kind = draw.choice(("theory", "torus", "kronecker", "random"))
+    if kind == "theory":
+        stars = tuple(draw.sample((3, 4, 5, 7, 9), draw.randint(2, 4)))
+        source = theory(stars, kind=draw.choice(("B1k", "B2k")))
+    elif kind == "torus":
+        source = grid3d(draw.randint(4, 24))
+    elif kind == "kronecker":
+        source = kronecker(draw.randint(6, 13), draw.randint(1, 24), draw.randrange(1 << 24))
+    else:
+        vertices = 1 << draw.randint(7, 13)
+        source = random_graph(vertices, vertices * draw.randint(1, 16))
+    triangles = source.triangles
+    if triangles is None:
+        triangles = int(triangle_count(source, backend="cpu", threads=1, kernel="merge", reorder="none"))
+    return Known(source.name, source, triangles)
+
+
+def _options(draw: random.Random, backend: str) -> dict[str, Any]:
+    scheme = draw.choice(("auto", *SCHEMES))
+    options: dict[str, Any] = {
+        "backend": backend,
+        "partition": scheme,
+        "reorder": draw.choice(("auto", *ORDERS)),
+        "kernel": draw.choice(("auto", *KERNELS[backend])),
+        "memory": draw.choice(MEMORY),
+        "distribute": draw.choice(("auto", "always", "never")),
+    }
+    if scheme in SCHEMES and not SCHEMES[scheme].replicated:
+        options["parts"] = draw.randint(1, 4)
+    return options
+
+
+# scenes: each raises CountError where an answer is wrong
+
+
+def _check(triangles: int, known: Known, what: str) -> None:
+    if triangles != known.triangles:
+        raise CountError(f"{what} gave {triangles:,} triangles, {known.triangles:,} are known: wrong; report this")
+
+
+def counted(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+    """Count."""
+    options = _options(draw, backend)
+    _check(int(triangle_count(known.source, client, work_dir=folder, **options)), known, f"{options}")
+
+
+def asked(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+    """Ask a prepared graph per vertex and per edge."""
+    options = _options(draw, backend)
+    with prepare(known.source, client, work_dir=folder, **options) as graph:
+        by_vertex = int(graph.triangles(frame="pandas").sum())
+        by_edge = int(graph.edge_support(frame="pandas").iloc[:, -1].sum())
+    for asked_of, triple in (("triangles", by_vertex), ("edge_support", by_edge)):
+        if triple != 3 * known.triangles:
+            raise CountError(
+                f"{asked_of}() with {options} adds up to {triple:,}, three times {known.triangles:,} triangles are "
+                "known: wrong; report this"
+            )
+
+
+def resumed(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+    """Count twice with a checkpoint of which a part was cut off."""
+    options, kept = _options(draw, backend), folder / "checkpoint"
+    try:
+        for _ in range(2):
+            _check(int(triangle_count(known.source, client, checkpoint=kept, **options)), known, f"{options}")
+            for file in kept.glob("*.jsonl"):
+                os.truncate(file, draw.randint(0, file.stat().st_size))
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+def signalled(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+    """End a program by a signal while it counts with a checkpoint, beside another on the same one; then go on."""
+    graph, kept = folder / "graph.parquet", folder / "signalled"
+    write_edges(known.source, graph, LocalExecutor())
+    command = [sys.executable, "-m", "dasktc", "count", str(graph), "--quiet", "--checkpoint", str(kept)]
+    command += ["--backend", backend, "--partition", "hash2d", "--parts", "3", "--kernel", KERNELS_OF_FILES[backend]]
+    try:
+        running = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)
+        ]
+        time.sleep(draw.uniform(0, 3))
+        for program in running:
+            program.send_signal(getattr(signal, draw.choice(SIGNALS)))
+        for program in running:
+            said, _ = program.communicate(timeout=600)
+            if program.returncode == 0:
+                _check(int(said), known, "a program that was signalled too late")
+        last = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if last.returncode:
+            raise CountError(f"a program did not go on from a checkpoint: {last.stderr.strip()}: report this")
+        _check(int(last.stdout), known, "a program that went on from a checkpoint")
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)
+        graph.unlink(missing_ok=True)
+
+
+def left_alone(known: Known, client: Any, backend: str, folder: Path, draw: random.Random) -> None:
+    """Close a second client while it counts: it is told so, and the cluster counts on."""
+    from distributed import Client
+
+    second = Client(client.scheduler.address, set_as_default=False)
+    closing = threading.Timer(draw.uniform(0, 1), second.close)
+    closing.start()
+    try:
+        options = _options(draw, backend) | {"memory": None}
+        triangles = known.triangles
+        with suppress(DasktcError):
+            triangles = int(triangle_count(known.source, second, **options))
+        _check(triangles, known, "a client that closed")
+    finally:
+        closing.join()
+        second.close()
+    counted(known, client, backend, folder, draw)
+
+
+KERNELS_OF_FILES = {"cpu": "merge", "cuda": "hub"}
+SCENES = (counted, counted, asked, asked, resumed, signalled, left_alone)
+
+
+class _Trouble:
+    """Kills, stops and slows workers at random, in a thread, and fills a small disk; `made` counts by kind."""
+
+    def __init__(self, client: Any, folder: Path, draw: random.Random) -> None:
+        self.made: Counter[str] = Counter()
+        self._client, self._folder, self._draw = client, folder, draw
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._make, name="trouble", daemon=True)
+        small = shutil.disk_usage(folder).total <= SMALL_DISK
+        self._kinds = [self._kill, self._stop, self._slow, *([self._fill] if small else [])]
+
+    def __enter__(self) -> _Trouble:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _make(self) -> None:
+        while not self._over.wait(self._draw.uniform(1, 8)):
+            pids = _pids(self._client)
+            if len(pids) == len(self._client.cluster.scheduler.workers):  # else some are coming back
+                with suppress(IndexError, OSError):
+                    self._draw.choice(self._kinds)(self._draw.choice(pids))
+
+    def _kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        self.made["workers killed"] += 1
+
+    def _stop(self, pid: int, seconds: float | None = None) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self._over.wait(self._draw.uniform(0.1, 4))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.made["workers stopped"] += 1
+
+    def _slow(self, pid: int) -> None:
+        for _ in range(20):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.05)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.05)
+        self.made["workers slowed"] += 1
+
+    def _fill(self, pid: int) -> None:
+        filler = self._folder.parent / f"{self._folder.name}.filler"
+        try:
+            with suppress(OSError), filler.open("wb") as file:
+                while not self._over.is_set():
+                    file.write(bytes(1 << 20))
+            self._over.wait(self._draw.uniform(0.1, 2))
+        finally:
+            filler.unlink(missing_ok=True)
+        self.made["disk filled"] += 1

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dasktc.api.estimate import estimate_triangles
     from dasktc.api.graph import Graph
     from dasktc.api.published_graph import get_graph
+    from dasktc.api.saved_graph import open_graph
     from dasktc.counting.estimate import TriangleEstimate
     from dasktc.counting.result import TriangleCount
     from dasktc.errors import ClusterError, CountError, DasktcError, DeviceMemoryError, InputError
@@ -26,6 +27,7 @@ __all__ = [
     "cluster",
     "estimate_triangles",
     "get_graph",
+    "open_graph",
     "prepare",
     "triangle_count",
 ]
@@ -43,6 +45,7 @@ _HOMES = {
     "cluster": "api.cluster",
     "get_graph": "api.published_graph",
     "estimate_triangles": "api.estimate",
+    "open_graph": "api.saved_graph",
     "prepare": "api.count",
     "triangle_count": "api.count",
 }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from typing import Any
 
-__all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError", "shown"]
+__all__ = ["ClusterError", "CountError", "DasktcError", "DeviceMemoryError", "InputError", "shown", "without_secrets"]
 
 
 class DasktcError(Exception):
     """Any refusal of dasktc's own. The command line prints its text and exits with `exit_code`."""
 
     exit_code = 1
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*(without_secrets(text) if isinstance(text, str) else text for text in arguments))
 
     def __str__(self) -> str:
         """Return the text in one line that any terminal takes: what cannot be printed, as in odd paths, is escaped."""
@@ -35,6 +39,15 @@ class CountError(DasktcError):
 
 class DeviceMemoryError(DasktcError):
     """A device has no room for what a count takes beside what others hold; within less memory it may fit."""
+
+
+_PASSWORD = re.compile(r"(\w://[^\s/?#:@]*):[^\s/?#]*@")
+_SIGNED = re.compile(r"([?&;][^\s=&;]*(?:auth|credential|key|passw|secret|sig|token)[^\s=&;]*=)[^\s&;#'\"]+", re.I)
+
+
+def without_secrets(text: str) -> str:
+    """Replace the passwords of URLs, and values of their queries that sign or authorize, by `***`."""
+    return _SIGNED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text)) if "://" in text else text
 
 
 def _printable(character: str) -> str:

@@ -14,11 +14,13 @@ from numbers import Real
 from typing import Any, Literal
 
 from dasktc.errors import InputError, shown
-from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel, kernel_of
+from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel, kernel_of, unsorted_kernels
 
 __all__ = [
     "BACKENDS",
     "DISTRIBUTE",
+    "DUPLICATES",
+    "PROXIES",
     "RETRIES",
     "WORKER_SECONDS",
     "AttributeOptions",
@@ -33,6 +35,7 @@ __all__ = [
     "path_text",
     "read_ids",
     "real_number",
+    "weight_name",
     "whole_number",
 ]
 
@@ -43,6 +46,8 @@ RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask forgives."""
 WORKER_SECONDS = 60
 """Seconds without any worker after which a run gives up."""
+PROXIES = ("lstc", "tight", "none")
+"""What the parts of scheme `proxy` keep of the edges between local vertices and their neighbours."""
 DUPLICATES = ("sum", "last")
 """Which weight an edge has whose rows give it several."""
 DISTRIBUTE = ("auto", "always", "never")
@@ -68,9 +73,15 @@ class Options:
     memory : int, str or None
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB".
     assign : str
-        How `proxy` deals vertices out to its parts.
+        How `proxy` deals vertices out to its parts, or the path of a file of ids and parts.
     seed : int
         Of the random parts.
+    column_parts : int or None
+        Column ranges of `vertical` (P2), where they are not n.
+    proxies : {"lstc", "tight", "none"}
+        What the parts of `proxy` keep.
+    sort_rows : bool
+        Whether the rows of blocks are in ascending order: kernels that hash need none.
     """
 
     backend: str = "auto"
@@ -82,6 +93,9 @@ class Options:
     memory: int | str | None = None
     assign: str = "random"
     seed: int = 0
+    column_parts: int | None = None
+    proxies: str = "lstc"
+    sort_rows: bool = True
 
     def __post_init__(self) -> None:
         """Refuse names that do not exist and numbers below one."""
@@ -89,14 +103,33 @@ class Options:
         check_kernel(self.kernel)
         SCHEMES.check(self.partition, "auto")
         ORDERS.check(self.reorder, "auto")
-        ASSIGNMENTS.check(self.assign)
-        for name in ("parts", "splits"):
+        object.__setattr__(self, "assign", _assignment(self.assign))
+        check_choice("proxies", self.proxies, PROXIES)
+        for name in ("parts", "splits", "column_parts"):
             value = getattr(self, name)
             if value is not None:
-                number = whole_number(name, value, 1, few="a count has at least one part")
+                number = whole_number(name.replace("_", "-"), value, 1, few="a count has at least one part")
                 object.__setattr__(self, name, number)
+        if self.column_parts is not None and (self.partition == "auto" or SCHEMES[self.partition].with_columns is None):
+            takers = ", ".join(name for name, scheme in SCHEMES.items() if scheme.with_columns is not None)
+            raise InputError(
+                f"--column-parts is given with --partition {self.partition}: only the columns of {takers} may have "
+                f"other parts than the rows; leave it out, or take --partition {takers}"
+            )
         object.__setattr__(self, "seed", whole_number("seed", self.seed, None))
         bytes_of(self.memory)
+        if not isinstance(self.sort_rows, bool):
+            raise InputError(f"sort_rows {shown(self.sort_rows)} is neither True nor False: give one of these")
+        if not self.sort_rows and kernel_of(self.chosen_kernel).sorted_rows:
+            raise InputError(
+                f"rows are not to be sorted, but kernel {self.chosen_kernel} needs them in order: give "
+                f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or let rows be sorted"
+            )
+
+    @property
+    def assign_file(self) -> str | None:
+        """The file that `assign` names, if it names one."""
+        return None if self.assign in ASSIGNMENTS else self.assign
 
     @property
     def chosen_backend(self) -> str:
@@ -251,8 +284,8 @@ class AttributeOptions:
 
     Attributes
     ----------
-    weight : str or None
-        The column, or edge attribute, of weights.
+    weight : str, int or None
+        The column, or edge attribute, of weights: by name, or by position in digits.
     directed : bool
         Keep directions.
     duplicates : {"sum", "last"} or None
@@ -269,9 +302,8 @@ class AttributeOptions:
 
     def __post_init__(self) -> None:
         """Refuse values of a wrong type, and a rule for weights where there are none."""
-        check_keywords(weight=self.weight)
-        if not isinstance(self.directed, bool):
-            raise InputError(f"directed {shown(self.directed)} is neither True nor False: give one of these")
+        weight_name(self.weight)
+        _flag("directed", self.directed)
         if self.duplicates is not None:
             check_choice("duplicates", self.duplicates, DUPLICATES)
             if self.weight is None:
@@ -283,6 +315,30 @@ class AttributeOptions:
     def __bool__(self) -> bool:
         """Whether anything is kept."""
         return self.weight is not None or self.directed
+
+
+def weight_name(value: Any) -> str | None:
+    """The `weight` option as readers take it: a name, or a column's position in digits.
+
+    Raises
+    ------
+    InputError
+        It is neither a text nor a whole number of 0 or more.
+    """
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, str) or not hasattr(value, "__index__") or isinstance(value, bool):
+        raise InputError(f"weight={shown(value)} is no name of a column: give a text, or a position from 0")
+    return str(whole_number("weight", value, 0, 10**6, "it is a column's position", "no table has as many columns"))
+
+
+def _assignment(value: Any) -> str:
+    """A method's name, or the path of a file, as text."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(text, str) and text not in ASSIGNMENTS and os.path.exists(text):
+        return path_text("--assign", text)
+    ASSIGNMENTS.check(text)
+    return str(text)
 
 
 def read_ids(value: str) -> Ids | None:
@@ -442,6 +498,11 @@ def _path(name: str, value: Any) -> None:
     path_text(f"--{name}", value)
 
 
+def _flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"{name} {shown(value)} is neither True nor False: give one of these")
+
+
 def _text(name: str, value: Any) -> None:
     if not isinstance(value, str) or not value:
         raise InputError(f"--{name} {shown(value)} is no name: give a text, or leave it out")
@@ -464,6 +525,7 @@ def _progress(name: str, value: Any) -> None:
 _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "checkpoint": _path,
     "columns": _columns,
+    "force": _flag,
     "format": _text,
     "host_memory": lambda name, value: bytes_of(value, name),
     "limit": lambda name, value: whole_number(name, value, 0, few="so many triangles are listed at most"),
@@ -473,7 +535,6 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "report": _path,
     "seed": lambda name, value: whole_number(name, value, None),
     "skip": lambda name, value: whole_number(name, value, 0, few="it is a number of leading lines"),
-    "weight": _text,
     "verify": lambda name, value: real_number(name, value, 0, 1),
     "work_dir": _path,
 }

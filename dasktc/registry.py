@@ -28,12 +28,15 @@ __all__ = [
     "KERNELS",
     "ORDERS",
     "SCHEMES",
+    "WITHOUT_STAGES",
     "Registry",
     "check_kernel",
+    "check_stages",
     "kernel_lines",
     "kernel_names",
     "kernel_of",
     "left_out",
+    "unsorted_kernels",
 ]
 
 T = TypeVar("T")
@@ -168,9 +171,19 @@ ASSIGNMENTS: Registry[Any] = Registry(
 )
 
 
+WITHOUT_STAGES = {"bitmatrix": "small graphs in memory, from raw edges to the number: a matrix of bits"}
+"""Kernels of CUDA that take the place of all stages (`counting.small_graph`): names and lines of help."""
+
+
 def kernel_of(name: str) -> Any:
     """Return the kernel of a name, of the first backend that has one."""
-    return next(registry[name] for registry in KERNELS.values() if name in registry)
+    first = next(iter(KERNELS["cuda"]))  # one without stages takes no order
+    return next(registry[of] for of in (name, first) for registry in KERNELS.values() if of in registry)
+
+
+def unsorted_kernels(backend: str) -> list[str]:
+    """The kernels of a backend that count rows in no order."""
+    return [name for name, kernel in KERNELS[backend].items() if not kernel.sorted_rows]
 
 
 def check_kernel(name: str) -> None:
@@ -183,9 +196,23 @@ def check_kernel(name: str) -> None:
     _check("kernel", name, ("auto", *kernel_names()))
 
 
+def check_stages(kernel: str) -> None:
+    """Refuse a kernel that takes the place of all stages where there are stages.
+
+    Raises
+    ------
+    InputError
+    """
+    if kernel in WITHOUT_STAGES:
+        raise InputError(
+            f"kernel {kernel} counts a source in memory in one step on a GPU of this process, with no stages to plan "
+            "or to prepare for: take it for `triangle_count`, or take another kernel"
+        )
+
+
 def kernel_names() -> tuple[str, ...]:
     """The names of the kernels of all backends, each once, the default first."""
-    return tuple(dict.fromkeys(name for registry in KERNELS.values() for name in registry))
+    return tuple(dict.fromkeys([*(name for registry in KERNELS.values() for name in registry), *WITHOUT_STAGES]))
 
 
 def kernel_lines() -> list[tuple[str, str]]:
@@ -193,4 +220,5 @@ def kernel_lines() -> list[tuple[str, str]]:
     return [
         *KERNELS["cpu"].lines(),
         *((name, f"on CUDA, {line}") for name, line in KERNELS["cuda"].lines() if name not in KERNELS["cpu"]),
+        *((name, f"on CUDA, {line}") for name, line in WITHOUT_STAGES.items()),
     ]

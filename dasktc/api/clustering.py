@@ -54,7 +54,9 @@ class ClusteringSummary:
 
 
 @said_in_one_line
-def write_clustering(source: Any, out: str | os.PathLike[str], **options: Any) -> ClusteringSummary:
+def write_clustering(
+    source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any
+) -> ClusteringSummary:
     """Write degree, triangles and local clustering coefficient of every vertex, from one pass of counting.
 
     Parameters
@@ -65,6 +67,8 @@ def write_clustering(source: Any, out: str | os.PathLike[str], **options: Any) -
         .parquet (a file, or a folder with a file a shard of the vertices), .csv, or .txt with tabs and no header.
         Columns "vertex", "degree", "triangles", "clustering", by ascending ids. The workers write, so they must see
         the folder.
+    force : bool
+        Replace it where it exists.
     **options
         Keywords of `prepare`.
 
@@ -79,11 +83,11 @@ def write_clustering(source: Any, out: str | os.PathLike[str], **options: Any) -
     DasktcError, CountError
         As `prepare` and `Graph.triangles`.
     """
-    check_target(out, FRAMES)
+    check_target(out, FRAMES, force)
     began = time.perf_counter()
     with prepare(source, **options) as graph:
         frames, triangles = vertex_frames(graph, MEASURES)
-        write_frames(frames, out, graph.executor)
+        write_frames(frames, out, graph.executor, force)
         mean, ratio = average_clustering(graph), transitivity(graph)
         seconds = time.perf_counter() - began
         return ClusteringSummary(triangles, graph.vertices, graph.edges, mean, ratio, os.fspath(out), seconds)

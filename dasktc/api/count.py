@@ -14,19 +14,21 @@ from typing import Any, TypeVar
 from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, prepares_in_one_call
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.progress import showing
-from dasktc.backends import ON_DEVICE, kernels
+from dasktc.api.repeat import repeating
+from dasktc.backends import ON_DEVICE, kernel_times, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
 from dasktc.counting.one_call import count_in_one_call, prepare_in_one_call
 from dasktc.counting.outputs import Outputs
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.small_graph import count_small
+from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
 from dasktc.errors import DeviceMemoryError, InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, warn_of_tcp, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
+from dasktc.executors.progress import Progress, Tracker, tracker_of
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
 from dasktc.io.source import ReadOptions, Source
@@ -40,10 +42,14 @@ from dasktc.options import (
     check_keywords,
     format_size,
     read_ids,
+    weight_name,
 )
 from dasktc.pipeline.attributes import attach, read_rows
-from dasktc.pipeline.prepare import Progress, choose_backend, prepare_blocks, prepare_edges, silent
+from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
+from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
+from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.plan import Plan
+from dasktc.planning.rates import RATES
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
@@ -67,6 +73,8 @@ def triangle_count(
     parts: int | None = None,
     splits: int | None = None,
     assign: str = "random",
+    column_parts: int | None = None,
+    proxies: str = "lstc",
     reorder: str = "auto",
     memory: int | str | None = None,
     format: str | None = None,
@@ -80,12 +88,14 @@ def triangle_count(
     worker_timeout: float = WORKER_SECONDS,
     security: Any = None,
     distribute: str | None = None,
+    sort_rows: bool = True,
     verify: float = 0.0,
     seed: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     per_vertex: str | os.PathLike[str] | None = None,
     per_edge: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
+    force: bool = False,
     threads: int | None = None,
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
@@ -115,9 +125,15 @@ def triangle_count(
         n and m of the partition.
     assign : str
         How `proxy` deals vertices out to its parts:
-        <assign>.
+        <assign>. Or the path of a file of the ids of vertices and of their parts, 0 to n - 1, in two columns.
+    column_parts : int, optional
+        Column ranges of `vertical`, TC-Stream's P2, where they are not as many as `parts`.
+    proxies : {"lstc", "tight", "none"}
+        What the parts of `proxy` keep: what LSTC's transformation leaves; only the edges that a count reads, those of
+        local vertices and those to their out-neighbours; or all edges between local vertices and their neighbours,
+        untransformed.
     reorder : str
-        "auto", degree or that of a kernel that was asked for, or
+        "auto", that of the kernel (degree, for `trust` collective), or
         <reorder>.
     memory : int or str, optional
         Bytes that the data may take in one process, shared by its threads, e.g. "4GB", beside the interpreter and
@@ -145,6 +161,9 @@ def triangle_count(
         On a cluster, count by tasks on all workers always, never (in one call on one worker), or where that is
         predicted to be faster: `result.plan.distribution` says why. Default: `dasktc.distribute` of Dask's
         configuration, else "auto".
+    sort_rows : bool
+        False: leave the rows of blocks in no order, which saves a part of preparing; for kernels that hash (`trust`,
+        `hindex`), as H-INDEX does, and for the number alone. `proxy` sorts its rows all the same.
     verify : float
         Share of the tasks, 0 to 1, that are counted again by another kernel.
     seed : int
@@ -158,6 +177,8 @@ def triangle_count(
         .txt with tabs and no header. The workers write, so they must see the folder.
     report : path, optional
         Write a page about the count there: .html.
+    force : bool
+        Replace these files where they exist.
     threads : int, optional
         Calls that run at a time in this process, where no client runs them. Given, everything runs here even if a
         client is active. Default: the cores that the process may use; in a task of a Dask worker, and where a GPU
@@ -199,22 +220,34 @@ def triangle_count(
     >>> int(result), result.vertices, result.edges
     (1, 4, 4)
     """
-    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
+    options, in_bits = forced(
+        Options(
+            backend, kernel, partition, parts, splits, reorder, memory, assign, seed, column_parts, proxies, sort_rows
+        )
+    )
     run = RunOptions.of(locals())
-    counting = CountOptions(verify, seed, checkpoint)
-    check_keywords(progress=progress)
-    outputs = Outputs(per_vertex, per_edge, report)
+    counting, arguments = CountOptions(verify, seed, checkpoint), dict(locals())
+    check_keywords(progress=progress, force=force)
+    outputs = Outputs(per_vertex, per_edge, report, force)
     outputs.check()
+    if not sort_rows:
+        _check_unsorted(per_vertex=per_vertex, per_edge=per_edge, checkpoint=checkpoint)
     check_place(work_dir)
     if checkpoint is not None:
         check_folder(checkpoint)
         options = as_begun(options, checkpoint)
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, reading)
-    with showing(progress) as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
+    if isinstance(opened, SavedGraph):
+        options = fitted(opened, options)
+    telling = showing(progress, asked="count", source=opened.name)
+    with telling as watcher, connect(run, options.backend, lean=memory is not None) as anywhere:
         counting = replace(counting, progress=watcher)
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
+        if in_bits:
+            refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
+        watcher.forecast = _forecast(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def counted(options: Options) -> TriangleCount:
@@ -227,14 +260,27 @@ def triangle_count(
                     small, given = count_small(executor, opened, options, counting)
                 if small is not None:
                     return small
-                graph = _prepared(executor, given, options, watcher or silent, cluster)
+                if in_bits:
+                    raise too_large(opened)
+                before = outputs.usage(executor)
+                graph = _prepared(executor, given, options, watcher, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
-                outputs.write(graph, result)
+                outputs.write(graph, result, before, repeating(source, arguments))
                 return result
 
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
+        watcher.close(triangles=int(result))
         return replace(result, plan=with_notes(result.plan, noted, more))
+
+
+def _check_unsorted(**given: Any) -> None:
+    """Refuse what is made of sorted rows, where they are not to be sorted."""
+    if asked := [name for name, value in given.items() if value is not None]:
+        raise InputError(
+            f"--{asked[0].replace('_', '-')} is made of sorted rows, and these are not to be sorted: leave one of the "
+            "two out"
+        )
 
 
 @said_in_one_line
@@ -248,6 +294,8 @@ def prepare(
     parts: int | None = None,
     splits: int | None = None,
     assign: str = "random",
+    column_parts: int | None = None,
+    proxies: str = "lstc",
     reorder: str = "auto",
     memory: int | str | None = None,
     format: str | None = None,
@@ -266,7 +314,7 @@ def prepare(
     work_dir: str | os.PathLike[str] | None = None,
     host_memory: int | str | None = None,
     progress: Progress | bool | None = None,
-    weight: str | None = None,
+    weight: str | int | None = None,
     directed: bool = False,
     duplicates: str | None = None,
 ) -> Graph:
@@ -276,7 +324,7 @@ def prepare(
 
     Parameters
     ----------
-    weight : str, optional
+    weight : str or int, optional
         Keep weights, for `Graph.clustering`: the name, or the position, of a column of a DataFrame, an Arrow table, a
         Parquet, text or CSV file, or the attribute of a NetworkX or igraph graph's edges (in NetworkX graphs 1 where an
         edge has none); of a sparse matrix and of a Matrix Market file any name stands for the entries' values.
@@ -305,29 +353,34 @@ def prepare(
     >>> int(graph.triangle_count())
     1
     """
-    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed)
-    attributes = AttributeOptions(weight, directed, duplicates)
+    options = Options(backend, kernel, partition, parts, splits, reorder, memory, assign, seed, column_parts, proxies)
+    attributes = AttributeOptions(weight_name(weight), directed, duplicates)
     check_keywords(progress=progress)
     if attributes:
         options = _in_one_process(attributes, options)
     run = RunOptions.of(locals())
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
-    opened = as_source(source, replace(reading, weight=weight, directed=directed))
+    opened = as_source(source, replace(reading, weight=attributes.weight, directed=directed))
+    if isinstance(opened, SavedGraph):
+        options, attributes = fitted(opened, options), opened.attributes
+        if attributes:
+            options = _in_one_process(attributes, options)
     with ExitStack() as closing, ExitStack() as stack:
-        watcher = closing.enter_context(showing(progress))
+        watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         if attributes and anywhere.distributed:
             raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
+        watcher.forecast = _forecast(anywhere, opened, options) | {"count": 0.0}
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
             executor = limited(anywhere, options.memory, work_dir, host_memory)
-            if not attributes:
-                return _prepared(executor, opened, options, watcher or silent, cluster)
+            if not attributes or isinstance(opened, SavedGraph):
+                return _prepared(executor, opened, options, watcher, cluster, bool(attributes))
             rows, frames = read_rows(executor, opened)
-            graph = _prepared(executor, rows, options, watcher or silent, cluster)
+            graph = _prepared(executor, rows, options, watcher, cluster)
             kept = attach(executor, graph.prepared, graph.blocks, frames, attributes)
             return replace(graph, prepared=replace(graph.prepared, attributes=kept))
 
@@ -374,6 +427,14 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
     if executor.distributed and options.chosen_backend in ON_DEVICE:
         warn_of_tcp(executor)
     return options, why
+
+
+def _forecast(executor: Executor, source: Source, options: Options) -> dict[str, float]:
+    """Predicted seconds of each stage; none where nothing is known of the source."""
+    if source.size is None:
+        return {}
+    backend = options.chosen_backend
+    return stage_seconds(source.size, executor.workers, RATES[backend], kernel_times(backend, options))
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:
@@ -423,16 +484,28 @@ def _within_what_is_free(
     raise DeviceMemoryError(first)
 
 
-def build(executor: Executor, source: Source, options: Options, progress: Progress = silent) -> Graph:
+def build(executor: Executor, source: Source, options: Options, progress: Progress | None = None) -> Graph:
     """Choose the backend, and run all stages before counting."""
     options = choose_backend(executor, options)
-    return _prepared(executor.for_backend(options.chosen_backend), source, options, progress)
+    return _prepared(executor.for_backend(options.chosen_backend), source, options, tracker_of(progress))
 
 
 def _prepared(
-    executor: Executor, source: Source, options: Options, progress: Progress, cluster: ClusterRun | None = None
+    executor: Executor,
+    source: Source,
+    options: Options,
+    progress: Tracker,
+    cluster: ClusterRun | None = None,
+    attributes: bool = False,
 ) -> Graph:
-    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call."""
+    """Run all stages before counting, on a cluster as tasks or, where that was chosen and is possible, as one call.
+
+    Of a saved graph its blocks are read; with `attributes` what was kept of its edges, too.
+    """
+    if isinstance(source, SavedGraph):
+        executor = executor.for_edges(source.manifest["edges"])
+        prepared, blocks = open_blocks(executor, source, options, progress, attributes)
+        return Graph(executor, prepared, blocks, prepared.options)
     if cluster and isinstance(executor, DaskExecutor) and prepares_in_one_call(executor, options, cluster.how):
         prepared, blocks = prepare_in_one_call(executor, source, options, cluster.limits, progress)
         said = f"prepared {cluster.how}; counted as tasks"
@@ -468,22 +541,44 @@ def read_options(
 
 
 def as_source(source: Any, options: ReadOptions | None = None) -> Source:
-    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is."""
+    """Open a path, URL or object of a caller as a `Source`; a `Source` is returned as it is.
+
+    A saved graph is looked for first: its files are none of edges.
+    """
     options = ReadOptions() if options is None else options
     opened: Source
     if isinstance(source, Source):
         opened = source
     elif _is_path(source):
-        from dasktc.io.files import open_source
-
-        opened = open_source(source, options)
+        opened = saved_graph(source, options) or _files(source, options)
     else:
         from dasktc.io.memory import from_object
 
         opened = from_object(source, options)
-    if options.weight is not None and opened.weight is None:
+    if isinstance(opened, SavedGraph):
+        _check_attributes(opened, options)
+    elif options.weight is not None and opened.weight is None:
         raise InputError(f"{opened.name} has no weights: weight={shown(options.weight)} is given; leave it out")
     return opened
+
+
+def _check_attributes(saved: SavedGraph, options: ReadOptions) -> None:
+    """Refuse weights and directions that a graph was not saved with (InputError)."""
+    kept = saved.attributes
+    if options.weight not in (None, kept.weight) or (options.directed and not kept.directed):
+        asked = f"weight={options.weight!r}" if options.weight not in (None, kept.weight) else "directed=True"
+        named = {f"weight={kept.weight!r}": kept.weight, "directed=True": kept.directed}
+        had = " and ".join(name for name, there in named.items() if there)
+        raise InputError(
+            f"{asked} is given, {saved.folder} was saved with {had or 'neither weights nor directions'}: prepare the "
+            "graph again with it"
+        )
+
+
+def _files(source: Any, options: ReadOptions) -> Source:
+    from dasktc.io.files import open_source
+
+    return open_source(source, options)
 
 
 def _is_path(source: Any) -> bool:

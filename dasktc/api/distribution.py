@@ -11,6 +11,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options, RunOptions
 from dasktc.pipeline.prepare import limits_of
+from dasktc.pipeline.saved_graph import SavedGraph
 from dasktc.planning.distribution import Distribution, choose_distribution
 from dasktc.planning.plan import Limits
 from dasktc.planning.rates import RATES, Rates
@@ -32,6 +33,8 @@ class ClusterRun(NamedTuple):
 def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> ClusterRun | None:
     """Choose between one call and tasks on a cluster, as asked for or by predicted seconds; None without a cluster.
 
+    None for a saved graph, too: its workers read their blocks, and count them as tasks.
+
     Parameters
     ----------
     executor : Executor
@@ -40,7 +43,7 @@ def distribution_of(executor: Executor, source: Source, options: Options, run: R
         With the backend chosen.
     run : RunOptions
     """
-    if not isinstance(executor, DaskExecutor):
+    if not isinstance(executor, DaskExecutor) or isinstance(source, SavedGraph):
         return None
     limits = limits_of(executor, options)
     if run.distribution != "auto":

@@ -7,7 +7,7 @@ from typing import Any
 from dasktc.api.count import prepare
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.estimate import TriangleEstimate, check_options
-from dasktc.pipeline.prepare import Progress
+from dasktc.executors.progress import Progress
 
 __all__ = ["estimate_triangles"]
 

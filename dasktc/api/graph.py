@@ -6,13 +6,13 @@ import atexit
 import os
 import threading
 import weakref
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 
 from dasktc.api.progress import showing
 from dasktc.backends.out_of_memory import said_in_one_line
-from dasktc.counting import measures, weighted_clustering
+from dasktc.counting import measures, plots, weighted_clustering
 from dasktc.counting import trussness as trusses
 from dasktc.counting.cliques import BOUND, clique_count
 from dasktc.counting.context import CountingContext
@@ -28,9 +28,13 @@ from dasktc.errors import InputError
 from dasktc.executors.attached import AttachedExecutor, futures_in
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.progress import Progress, Tracker
+from dasktc.io.saved_folder import check_new, new_folder
 from dasktc.options import CountOptions, Options, bytes_of, check_keywords, format_size
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.prepare import Prepared, Progress, plan_again
+from dasktc.pipeline.prepare import Prepared, plan_again
+from dasktc.pipeline.saved_graph import write_graph
+from dasktc.registry import check_stages
 
 __all__ = ["Graph", "OwnedCluster"]
 
@@ -93,6 +97,7 @@ class Graph(CountingContext):
     """
 
     owned: OwnedCluster | None = field(default=None, repr=False)
+    sharing: weakref.WeakSet[Graph] = field(default_factory=weakref.WeakSet, repr=False)
 
     @property
     def client(self) -> Any:
@@ -102,24 +107,28 @@ class Graph(CountingContext):
     def close(self) -> None:
         """Give up the blocks and their files, and end the workers that were started for this graph alone.
 
-        A client that was passed to `prepare` stays open. Whatever is asked of the graph afterwards, it refuses with
+        Copies of the graph, and those that `update` made of it, keep what they need until the last of them is closed. A
+        client that was passed to `prepare` stays open. Whatever is asked of the graph afterwards, it refuses with
         InputError; closing it again does nothing.
         """
-        executor = self.executor
+        executor, owned = self.executor, self.owned
         if isinstance(executor, _Closed):
             return
+        self.sharing.discard(self)
+        last = not self.sharing
         closed: Any = _Closed()
         object.__setattr__(self, "executor", closed)
         object.__setattr__(self, "blocks", {})
         self.counted.forget()
         kept = self.prepared.attributes and closed
         object.__setattr__(self, "prepared", replace(self.prepared, graph=closed, numbered=closed, attributes=kept))
+        object.__setattr__(self, "owned", None)
         try:
-            if hasattr(executor, "close"):
+            if last and hasattr(executor, "close"):
                 executor.close()
         finally:
-            if self.owned is not None:
-                self.owned.close()
+            if last and owned is not None:
+                owned.close()
 
     def summary(self) -> Rows:
         """Rows of (name, text) for people; of a closed graph one."""
@@ -171,13 +180,61 @@ class Graph(CountingContext):
         faults = self.executor.faults  # type: ignore[attr-defined]
         return _attached, (self.prepared, self.blocks, self.options, faults.patience, faults.retries)
 
+    @said_in_one_line
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> int:
+        """Write the prepared graph to a folder, from which `dasktc.open_graph` has it again without preparing it.
+
+        The workers write their blocks, vertices and ids, as raw arrays with checksums; what a question has counted is
+        not kept. The folder opens with any number of workers, on the CPU and on GPUs.
+
+        Parameters
+        ----------
+        path : path or fsspec URL
+            Of a new folder, which all workers must see.
+        force : bool
+            Replace a saved graph; no other folder is.
+
+        Returns
+        -------
+        int
+            Bytes of its arrays.
+
+        Raises
+        ------
+        InputError
+            It exists, or stands in no folder.
+        DasktcError
+            It cannot be written; nothing is there then.
+
+        Examples
+        --------
+        >>> import dasktc, tempfile
+        >>> graph = dasktc.prepare(([0, 1, 2], [1, 2, 0]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     nbytes = graph.save(f"{folder}/triangle")
+        ...     int(dasktc.open_graph(f"{folder}/triangle").triangle_count())
+        1
+        """
+        executor = self.executor
+        check_keywords(force=force)
+        if isinstance(executor, _Closed):
+            raise InputError("this graph was closed: there is nothing to save; prepare it again")
+        with new_folder(check_new(path, force)) as (folder, content):
+            return write_graph(executor, self.prepared, self.blocks, self.options, folder, content)
+
     def __copy__(self) -> Self:
         """A graph does not change, so a copy shares its blocks."""
-        return replace(self)
+        return self._shared_with(replace(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """As a copy: blocks may stand in files, on devices or on other hosts."""
-        return replace(self)
+        return self._shared_with(replace(self))
+
+    def _shared_with(self, other: Self) -> Self:
+        """Note that another graph has the same executor and workers: they stay until both are closed."""
+        if not isinstance(self.executor, _Closed):
+            self.sharing.update((self, other))
+        return other
 
     def __dask_graph__(self) -> dict[Any, Any] | None:
         """The futures of a graph on a cluster: what `publish_dataset`, `wait` and `futures_of` ask for."""
@@ -190,6 +247,9 @@ class Graph(CountingContext):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def _showing(self, progress: Progress | bool | None, asked: str) -> AbstractContextManager[Tracker]:
+        return showing(progress, asked=asked, source=self.prepared.source.name)
 
     @said_in_one_line
     def triangle_count(
@@ -230,13 +290,15 @@ class Graph(CountingContext):
         CountError
             A check failed: there is no result.
         """
-        with showing(progress) as watcher:
+        with self._showing(progress, "count") as watcher:
             counting = CountOptions(verify, seed, checkpoint, watcher)
             if kernel is None:
                 result = count(self, counting)
                 self.counted.agree(result.triangles)
+                watcher.close(triangles=int(result))
                 return result
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
+            check_stages(kernel)
             prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
             return count(replace(self, prepared=prepared, options=options), counting)
 
@@ -252,8 +314,9 @@ class Graph(CountingContext):
         frame : {"pandas", "cudf", "dask"}, optional
             What is returned. "cudf", for graphs that GPUs count, is made on the device; a Dask collection's partitions,
             of 128 MB and with known divisions, stay on the workers (without a client, in this process) for as long as
-            the graph is not closed, and are cuDF where the graph was in GPU memory or Dask's configuration has
-            "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
+            the graph is not closed (`graph.client.compute` computes it where `prepare` started the workers: Dask does
+            not take their client by itself), and are cuDF where the graph was in GPU memory or Dask's configuration
+            has "dataframe.backend" cudf. Within `memory` all are made on the host. Default: cuDF where the graph was in
             GPU memory, Dask where it was a Dask collection, else pandas.
         vertices : sequence or column, optional
             Ids: the answer is for these alone, in their order. An id that is at no edge is refused.
@@ -324,14 +387,53 @@ class Graph(CountingContext):
         return measures.edge_support(self, frame, edges)
 
     @said_in_one_line
-    def clustering(self, weight: str | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
+    def oriented_edges(self, *, frame: str = "dask") -> Any:
+        """Hand back the clean, oriented edges as a data frame whose partitions stay where they are made.
+
+        Each undirected edge is there once, from the end that the order of the graph puts first: in `degree` order from
+        the end of lower degree. Partitions are made of the blocks by the workers, and none goes through the client.
+
+        Parameters
+        ----------
+        frame : {"dask", "pandas", "cudf"}
+            As of `triangles`. A Dask DataFrame's partitions are cuDF where GPUs count and dask_cudf can be imported;
+            within `memory` they are made on the host, and stand in files.
+
+        Returns
+        -------
+        DataFrame
+            Columns "src" and "dst", the caller's ids. Rows ascend by both, through all partitions of a Dask DataFrame,
+            and are numbered from 0 on. A Dask DataFrame is persisted, and lives as the workers do.
+
+        Raises
+        ------
+        InputError
+            The caller's process has no room for the whole frame within its budget.
+        CountError
+            Edges were lost: there is no result.
+
+        Examples
+        --------
+        >>> import dasktc
+        >>> graph = dasktc.prepare(([0, 1, 2, 2, 3], [1, 2, 0, 3, 2]))
+        >>> graph.oriented_edges().compute()
+           src  dst
+        0    0    2
+        1    1    0
+        2    1    2
+        3    3    2
+        """
+        return measures.oriented_edges(self, frame)
+
+    @said_in_one_line
+    def clustering(self, weight: str | int | None = None, *, frame: str | None = None, vertices: Any = None) -> Any:
         """Compute every vertex's local clustering coefficient: the share of its pairs of neighbours that are joined.
 
         Of a graph that was prepared with directions it is Fagiolo's: the share of its possible directed triangles.
 
         Parameters
         ----------
-        weight : str, optional
+        weight : str or int, optional
             Onnela's coefficient: each triangle counts with the geometric mean of its edges' weights by the largest
             weight. The name that the graph was prepared with.
         frame, vertices
@@ -355,7 +457,7 @@ class Graph(CountingContext):
         {0: 1.0, 1: 1.0, 2: 0.167, 3: 0.0, 4: 0.0}
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [8, 1, 1]})
-        >>> dasktc.prepare(frame, weight="w").clustering(weight="w").to_dict()
+        >>> dasktc.prepare(frame, weight="w").clustering(weight="w").round(3).to_dict()
         {0: 0.25, 1: 0.25, 2: 0.25}
         >>> dasktc.prepare(frame, directed=True).clustering().to_dict()
         {0: 0.5, 1: 0.5, 2: 0.5}
@@ -486,14 +588,14 @@ class Graph(CountingContext):
         return measures.transitivity(self)
 
     @said_in_one_line
-    def average_clustering(self, weight: str | None = None) -> float:
+    def average_clustering(self, weight: str | int | None = None) -> float:
         """Average the local clustering coefficients over the vertices with an edge after clean-up.
 
         NetworkX counts isolated vertices too: multiply by `vertices` and divide by their number.
 
         Parameters
         ----------
-        weight : str, optional
+        weight : str or int, optional
             As of `clustering`.
 
         Returns
@@ -515,6 +617,54 @@ class Graph(CountingContext):
         if weight is not None or self.is_directed:
             return float(self.clustering(weight, frame="pandas").mean()) if self.vertices else 0.0
         return measures.average_clustering(self)
+
+    @said_in_one_line
+    def plot_degrees(self, ax: Any = None) -> Any:
+        """Draw how many vertices there are of each degree, on logarithmic axes.
+
+        Workers count them in logarithmic bins, exact below 8 and four an octave above; nothing else leaves them.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Default: that of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        return plots.plot_degrees(self, ax)
+
+    @said_in_one_line
+    def plot_clustering(self, ax: Any = None) -> Any:
+        """Draw the mean clustering coefficient of the vertices of each degree, from 2 on; as `plot_degrees`.
+
+        Triangles by vertex are counted where they are not known.
+
+        Raises
+        ------
+        InputError, CountError
+            As `triangles`, or matplotlib is not installed.
+        """
+        return plots.plot_clustering(self, ax)
+
+    @said_in_one_line
+    def plot_support(self, ax: Any = None) -> Any:
+        """Draw how many edges are in how many triangles, on logarithmic axes; as `plot_degrees`.
+
+        Triangles by edge are counted where they are not known.
+
+        Raises
+        ------
+        InputError, CountError
+            As `edge_support`, or matplotlib is not installed.
+        """
+        return plots.plot_support(self, ax)
 
     @said_in_one_line
     def core_number(self, *, frame: str | None = None, vertices: Any = None) -> Any:
@@ -695,7 +845,7 @@ class Graph(CountingContext):
         1
         """
         check_keywords(progress=progress)
-        with showing(progress) as watcher:
+        with self._showing(progress, "estimate") as watcher:
             return estimate(self, error, confidence, seed, watcher)
 
     @said_in_one_line
@@ -715,8 +865,8 @@ class Graph(CountingContext):
         -------
         Change
             `.triangles`, the exact difference; `.vertices`, those of the vertices where they are not 0; `.graph`, the
-            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Closing
-            either graph ends workers that `prepare` started for them.
+            new graph. It is held by the same workers, and counts of it are checked against its own degrees. Workers
+            that `prepare` started end when both graphs are closed.
 
         Raises
         ------
@@ -734,7 +884,9 @@ class Graph(CountingContext):
         >>> int(change.graph.triangle_count())
         1
         """
-        return update(self, add, remove)
+        change = update(self, add, remove)
+        self._shared_with(change.graph)
+        return change
 
     @said_in_one_line
     def clique_count(self, k: int, *, bound: int = BOUND, progress: Progress | bool | None = None) -> int:
@@ -772,7 +924,7 @@ class Graph(CountingContext):
         [20, 15, 6]
         """
         check_keywords(progress=progress)
-        with showing(progress) as watcher:
+        with self._showing(progress, "cliques") as watcher:
             return clique_count(self, k, bound, watcher).cliques
 
 

@@ -12,31 +12,34 @@ import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.api.progress import showing
-from dasktc.backends import ON_DEVICE, tasks_a_worker, unusable
+from dasktc.backends import ON_DEVICE, kernel_times, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.progress import Progress
 from dasktc.executors.spill.file_store import stage_memory_within, usable
 from dasktc.options import RETRIES, WORKER_SECONDS, Options, RunOptions, bytes_of, check_keywords, whole_number
 from dasktc.pipeline.autotune import choose
 from dasktc.pipeline.id_maps import MAX_VERTICES
-from dasktc.pipeline.prepare import Progress, prepare_edges, silent
+from dasktc.pipeline.prepare import prepare_edges
+from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
-from dasktc.planning.schemes import Block, considered
+from dasktc.planning.schemes import Block, considered, scheme_of
 from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
-from dasktc.registry import SCHEMES
+from dasktc.registry import SCHEMES, check_stages
 
 __all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
 
 GPU_MEMORY = int(0.8 * 139 * 2**30)
 """Bytes planned with on each of `--gpus` where nobody says: 80 % of an H200, as dask-cuda lets a worker fill."""
+REFUSED = f"counting refuses more than {MAX_VERTICES:,} vertices"
 MAX_EDGES = 2**53
 """Bytes of all blocks are then still 64-bit integers."""
 
@@ -108,7 +111,13 @@ def predict_source(
     run = RunOptions.of({**locals(), "workers": None})
     reading = read_options(format, columns, ids, skip, chosen.memory, threads_here(run, chosen.backend))
     opened = as_source(source, reading)
-    with showing(progress) as report, connect(run, chosen.backend) as anywhere, ExitStack() as stack:
+    if isinstance(opened, SavedGraph):
+        chosen = fitted(opened, chosen)
+    with (
+        showing(progress, asked="plan", source=opened.name) as report,
+        connect(run, chosen.backend) as anywhere,
+        ExitStack() as stack,
+    ):
         chosen, noted = choose_for(anywhere, opened, chosen)
         anywhere = with_all_threads(anywhere, run, chosen.chosen_backend)
         budget = within_memory(anywhere, chosen.memory, work_dir, host_memory)
@@ -116,14 +125,20 @@ def predict_source(
         planned = _workers(workers, wanted.gpus)
         limits = None if planned is None else _limits(executor, chosen, planned, wanted.gpus)
         planned_for = None if wanted.gpus is None else "cuda"
-        prepared = prepare_edges(executor, opened, chosen, report or silent, limits=limits, planned_for=planned_for)
+        if isinstance(opened, SavedGraph):
+            prepared = open_plan(executor, opened, chosen, limits, planned_for)
+        else:
+            prepared = prepare_edges(executor, opened, chosen, report, limits=limits, planned_for=planned_for)
         worker_threads = np.unique(np.array(executor.worker_threads), return_inverse=True)[1]
     sizes = np.ndenumerate(prepared.plan.scheme.block_bytes(prepared.sizes))
     held: dict[Block, int] = {(int(i), int(j)): int(size) for (i, j), size in sizes}
     there = worker_threads if workers is None and len(worker_threads) == prepared.plan.workers else None
     plan = prepared.plan if wanted.gpus is not None else with_notes(prepared.plan, noted)
     size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
-    return predict(plan, _rates(wanted), held, prepared.wedges, _notes(chosen, wanted), there, size)
+    backend = planned_for or chosen.chosen_backend
+    times = kernel_times(backend, chosen)
+    notes = _notes(chosen, wanted)
+    return predict(plan, _rates(wanted), held, prepared.wedges, notes, there, size, backend, opened.ids, times=times)
 
 
 def plan_size(
@@ -142,10 +157,16 @@ def plan_size(
         As for `triangle_count`; options of reading and of running are ignored.
     """
     chosen = _without_reading(options)
+    check_stages(chosen.kernel)
     if gpus is None and bytes_of(chosen.memory) is None and (why := unusable(chosen.chosen_backend)):
         raise InputError(f"{why}; or give --memory, to plan for GPUs that are elsewhere")
     for name, value, most in (("vertices", vertices, MAX_PARTS * MAX_VERTICES), ("edges", edges, MAX_EDGES)):
         whole_number(name, value, 0, most, many="no plan has blocks for such a graph")
+    if edges > (possible := vertices * (vertices - 1) // 2):
+        raise InputError(
+            f"--edges {edges:,} are more than the {possible:,} that {vertices:,} vertices can have: a plan is for the "
+            "distinct edges without loops; give their number, or give the SOURCE"
+        )
     given = bytes_of(chosen.memory)
     on_disk = given is not None and gpus is None
     limits = _limits(LocalExecutor().for_backend(chosen.chosen_backend), chosen, _workers(workers, gpus), gpus)
@@ -161,7 +182,7 @@ def plan_size(
     plan = make_plan(
         vertices,
         edges,
-        lambda partition, n: SCHEMES[partition].even(n, vertices, edges),
+        lambda partition, n: scheme_of(partition, chosen.column_parts).even(n, vertices, edges),
         scratch_of(chosen, edges, stage_memory_within(given) if given and on_disk else None, backend),
         limits,
         lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
@@ -171,6 +192,8 @@ def plan_size(
     kept = VertexBudget(per_call, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
+    if vertices > MAX_VERTICES:
+        plan = replace(plan, fits=False, why=f"{REFUSED}; {plan.why}")
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))
 
 
@@ -192,9 +215,11 @@ def predict_size(
     plan = plan_size(vertices, edges, workers=workers, gpus=wanted.gpus, **options)
     notes = [*_notes(_without_reading(options), wanted), "all blocks are taken to be equally large"]
     if vertices > MAX_VERTICES:
-        notes.append(f"counting refuses more than {MAX_VERTICES:,} vertices: these blocks could hold them, the edge "
-                     "keys of the stages before cannot")  # fmt: skip
-    return predict(plan, _rates(wanted), None, wanted.wedges, notes)
+        notes.append(f"{REFUSED}: these blocks could hold them, the edge keys of the stages before cannot")
+    chosen = _without_reading(options)
+    backend = "cuda" if wanted.gpus is not None else chosen.chosen_backend
+    times = kernel_times(backend, chosen)
+    return predict(plan, _rates(wanted), None, wanted.wedges, notes, backend=backend, times=times)
 
 
 def _without_reading(options: dict[str, Any]) -> Options:
@@ -220,7 +245,17 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
     given, backend = bytes_of(options.memory), options.chosen_backend if gpus is None else "cuda"
     memory = executor.memory(given) if gpus is None else given or GPU_MEMORY
     at_least = tasks_a_worker(backend)
-    return Limits(workers or executor.workers, memory, options.partition, options.parts, options.splits, at_least)
+    return Limits(
+        workers or executor.workers,
+        memory,
+        options.partition,
+        options.parts,
+        options.splits,
+        at_least,
+        column_parts=options.column_parts,
+        rates=RATES[backend],
+        times=kernel_times(backend, options),
+    )
 
 
 def _rates(means: CostModelOptions) -> Any:

@@ -1,76 +1,192 @@
-"""Progress of a call for people who watch: a bar in a terminal or a notebook, or one JSON line an event."""
+"""Views of a run's progress: a bar in a terminal or a notebook, one JSON line an event, or a callable."""
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
-from dasktc.pipeline.prepare import Progress
+from dasktc.executors.progress import RUN, Event, Progress, Tracker
+from dasktc.options import check_keywords, format_size
 
-__all__ = ["json_lines", "showing"]
+__all__ = ["View", "bar", "json_lines", "showing"]
+
+DRAW_SECONDS = 0.25
+"""Between two drawings of a bar."""
+KEPT_SECONDS = 2.0
+"""A stage that took so long leaves a line in the terminal."""
+STEPS = 1000
+
+
+class View:
+    """A listener of a tracker that is passed as `progress`; `begin` and `close` are called around the run."""
+
+    def begin(self, tracker: Tracker) -> None:
+        """Hear which tracker is shown."""
+
+    def __call__(self, *event: Any) -> None:
+        """Show an event."""
+
+    def close(self) -> None:
+        """Take down what was shown."""
 
 
 @contextmanager
-def showing(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Yield what a call reports its progress to.
+def showing(progress: Progress | bool | None, **facts: Any) -> Iterator[Tracker]:
+    """Yield what a call reports its progress to, and end the run with the block, or with the error that leaves it.
 
     Parameters
     ----------
-    progress : callable (stage, done, total), bool or None
+    progress : callable (stage, done, total), View, bool or None
         True: a bar, a widget in Jupyter, which is there from the first event to the end of the block. False and None:
-        nothing.
+        nothing is shown; on a cluster the dashboard and the events on the scheduler have it all the same.
+    **facts
+        What the run's first event says: what is asked for, and of which source.
     """
-    if not isinstance(progress, bool):
+    if isinstance(progress, Tracker):  # of a call around this one, whose run it is
         yield progress
-    elif not progress:
-        yield None
-    else:
-        bar = _Bar()
+        return
+    if not isinstance(progress, View):
+        check_keywords(progress=progress)
+    view = bar() if progress is True else progress if isinstance(progress, View) else None
+    tracker = Tracker(None if view is not None or progress in (True, False) else progress)  # type: ignore[arg-type]
+    tracker.facts, tracker.follows = facts, True
+    with ExitStack() as stack:
+        if view is not None:
+            view.begin(tracker)
+            stack.callback(view.close)
+            tracker.listen("view", view)
         try:
-            yield bar
-        finally:
-            bar.close()
+            yield tracker
+        except BaseException as error:
+            tracker.close(error=" ".join(f"{type(error).__name__}: {error}".split()))
+            raise
+        tracker.close()
 
 
-_STAGE = "{desc} {elapsed}"
-_BAR = "{desc}{bar} {n_fmt}/{total_fmt} {elapsed}"
-"""Stages of one step show no bar: it would stand at nothing until they end."""
+class _Bar(View):
+    """A bar of tqdm; made at the first event, so that lines before it stand alone, and drawn by a thread of its own.
 
+    So it moves while the caller waits for a stage that says nothing.
+    """
 
-class _Bar:
-    """A bar of tqdm; made at the first event, so that lines before it stand alone."""
+    _bar: Any
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        self._drawing = threading.Lock()
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def begin(self, tracker: Tracker) -> None:
+        self._tracker, self._bar, self._over = tracker, None, threading.Event()
+        self._thread: threading.Thread | None = None
+        self._logs = ExitStack()
+
+    def __call__(self, *event: Any) -> None:
+        (said,) = event
+        if said["stage"] == RUN and said["event"] != "fault":
+            return
         if self._bar is None:
-            from tqdm.auto import tqdm
+            self._open()
+        if said["event"] == "ended" and said["took"] >= KEPT_SECONDS:
+            self._write(f"{said['stage']:<10}{_clock(said['took'])}{_facts(said)}")
+        elif said["event"] == "fault":
+            self._write(said["what"])
+        if said["event"] == "begun":
+            self._draw(said)
 
-            self._bar = tqdm(total=total, desc=stage, bar_format=_STAGE, leave=False, ncols=70)
-        self._bar.total, self._bar.n = total, done
-        self._bar.bar_format = _BAR if total > 1 else _STAGE
-        self._bar.set_description_str(f"{stage:<10}")
+    def _open(self) -> None:
+        from tqdm.auto import tqdm
+        from tqdm.contrib.logging import logging_redirect_tqdm
+
+        self._bar = tqdm(total=STEPS, leave=False, dynamic_ncols=True)
+        self._widget = hasattr(self._bar, "container")
+        self._logs.enter_context(logging_redirect_tqdm())
+        self._thread = threading.Thread(target=self._redraw, name="dasktc-progress", daemon=True)
+        self._thread.start()
+
+    def _redraw(self) -> None:
+        while not self._over.wait(DRAW_SECONDS):
+            self._draw(self._tracker.now())
+
+    def _draw(self, said: Event) -> None:
+        if not said:  # the run is over, while its cluster is taken down
+            return
+        with self._drawing:
+            left = "" if said.get("left") is None else f", {_clock(said['left'])} left"
+            share = f"{100 * said['share']:3.0f} %" if said["share"] else "     "
+            self._bar.n = round(STEPS * said["share"])
+            bar = "{bar}" if self._widget else "{bar:10}"
+            text = f"{_clock(said['seconds'])}{left}{_facts(said)}"
+            self._bar.bar_format = f"{said['stage']:<10}{share} {bar} {text}"
+            self._bar.refresh()
+
+    def _write(self, line: str) -> None:
+        from tqdm.auto import tqdm
+
+        if not self._widget:  # whose cell would have it in red
+            with self._drawing:
+                tqdm.write(line, file=sys.stderr)
 
     def close(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
         if self._bar is not None:
-            self._bar.close()
+            with self._drawing:
+                self._bar.close()
+        self._logs.close()
 
 
-def json_lines(stream: TextIO | None = None) -> Progress:
-    """Return a callable that writes an event as one line: `{"stage": …, "done": …, "total": …}`.
+def bar() -> View:
+    """Return a view that is a bar in a terminal, and a widget in Jupyter."""
+    return _Bar()
+
+
+def _facts(said: Event) -> str:
+    """What a stage has done, and its rate."""
+    facts, seconds = [], said.get("took") or said["seconds"]
+    if "bytes_total" in said:
+        facts.append(f"{format_size(said['bytes'])} of {format_size(said['bytes_total'])}")
+    elif said["total"] > 1:
+        facts.append(f"{said['done']:,}/{said['total']:,} tasks")
+    if said.get("rate"):
+        facts.append(f"{_short(said['rate'])} probes/s, {said['triangles']:,} triangles")
+    elif "bytes_total" in said and seconds:
+        facts.append(f"{format_size(round(said['bytes'] / seconds))}/s")
+    return "".join(f", {fact}" for fact in facts)
+
+
+def _short(number: float) -> str:
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g} {letter}"
+    return f"{number:.0f}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class _Lines(View):
+    """Writes an event as a line of JSON."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def __call__(self, *event: Any) -> None:
+        print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
+
+
+def json_lines(stream: TextIO | None = None) -> View:
+    """Return a view that writes each event as one JSON object a line.
 
     Parameters
     ----------
     stream : text stream, optional
         Default: standard error as it is when an event comes.
     """
-
-    def write(stage: str, done: int, total: int) -> None:
-        line = json.dumps({"stage": stage, "done": done, "total": total})
-        print(line, file=stream or sys.stderr, flush=True)
-
-    return write
+    return _Lines(stream)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dasktc.api.graph import Graph
 from dasktc.errors import InputError, shown
-from dasktc.executors.connect import active_client
+from dasktc.executors.connect import active_client, check_client
 
 __all__ = ["get_graph"]
 
@@ -25,7 +25,7 @@ def get_graph(name: str, client: Any = None) -> Graph:
     Raises
     ------
     InputError
-        No client is connected, or its cluster has no graph of that name.
+        No client is connected, it is asynchronous, or its cluster has no graph of that name.
 
     Examples
     --------
@@ -37,8 +37,7 @@ def get_graph(name: str, client: Any = None) -> Graph:
     client = active_client() if client is None else client
     if client is None:
         raise InputError("no client is connected: published graphs stand on a cluster; make a distributed.Client first")
-    if not hasattr(client, "get_dataset"):
-        raise InputError(f"client {shown(client)} is no distributed.Client: it asks the cluster; pass Client(address)")
+    check_client(client)
     graph = client.get_dataset(name, default=None)
     if not isinstance(graph, Graph):
         known = ", ".join(map(str, client.list_datasets())) or "nothing"

@@ -62,7 +62,9 @@ class TrussFile:
 
 
 @said_in_one_line
-def write_truss(source: Any, output: str | os.PathLike[str], k: int | None = None, **options: Any) -> TrussFile:
+def write_truss(
+    source: Any, output: str | os.PathLike[str], k: int | None = None, force: bool = False, **options: Any
+) -> TrussFile:
     """Write every edge and its trussness, or the edges of one truss and their triangles within it.
 
     Parameters
@@ -73,6 +75,8 @@ def write_truss(source: Any, output: str | os.PathLike[str], k: int | None = Non
         .parquet (a file or a folder), .csv, or .txt with tabs and no header: `Graph.trussness` or `Graph.k_truss`.
     k : int, optional
         Of the truss.
+    force : bool
+        Replace the output where it exists.
     **options
         Those of `dasktc.prepare`.
 
@@ -83,13 +87,13 @@ def write_truss(source: Any, output: str | os.PathLike[str], k: int | None = Non
     """
     if k is not None:
         k = order_of_truss(k)
-    check_target(output, FRAMES)
+    check_target(output, FRAMES, force)
     began = time.perf_counter()
     with prepare(source, **options) as graph:
         before = time.perf_counter()
         frames, facts = truss_frames(graph, k)
         peeled = time.perf_counter()
-        write_frames(frames, output, graph.executor)
+        write_frames(frames, output, graph.executor, force)
         ended = time.perf_counter()
         seconds = {"truss": peeled - before, "write": ended - peeled, "total": ended - began}
         return TrussFile(

@@ -28,8 +28,16 @@ def _print(report: Any, as_json: bool) -> None:
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
 
 
+def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of figures and papers that begin so, for a shell."""
+    from dasktc.bench.papers.run import FIGURES
+
+    names = {*FIGURES, *(name.split("-")[0] for name in FIGURES)}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 @bench.command("papers")
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=_figures)
 @click.option("--quick", is_flag=True, help="Small graphs: two minutes on a laptop, at most.")
 @click.option("--graphs", metavar="DIR", help="Folder with soc-Slashdot0902, amazon0601, ego-Twitter, cnr-2000.")
 @click.option("--out", metavar="DIR", help="Folder for plots and page.  [default: bench-papers]")
@@ -106,6 +114,20 @@ def bench_questions(as_json: bool, debug: bool, **options: Any) -> None:
 
     report = run(**options, say=lambda text: click.echo(text, err=True))
     click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+
+
+@bench.command("soak")
+@click.option("--minutes", type=float, default=60.0, show_default=True, help="How long.")
+@click.option("--workers", type=int, default=2, show_default=True, help="Processes that count, and are killed.")
+@click.option("--backend", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="What counts.")
+@click.option("--seed", type=int, help="Of graphs, options and troubles.  [default: drawn, and reported]")
+@click.option("--work-dir", metavar="DIR", help="Where files stand; one of at most 1 GiB is filled and freed, too.")
+@reporting
+def bench_soak(as_json: bool, debug: bool, **options: Any) -> None:
+    """Count changing graphs on a cluster whose workers are killed, stopped and slowed: 0 wrong, memory flat."""
+    from dasktc.bench.soak import run
+
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("choose")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dasktc.cli.options import RUNNING, options_of, reporting, running, secured
+from dasktc.cli.options import PATH, RUNNING, options_of, reporting, running, secured
 from dasktc.errors import InputError
 
 __all__ = ["generate"]
@@ -48,7 +48,7 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             click.echo(json.dumps(facts) if as_json else f"{out}: {source.name}, {edges:,} edges{known}")
 
         common = (
-            click.argument("out"),
+            click.argument("out", type=PATH),
             *options,
             running,
             click.option(

@@ -20,15 +20,31 @@ import click
 from dasktc.cli.bench import bench
 from dasktc.cli.cluster_templates import SAMPLES, sample
 from dasktc.cli.generate import generate
-from dasktc.cli.options import counting, distributing, printing, reading, running, secured, spilling, watching
-from dasktc.errors import DasktcError
+from dasktc.cli.options import (
+    LOG_LEVEL,
+    PATH,
+    counting,
+    distributing,
+    printing,
+    reading,
+    replacing,
+    running,
+    secured,
+    spilling,
+    watching,
+)
+from dasktc.errors import DasktcError, without_secrets
 from dasktc.executors.signals import INTERRUPTED, dask_hushed, ended_by, one_at_a_time
+from dasktc.options import DUPLICATES
 
 __all__ = ["cli", "main"]
 
 Command = Callable[..., Any]
 BROKEN_PIPE = 128 + 13
 """13: SIGPIPE, which some systems do not name."""
+COMPLETE = "_DASKTC_COMPLETE"
+"""What a shell sets that asks for completions: what `dasktc completion` prints has it do so."""
+SHELLS = ("bash", "zsh", "fish")
 SHOWN = 200
 """Characters of an answer that an error repeats."""
 
@@ -42,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Default: those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if COMPLETE in os.environ:  # a shell asks what could follow
+        cli.main(args=given, prog_name="dasktc", complete_var=COMPLETE)
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
     with dask_hushed(given), one_at_a_time():
@@ -75,7 +93,7 @@ def _interrupted() -> int:
 
 
 def _fail(text: str, code: int) -> int:
-    _complain("dasktc: error: " + " ".join(text.split()))
+    _complain("dasktc: error: " + " ".join(without_secrets(text).split()))
     return code
 
 
@@ -127,6 +145,27 @@ class OneLine(click.Group):
             raise click.Abort from error
 
 
+class OptionalShare(click.Command):
+    """A command whose `--verify` may stand alone before a source: what follows is its share only if it is a number."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write a `--verify` that no number follows as `--verify=1`."""
+        for place in range(len(args) - 1):
+            if args[place] == "--":
+                break
+            if args[place] == "--verify" and not _is_number(args[place + 1]):
+                args[place] = "--verify=1"
+        return super().parse_args(ctx, args)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="dasktc")
 def cli() -> None:
@@ -137,8 +176,8 @@ cli.add_command(bench)
 cli.add_command(generate)
 
 
-@cli.command()
-@click.argument("source", nargs=-1, required=True)
+@cli.command(cls=OptionalShare)
+@click.argument("source", nargs=-1, required=True, type=PATH)
 @counting
 @spilling
 @reading
@@ -154,10 +193,19 @@ cli.add_command(generate)
     help="Count this share of the tasks again with another kernel (alone: all).",
 )
 @click.option("--seed", type=int, default=0, help="Of verified tasks and of random parts.")
-@click.option("--checkpoint", metavar="DIR", help="Keep finished tasks there; the same command goes on from them.")
-@click.option("--per-vertex", metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
-@click.option("--per-edge", metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
-@click.option("--report", metavar="OUT.html", help="Write a page about the count.")
+@click.option(
+    "--sort-rows/--no-sort-rows", default=True, help="Rows of blocks in order or not, for trust and hindex alone."
+)
+@click.option(
+    "--checkpoint",
+    type=PATH,
+    metavar="DIR",
+    help="Keep finished tasks there; the same command goes on from them.",
+)
+@click.option("--per-vertex", type=PATH, metavar="OUT", help="Write every vertex's triangles: .parquet, .csv or .txt.")
+@click.option("--per-edge", type=PATH, metavar="OUT", help="Write every edge's triangles: .parquet, .csv or .txt.")
+@click.option("--report", type=PATH, metavar="OUT.html", help="Write a page about the count.")
+@replacing
 @watching
 @printing
 def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
@@ -175,8 +223,9 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, de
 
 
 @cli.command()
-@click.argument("source", nargs=-1, required=True)
-@click.option("-o", "--out", required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
+@click.argument("source", nargs=-1, required=True, type=PATH)
+@click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
+@replacing
 @counting
 @spilling
 @reading
@@ -201,7 +250,38 @@ def clustering(
 
 
 @cli.command()
-@click.argument("source", nargs=-1)
+@click.argument("source", nargs=-1, required=True, type=PATH)
+@click.argument("out", type=PATH)
+@click.option("--force", is_flag=True, help="Replace a saved graph.")
+@click.option("--weight", metavar="NAME", help="Keep weights: the name or position of a column.")
+@click.option("--directed", is_flag=True, help="Keep directions.")
+@click.option("--duplicates", type=click.Choice(DUPLICATES), help="The weight of an edge whose rows give it several.")
+@click.option("--seed", type=int, default=0, help="Of random parts.")
+@counting
+@spilling
+@reading
+@running
+@distributing
+@watching
+@printing
+def prepare(
+    source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+) -> None:
+    """Prepare SOURCE once and save it in the folder OUT, which every command takes for SOURCE from then on."""
+    from dasktc.api.saved_graph import save_source
+
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet, progress) as report:
+        saved = save_source(list(source), out, progress=report, **options)
+    if as_json:
+        click.echo(json.dumps(saved.to_dict()))
+    elif not quiet:
+        click.echo(str(saved))
+
+
+@cli.command()
+@click.argument("source", nargs=-1, type=PATH)
 @click.option("--vertices", type=int, metavar="V", help="Instead of SOURCE: a graph of this size.")
 @click.option("--edges", type=int, metavar="E", help="Its undirected edges.")
 @click.option("--wedges", type=int, metavar="W", help="Its oriented wedges, from which probes are estimated.")
@@ -236,17 +316,28 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
 
 
 @cli.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
-@click.option("-o", "--output", required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt.")
+@click.option(
+    "-o", "--output", type=PATH, required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt."
+)
+@replacing
 @counting
 @spilling
 @reading
 @running
 @distributing
+@watching
 @printing
 def truss(
-    source: tuple[str, ...], k: int | None, output: str, as_json: bool, quiet: bool, debug: bool, **options: Any
+    source: tuple[str, ...],
+    k: int | None,
+    output: str,
+    progress: str,
+    as_json: bool,
+    quiet: bool,
+    debug: bool,
+    **options: Any,
 ) -> None:
     """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
 
@@ -256,8 +347,8 @@ def truss(
 
     options = secured(options)
     options["columns"] = _columns(options["columns"])
-    with _progress(quiet) as progress:
-        result = write_truss(list(source), output, k, progress=progress, **options)
+    with _progress(quiet, progress) as report:
+        result = write_truss(list(source), output, k, progress=report, **options)
     if as_json:
         click.echo(json.dumps(result.to_dict()))
     else:
@@ -265,7 +356,7 @@ def truss(
 
 
 @cli.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
 @click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
@@ -274,15 +365,16 @@ def truss(
 @reading
 @running
 @distributing
+@watching
 @printing
-def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
     """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
     from dasktc.api.estimate import estimate_triangles
 
     options = secured(options)
     options["columns"] = _columns(options["columns"])
-    with _progress(quiet) as progress:
-        result = estimate_triangles(list(source), progress=progress, **options)
+    with _progress(quiet, progress) as report:
+        result = estimate_triangles(list(source), progress=report, **options)
     if as_json:
         click.echo(json.dumps(result.to_dict()))
     else:
@@ -290,7 +382,7 @@ def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, *
 
 
 @cli.command()
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("-k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
 @click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
 @counting
@@ -298,20 +390,30 @@ def estimate(source: tuple[str, ...], as_json: bool, quiet: bool, debug: bool, *
 @reading
 @running
 @distributing
+@watching
 @printing
 def cliques(
-    source: tuple[str, ...], k: int, bound: int | None, as_json: bool, quiet: bool, debug: bool, **options: Any
+    source: tuple[str, ...],
+    k: int,
+    bound: int | None,
+    progress: str,
+    as_json: bool,
+    quiet: bool,
+    debug: bool,
+    **options: Any,
 ) -> None:
     """Count the cliques of k vertices of SOURCE, by partition `whole`."""
     from dasktc.api.count import prepare
+    from dasktc.api.progress import showing
     from dasktc.counting.cliques import BOUND, clique_count
 
     options = secured(options)
     options["columns"] = _columns(options["columns"])
     if options["partition"] == "auto":
         options["partition"] = "whole"
-    with _progress(quiet) as progress, prepare(list(source), progress=progress, **options) as graph:
-        result = clique_count(graph, k, BOUND if bound is None else bound, progress)
+    with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
+        with showing(report, asked="cliques", source=graph.prepared.source.name) as tracker:
+            result = clique_count(graph, k, BOUND if bound is None else bound, tracker)
     if as_json:
         click.echo(json.dumps(result.to_dict()))
     else:
@@ -336,23 +438,34 @@ def cluster(kind: str) -> None:
     click.echo(sample(kind), nl=False)
 
 
+@cli.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def completion(shell: str) -> None:
+    """Print a script that has SHELL complete commands, options, files, and names of kernels, schemes and figures.
+
+    bash, zsh: add `eval "$(dasktc completion bash)"` to ~/.bashrc, or of zsh to ~/.zshrc. fish: write it to
+    ~/.config/fish/completions/dasktc.fish.
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)
+    assert script is not None
+    click.echo(script(cli, {}, "dasktc", COMPLETE).source())
+
+
 def _columns(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
 @contextmanager
-def _progress(quiet: bool, how: str = "auto") -> Iterator[Callable[[str, int, int], None] | None]:
-    """What --progress asks for; nothing with --quiet, and no bar where nobody would see it."""
-    from dasktc.api.progress import json_lines, showing
+def _progress(quiet: bool, how: str) -> Iterator[Any]:
+    """What --progress asks for, with logs by --log-level; nothing with --quiet, no bar where nobody would see it."""
+    import logging
 
-    if how == "json":
-        yield json_lines(sys.stderr)
-        return
+    from dasktc.api.progress import bar, json_lines
+
     watched = how == "auto" and not quiet and sys.stderr.isatty()
-    if watched:
-        import logging
-
-        logging.basicConfig(format="%(message)s")
-        logging.getLogger("dasktc").setLevel(logging.INFO)
-    with showing(watched) as bar:
-        yield bar
+    level = click.get_current_context().meta.get(LOG_LEVEL) or ("info" if watched else "warning")
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("dasktc").setLevel(level.upper())
+    yield json_lines(sys.stderr) if how == "json" else bar() if watched else None

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from dasktc.options import BACKENDS, DISTRIBUTE, RETRIES, WORKER_SECONDS
+from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
 
 __all__ = [
+    "LOG_LEVEL",
+    "PATH",
     "RUNNING",
     "NameOf",
+    "PathName",
     "counting",
     "distributing",
     "options_of",
     "printing",
     "reading",
+    "replacing",
     "reporting",
     "running",
     "secured",
@@ -44,7 +50,7 @@ def workers_of(context: click.Context, option: click.Parameter, text: str | None
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
 
 
-class NameOf(click.ParamType[str]):
+class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
     """A parameter type: a name of a registry, plug-ins included, or one of the option's own; looked up when needed.
 
     Parameters
@@ -75,6 +81,35 @@ class NameOf(click.ParamType[str]):
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """List all names, for the usage line."""
         return self._choice().get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """List the names that begin so, for a shell."""
+        return self._choice().shell_complete(ctx, param, incomplete)
+
+
+class PathName(click.ParamType[str]):
+    """A parameter type: the name of a file or folder, or a URL, of which nothing is looked at here."""
+
+    name = "path"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave names of files to the shell."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+PATH = PathName()
+
+
+class NameOrFile(NameOf):
+    """The same, or the path of a file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name, unless there is such a file."""
+        return value if os.path.exists(value) else super().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List all names and FILE, for the usage line."""
+        return f"[{'|'.join(self._choice().choices)}|FILE]"
 
 
 class Explained(click.Option):
@@ -126,13 +161,21 @@ counting = options_of(
     ),
     click.option(
         "--assign",
-        type=NameOf(ASSIGNMENTS),
+        type=NameOrFile(ASSIGNMENTS),
         default="random",
         cls=Explained,
         says=_lines_of(ASSIGNMENTS.lines),
-        help="Vertices to the parts of proxy.",
+        help="Vertices to the parts of proxy; or a FILE of ids and parts, 0 to n - 1, in two columns.",
+    ),
+    click.option(
+        "--proxies",
+        type=click.Choice(PROXIES),
+        default="lstc",
+        help="What a part of proxy keeps: lstc: what LSTC's transformation leaves (section 4.1); tight: only what is "
+        "read, edges of local vertices and those to their out-neighbours; none: no transformation.",
     ),
     click.option("--parts", type=int, metavar="n", cls=Explained, says=_parted, help="n of"),
+    click.option("--column-parts", type=int, metavar="p", help="Column ranges of vertical, where they are not n."),
     click.option("--splits", type=int, metavar="m", help="Splits of each task, of rows or edges."),
     click.option(
         "--reorder",
@@ -140,7 +183,7 @@ counting = options_of(
         default="auto",
         cls=Explained,
         says=_lines_of(ORDERS.lines),
-        help="Order of vertex ids. auto: degree, or that of the kernel asked for.",
+        help="Order of vertex ids. auto: that of the kernel.",
     ),
     click.option("--memory", metavar="BYTES", help="What data may take on one worker, beside Python itself, e.g. 4GB."),
 )
@@ -148,7 +191,7 @@ running = options_of(
     click.option("--workers", callback=workers_of, metavar="N", help="Start N workers, or all. Default: this process."),
     click.option("--threads", type=int, metavar="N", help="Of this process. Default: the cores that it may use."),
     click.option("--scheduler", metavar="ADDR", help="Use the Dask cluster at ADDR."),
-    click.option("--scheduler-file", metavar="FILE", help="Use the Dask cluster that wrote FILE."),
+    click.option("--scheduler-file", type=PATH, metavar="FILE", help="Use the Dask cluster that wrote FILE."),
     click.option("--retries", type=int, default=RETRIES, help="How often to submit again what workers died under."),
     click.option(
         "--worker-timeout",
@@ -158,9 +201,9 @@ running = options_of(
         metavar="SECONDS",
         help="Give up after so long without any worker.",
     ),
-    click.option("--tls-ca-file", metavar="PEM", help="Authority that signs the cluster's certificates."),
-    click.option("--tls-cert", metavar="PEM", help="Our certificate."),
-    click.option("--tls-key", metavar="PEM", help="Its key, if it is not in the same file."),
+    click.option("--tls-ca-file", type=PATH, metavar="PEM", help="Authority that signs the cluster's certificates."),
+    click.option("--tls-cert", type=PATH, metavar="PEM", help="Our certificate."),
+    click.option("--tls-key", type=PATH, metavar="PEM", help="Its key, if it is not in the same file."),
 )
 distributing = options_of(
     click.option(
@@ -176,17 +219,39 @@ watching = options_of(
         type=click.Choice(["auto", "json", "none"]),
         default="auto",
         help="auto: a bar, where standard error is a terminal. json: an event a line of standard error, an object with "
-        "stage, done and total.",
+        "stage, done, total, share and seconds left.",
     )
 )
 spilling = options_of(
-    click.option("--work-dir", metavar="DIR", help="Where files beyond --memory stand; all workers must see it."),
+    click.option(
+        "--work-dir",
+        type=PATH,
+        metavar="DIR",
+        help="Where files beyond --memory stand; all workers must see it.",
+    ),
     click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
 )
+replacing = options_of(click.option("--force", is_flag=True, help="Replace output files that exist."))
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _debug = click.option("--debug", is_flag=True, help="Show where an error comes from.")
 reporting = options_of(_json, _debug)
-printing = options_of(_json, click.option("--quiet", is_flag=True, help="No progress; only the number."), _debug)
+LOG_LEVEL = "dasktc.log-level"
+"""In the context of a command, by which its options are known to what it calls."""
+
+
+def _keep_level(context: click.Context, option: click.Parameter, level: str | None) -> None:
+    context.meta[LOG_LEVEL] = level
+
+
+_log_level = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    callback=_keep_level,
+    expose_value=False,
+    help="What is said on standard error. Default: info where that is a terminal, else warning.",
+)
+_quiet = click.option("--quiet", is_flag=True, help="No progress; only the number.")
+printing = options_of(_json, _quiet, _log_level, _debug)
 
 
 def secured(options: dict[str, Any]) -> dict[str, Any]:

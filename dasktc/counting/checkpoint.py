@@ -82,8 +82,11 @@ HEADER: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("vertices", "edges"), _is_whole),
     **dict.fromkeys(("parts", "splits"), lambda value: _is_whole(value, 1)),
     **dict.fromkeys(("partition", "kernel", "backend", "rows", "reorder", "version"), _is_text),
+    "column_parts": lambda value: _is_whole(value, 1),
 }
-"""What the fields of the first line can be; `rows` may be missing."""
+"""What the fields of the first line can be."""
+MAY_MISS = {"rows", "column_parts"}
+"""Of these, those that may be missing."""
 RECORD: dict[str, Callable[[Any], bool]] = {"task": _is_task, "count": _is_count, "worker": _is_text}
 """What the fields of the others can be."""
 
@@ -110,6 +113,7 @@ def fingerprint(graph: CountingContext) -> What:
         "partition": plan.partition,
         "parts": plan.parts,
         "splits": plan.splits,
+        **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
         "kernel": graph.options.chosen_kernel,
         "backend": backend,
         **({"rows": f"dealt by {GROUP}"} if backend in ON_DEVICE else {}),  # as `splits` has it: it was otherwise once
@@ -245,9 +249,12 @@ def as_begun(options: Options, folder: str | os.PathLike[str]) -> Options:
         begun = _checked(file.readline().removesuffix(b"\n"), path, 1)
     if begun is None:
         return options
-    _check_fields(begun, HEADER, path, 1)
+    _check_header(begun, path, 1)
     chosen = {"partition": options.partition != "auto", "parts": options.parts, "splits": options.splits}
-    return replace(options, **{name: begun[name] for name, given in chosen.items() if not given})
+    taken = {name: begun[name] for name, given in chosen.items() if not given}
+    if options.column_parts is None and taken.get("partition", options.partition) == begun["partition"]:
+        taken["column_parts"] = begun.get("column_parts")
+    return replace(options, **taken)
 
 
 def _restored(file: int, path: Path, what: What) -> list[What]:
@@ -261,7 +268,7 @@ def _restored(file: int, path: Path, what: What) -> list[What]:
         _write(file, _line(what))
         return []
     (first, begun), *others = lines
-    _check_fields(begun, HEADER, path, first)
+    _check_header(begun, path, first)
     if begun != what:
         raise InputError(_differences(path, begun, what))
     if not text.endswith(b"\n"):
@@ -324,10 +331,18 @@ def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
     return [(number, line) for number, line in lines if line is not None]
 
 
+def _check_header(begun: Any, path: Path, number: int) -> None:
+    """Refuse a first line of another version, which may have other fields, and one that no version wrote."""
+    by = begun.get("version") if isinstance(begun, dict) else None
+    if _is_text(by) and by != (ours := version("dasktc")):
+        raise InputError(_differences(path, {"version": by}, {"version": ours}))
+    _check_fields(begun, HEADER, path, number)
+
+
 def _check_fields(line: Any, fields: dict[str, Callable[[Any], bool]], path: Path, number: int) -> None:
     """Refuse a line that does not have these fields, or one with a value that none of ours has."""
     there = set(line) if isinstance(line, dict) else set()
-    if not fields.keys() - {"rows"} <= there <= fields.keys():
+    if not fields.keys() - MAY_MISS <= there <= fields.keys():
         named = ", ".join(fields)
         raise _damaged(path, f"line {number} is no object of {named}")
     for name in there:

@@ -15,9 +15,11 @@ from dasktc.counting.checkpoint import fingerprint, opened
 from dasktc.counting.context import CountingContext
 from dasktc.counting.result import TriangleCount
 from dasktc.counting.tasks import Job, Record, add_up, check, count_jobs, jobs, verify_records
+from dasktc.counting.work import Meter
 from dasktc.errors import CountError
+from dasktc.executors.dask.progress import tell_scheduler
+from dasktc.executors.progress import Tracker, tracker_of
 from dasktc.options import CountOptions
-from dasktc.pipeline.prepare import Progress, silent
 
 __all__ = ["count"]
 
@@ -25,7 +27,8 @@ __all__ = ["count"]
 def count(graph: CountingContext, options: CountOptions | None = None) -> TriangleCount:
     """Count the triangles of a prepared graph; errors are those of `Graph.triangle_count`."""
     options = CountOptions() if options is None else options
-    began, report, plan = time.perf_counter(), options.progress or silent, graph.plan
+    began, report, plan = time.perf_counter(), tracker_of(options.progress), graph.plan
+    tell_scheduler(report, graph.executor)
     graph.executor.set_task_memory(plan.bytes_per_task)
     work = jobs(plan, graph.options.chosen_kernel, graph.options.chosen_backend)
     # 7. Count, a task a block triple and split.
@@ -44,18 +47,21 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
 
 
 def _run(
-    graph: CountingContext, work: list[Job], folder: str | os.PathLike[str] | None, report: Progress
+    graph: CountingContext, work: list[Job], folder: str | os.PathLike[str] | None, report: Tracker
 ) -> tuple[list[Record], int]:
     """Count the tasks that no checkpoint has; the number is that of the tasks which it had."""
     kept = nullcontext() if folder is None else opened(folder, fingerprint(graph), work)
     with kept as checkpoint:
         records = [] if checkpoint is None else list(checkpoint.records.values())
         resumed = len(records)
+        meter = Meter(graph, work, records, report)
         report("count", resumed, len(work))
         left = work if checkpoint is None else [job for job in work if job not in checkpoint.records]
-        with closing(count_jobs(graph.executor, graph.blocks, left)) as counted:  # whatever ends it, no task goes on
+        tasks = count_jobs(graph.executor, graph.blocks, left)
+        with report.watching(graph.executor), closing(tasks) as counted:  # whatever ends it, no task goes on
             for record in counted:
                 records.append(record)
+                meter.counted(record)
                 if checkpoint is not None:
                     checkpoint.add(record)
                 report("count", len(records), len(work))

@@ -1,5 +1,7 @@
 """Frames of numbers of all edges, in ascending order of their ends' ids, or of those edges that are asked for.
 
+Frames of the oriented edges alone are made the same way, their keys with the source first.
+
 An edge's number stands beside its column of a block, or in parts beside several. Slices of blocks become keys of dense
 ids above numbers. Where there are several partitions, slices are cut at the same keys, and what belongs to a partition
 is joined; numbers of one edge are added up there. Each partition is sorted, and put under the caller's ids.
@@ -8,6 +10,7 @@ is joined; numbers of one edge are added up there. Each partition is sorted, and
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,7 @@ from dasktc.counting.frames import (
     column,
     dense_ids,
     empty,
+    external_ids_on_device,
     frame_of,
     gathered,
     given_ids,
@@ -45,7 +49,7 @@ from dasktc.planning.schemes import Block
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["edge_answer", "given_as", "partitions", "refuse_frame"]
+__all__ = ["edge_answer", "edges_in_parts", "given_as", "oriented_frame", "partitions", "refuse_frame"]
 
 Array = Any
 ByPlace = dict[Block, Any]
@@ -93,6 +97,12 @@ def edge_answer(
         return _asked(graph, by_place, name, kind, edges)
     refuse_frame(graph, kind)
     executor = graph.executor
+    if _in_one_step(graph, by_place, kind):
+        given = (next(iter(by_place.values())), graph.prepared.graph.order.whole, graph.prepared.vertices, name, kind)
+        (block,) = (graph.blocks[place] for place in by_place)
+        frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
+        if frame is not None:
+            return frame
     frames, rows = partitions(graph, by_place, name, kind, total)
     if kind.whole:
         return gathered(executor, frames, kind)
@@ -101,10 +111,51 @@ def edge_answer(
     return spread(executor, frames, meta, numbers_of_rows(rows))
 
 
+def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
+    """Give every edge, from its source to its target, as the blocks have them.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    kind : FrameKind
+
+    Returns
+    -------
+    DataFrame
+        Columns "src" and "dst" of the caller's ids: rows ascend, numbered from 0 on through all partitions.
+
+    Raises
+    ------
+    InputError
+        The frame needs more memory than there is.
+    CountError
+        Edges were lost.
+    """
+    refuse_frame(graph, kind)
+    executor, backend = graph.executor, graph.options.chosen_backend
+    none = {place: executor.submit("edges", _zeros, block, backend) for place, block in graph.blocks.items()}
+    frames, rows = partitions(graph, none, None, kind, oriented=True)
+    if kind.whole:
+        return gathered(executor, frames, kind)
+    ids = "int64" if graph.prepared.source.ids == "int" else "str"
+    return spread(executor, frames, empty({"src": ids, "dst": ids}, kind.library), numbers_of_rows(rows))
+
+
+def _zeros(block: OrientedCSR, backend: str) -> Array:
+    return get_backend(backend).array.zeros(block.edges, dtype="int32")
+
+
 def partitions(
-    graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind = PANDAS, total: int | None = None
+    graph: CountingContext,
+    by_place: ByPlace,
+    name: str | None,
+    kind: FrameKind = PANDAS,
+    total: int | None = None,
+    oriented: bool = False,
 ) -> tuple[list[Any], list[int]]:
     """Make frames of a number of every edge and leave them where they are; as `edge_answer`.
+
+    Without a name they have no numbers; where `oriented` the source of an edge is first, not the smaller end.
 
     Returns
     -------
@@ -114,16 +165,12 @@ def partitions(
         Of each.
     """
     executor, sharded = graph.executor, graph.plan.shards > 1
-    share, row_bytes = executor.memory_in_parallel, SPLIT_BYTES if sharded else FRAME_BYTES
-    most = graph.edges if share is None else max(1, share // row_bytes)
-    alone = kind.whole and not executor.distributed and share is None
-    rows = max(1, graph.edges if alone else min(most, rows_of_partition(graph, 2, 1)))
-    slices = _slices(graph, by_place, max(1, min(most, graph.edges if alone else WIDE * rows)))
-    groups = _by_range(graph, slices, max(1, -(-graph.edges // rows)))
+    rows, step = (max(1, graph.edges),) * 2 if _alone(graph, kind) else _lengths(graph)
+    groups = _by_range(graph, _slices(graph, by_place, step, oriented), max(1, -(-graph.edges // rows)))
     parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
     added = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in added]
-    _refuse_unless(sum(sizes) == graph.edges, f"{name} and edges differ in number")
+    _refuse_unless(sum(sizes) == graph.edges, f"{name or 'rows'} and edges differ in number")
     _refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
@@ -133,6 +180,37 @@ def partitions(
     calls = [(part, vertices, name, kind.library, first) for part, first in zip(parts, firsts, strict=True)]
     parts.clear()
     return executor.submit_all("edges", _edge_frame, calls), sizes
+
+
+def edges_in_parts(graph: CountingContext, by_place: ByPlace, function: Callable[[Array], Any]) -> list[Any]:
+    """Call a function of all edges, each once, in parts: of keys over dense ids above numbers, in any order.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    by_place : dict of (i, j) to handle of array of int32
+        As of `edge_answer`.
+    function : callable (array of int64, shape (2, edges)) -> object
+
+    Returns
+    -------
+    list of handles
+    """
+    executor, (rows, step) = graph.executor, _lengths(graph)
+    if not graph.plan.scheme.once:
+        groups = _by_range(graph, _slices(graph, by_place, step), max(1, -(-graph.edges // rows)))
+        return executor.map("edges", function, executor.map("edges", _summed, groups))
+    if graph.plan.shards > 1:
+        return executor.map("edges", function, _slices(graph, by_place, step))
+    return _slices(graph, by_place, rows, then=function)
+
+
+def _lengths(graph: CountingContext) -> tuple[int, int]:
+    """Edges of a partition, and of a slice that is cut into some."""
+    share, row_bytes = graph.executor.memory_in_parallel, SPLIT_BYTES if graph.plan.shards > 1 else FRAME_BYTES
+    most = max(1, graph.edges if share is None else share // row_bytes)
+    rows = max(1, min(most, rows_of_partition(graph, 2, 1)))
+    return rows, max(1, min(most, WIDE * rows))
 
 
 def _refuse_unless(true: bool, fact: str) -> None:
@@ -151,39 +229,110 @@ def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
         )
 
 
+def _alone(graph: CountingContext, kind: FrameKind) -> bool:
+    """Whether the caller's process makes the frame, with all of its memory."""
+    return kind.whole and not graph.executor.distributed and graph.executor.memory_in_parallel is None
+
+
+def _in_one_step(graph: CountingContext, by_place: ByPlace, kind: FrameKind) -> bool:
+    """Whether a device may make the frame of its one block by `Answers`."""
+    if len(by_place) != 1 or graph.plan.shards > 1 or not graph.plan.scheme.once or not _alone(graph, kind):
+        return False
+    return get_backend(graph.options.chosen_backend).answers is not None
+
+
+def _whole_frame(
+    block: OrientedCSR,
+    values: Array,
+    order: Array,
+    vertices: VertexMap,
+    name: str,
+    kind: FrameKind,
+    edges: int,
+    total: int | None,
+) -> Any:
+    """The frame of all edges; None where a key and its number are no one word."""
+    answers = get_backend("cuda").answers
+    assert answers is not None
+    added, most = answers.facts(values)
+    _refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
+    _refuse_unless(total is None or added == total, f"{name} of edges do not add up")
+    ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
+    columns = answers.edges(block, values, ids, len(order), most, 0 if external is None else external)
+    if columns is None:
+        return None
+    src, dst, numbers = columns
+    if external is None:
+        src, dst = (ids_of(vertices, ends, kind.library) for ends in (src, dst))
+    return frame_of({"src": src, "dst": dst, name: numbers}, kind.library)
+
+
+def _ids_of_block(block: OrientedCSR, order: Array) -> tuple[Array, Array]:
+    """Dense ids of the rows and columns of a block on a device, int32."""
+    if block.members is not None:
+        ids = order.take(block.members)
+        return ids, ids
+    return order[block.row_first :: block.stride], order[block.column_first :: block.stride]
+
+
 # slices of blocks
 
 
-def _slices(graph: CountingContext, by_place: ByPlace, step: int) -> list[Any]:
-    """Keys above numbers of so many edges of a block each, over dense ids; out of core they are on the host."""
+def _slices(
+    graph: CountingContext,
+    by_place: ByPlace,
+    step: int,
+    oriented: bool = False,
+    then: Callable[[Array], Any] | None = None,
+) -> list[Any]:
+    """Keys above numbers of so many edges of a block each, over dense ids; out of core they are on the host.
+
+    Where vertices are in one shard, what `then` makes of them.
+    """
     executor, sharded = graph.executor, graph.plan.shards > 1
     order = None if sharded else graph.prepared.graph.order.whole
     backend, here = graph.options.chosen_backend, sharded or executor.memory_per_call is not None
     calls = [
-        (graph.blocks[place], of_block, order, start, start + step, backend, here)
+        (graph.blocks[place], of_block, order, start, start + step, backend, here, oriented, then)
         for place, of_block in by_place.items()
         for start in range(0, int(graph.prepared.sizes.edges[place]), step)
     ]
     slices = executor.submit_all("edges", _slice, calls)
-    return edges_by_dense_id(executor, slices, graph.prepared.graph.order) if sharded else slices
+    return edges_by_dense_id(executor, slices, graph.prepared.graph.order, oriented) if sharded else slices
 
 
-def _slice(
-    block: OrientedCSR, values: Array, order: Array | None, start: int, stop: int, backend: str, here: bool
+def _slice(*given: Any) -> Any:
+    *part, then = given
+    edges = _edges_of_block(*part)
+    return edges if then is None else then(edges)
+
+
+def _edges_of_block(
+    block: OrientedCSR,
+    values: Array,
+    order: Array | None,
+    start: int,
+    stop: int,
+    backend: str,
+    here: bool,
+    oriented: bool,
 ) -> Array:
-    """The keys of some of a block's edges, the smaller id first, above their numbers; over new ids without an order."""
+    """The keys of some of a block's edges, the smaller id or the row's first, above their numbers.
+
+    Over new ids without an order.
+    """
     xp, stop = get_backend(backend).array, min(stop, block.edges)
     if xp is np and order is not None:
         from dasktc.backends.cpu.edge_columns import keys_of_block
 
         ends = block.row_ids(np.arange(block.rows)), _columns_of(block, len(order))
         rows, columns = (order.take(ids, mode="clip") for ids in ends)  # rows behind the last vertex are empty
-        return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop)
+        return keys_of_block(block.offsets, block.columns, rows, columns, values, start, stop, oriented)
     u, v = block.row_ids(_rows(block, start, stop, xp)), block.column_ids(block.columns[start:stop])
     if order is not None:
         u, v = order.take(u), order.take(v)
     edges = xp.empty((2, stop - start), dtype="int64")
-    edges[0] = pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
+    edges[0] = pack(u, v, SHIFT) if oriented else pack(xp.minimum(u, v), xp.maximum(u, v), SHIFT)
     edges[1] = values[start:stop]
     return on_host(edges) if here else edges
 
@@ -254,10 +403,10 @@ def _added(part: Array) -> tuple[int, int]:
     return part.shape[1], int(part[1].sum())
 
 
-def _edge_frame(part: Array, vertices: VertexMap, name: str, library: Any, first: int) -> Any:
+def _edge_frame(part: Array, vertices: VertexMap, name: str | None, library: Any, first: int) -> Any:
     high, low, values = _ascending(part)
     src, dst = (ids_of(vertices, ends, library) for ends in (high, low))
-    return frame_of({"src": src, "dst": dst, name: values}, library, first)
+    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: values}), library, first)
 
 
 def _ascending(part: Array) -> tuple[Array, Array, Array]:

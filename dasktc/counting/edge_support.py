@@ -65,7 +65,18 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     CountError
         The tasks did not handle every wedge once.
     """
-    return _sums(graph, _by_edge, lambda triple: triple.places, {}, 4 * int(graph.prepared.sizes.edges.sum()))
+    nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
+    counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
+    without = {  # blocks of which no triple has a wedge are in no task
+        place: graph.executor.submit("support", _none, graph.blocks[place], backend)
+        for place in graph.blocks.keys() - counted.keys()
+    }
+    return dict(sorted((counted | without).items())), triangles
+
+
+def _none(block: OrientedCSR, backend: str) -> Array:
+    nothing: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
+    return nothing
 
 
 def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -30,35 +31,50 @@ SHIFT = 32
 
 
 def shares_of(
-    executor: Executor, sides: list[Any], numberings: list[tuple[int, int]], starts: tuple[int, ...]
-) -> list[tuple[list[Any], list[tuple[int, int]]]]:
-    """What the shards hold of vectors that are over every so-many-th vertex.
+    executor: Executor, sides: list[Any], numberings: list[Any], starts: tuple[int, ...]
+) -> list[tuple[list[Any], list[Any]]]:
+    """What the shards hold of vectors that are over every so-many-th vertex, or over vertices that are named.
 
     Parameters
     ----------
     executor : Executor
     sides : list of handles of arrays
-    numberings : list of (int, int)
-        First id and stride of each.
+    numberings : list of (int, int), or of handles of arrays
+        First id and stride of each; or its ids, ascending.
     starts : tuple of int
         Of the shards.
 
     Returns
     -------
-    list of (list of handles, list of (int, int))
-        For each shard the parts of the vectors, and the first place and stride of each there.
+    list of (list of handles, list of (int, int) or of handles)
+        For each shard the parts of the vectors, and the first place and stride of each there, or its places.
     """
     shares = []
     for first, end in pairwise(starts):
-        cuts = [(max(0, -((id - first) // stride)), max(0, -((id - end) // stride))) for id, stride in numberings]
-        parts = [executor.submit("triangles", _share, side, *cut) for side, cut in zip(sides, cuts, strict=True)]
-        there = [(id + a * stride - first, stride) for (id, stride), (a, _) in zip(numberings, cuts, strict=True)]
+        parts, there = list[Any](), list[Any]()
+        for side, numbering in zip(sides, numberings, strict=True):
+            if isinstance(numbering, tuple):
+                id, stride = numbering
+                start, stop = max(0, -((id - first) // stride)), max(0, -((id - end) // stride))
+                parts.append(executor.submit("triangles", _share, side, start, stop))
+                there.append((id + start * stride - first, stride))
+            else:
+                both = executor.submit("triangles", _share_of_named, side, numbering, first, end)
+                parts.append(executor.submit("triangles", getitem, both, 0))
+                there.append(executor.submit("triangles", getitem, both, 1))
         shares.append((parts, there))
     return shares
 
 
 def _share(vector: Array, start: int, stop: int) -> Array:
     return on_host(vector[start:stop])
+
+
+def _share_of_named(vector: Array, ids: Array, first: int, end: int) -> list[Array]:
+    """The entries of ids in [first, end), and their places from `first` on."""
+    named = on_host(ids)
+    start, stop = (int(named.searchsorted(bound)) for bound in (first, end))
+    return [on_host(vector[start:stop]), named[start:stop] - first]
 
 
 def values_in_shards(
@@ -99,18 +115,21 @@ def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list
 # by edge
 
 
-def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded) -> list[Any]:
-    """Keys above numbers, over new ids, to the same over dense ids; empties the list."""
+def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, oriented: bool) -> list[Any]:
+    """Keys above numbers, over new ids, to the same over dense ids; empties the list.
+
+    Where `oriented`, an edge's ends stay in their order; else the smaller one is first again.
+    """
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
-    return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)))
+    return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)), oriented)
 
 
 def frames_of_edges(
-    executor: Executor, parts: list[Any], ids: Sharded, name: str, firsts: list[int], library: Any
+    executor: Executor, parts: list[Any], ids: Sharded, name: str | None, firsts: list[int], library: Any
 ) -> list[Any]:
     """Frames, in ascending order, of keys above numbers of that name, over dense ids; empties the list.
 
-    `firsts` has the number of the first row of each.
+    Without a name the frames are of the edges alone. `firsts` has the number of the first row of each.
     """
     own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
     return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own), list(firsts)), name, library)
@@ -123,19 +142,21 @@ def _with_own(part: Array) -> list[Array]:
     return [ids, np.stack([local, support[order]])]
 
 
-def _renamed(given: list[Any]) -> Array:
+def _renamed(given: list[Any], oriented: bool) -> Array:
     (local, support), ids = given
     u, v = (np.concatenate(ids).take(end) for end in unpack(local, SHIFT))
-    return np.stack([pack(np.minimum(u, v), np.maximum(u, v), SHIFT), support])
+    if not oriented:
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    return np.stack([pack(u, v, SHIFT), support])
 
 
-def _edges(given: list[Any], name: str, library: Any) -> Any:
+def _edges(given: list[Any], name: str | None, library: Any) -> Any:
     (local, numbers), ids, first = given
     names = _together(ids)
     src, dst = (names.take(end) for end in unpack(local, SHIFT))
     if library == "pandas":
         src, dst = column(src), column(dst)
-    return frame_of({"src": src, "dst": dst, name: numbers}, library, first)
+    return frame_of({"src": src, "dst": dst} | ({} if name is None else {name: numbers}), library, first)
 
 
 def _together(parts: list[Any]) -> Any:

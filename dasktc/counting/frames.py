@@ -35,12 +35,15 @@ __all__ = [
     "column",
     "dense_ids",
     "empty",
+    "external_ids",
+    "external_ids_on_device",
     "frame_kind",
     "frame_of",
     "gathered",
     "given_ids",
     "ids_of",
     "numbers_of_rows",
+    "on_device_if_there",
     "rows_of_partition",
     "spread",
     "unknown",
@@ -124,6 +127,24 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
     return FrameKind(frame, "cudf" if wanted and graph.executor.memory_per_call is None else "pandas")
 
 
+def on_device_if_there(graph: CountingContext, kind: FrameKind) -> FrameKind:
+    """Have a Dask DataFrame's partitions in cuDF where GPUs count without a budget, if dask_cudf can be imported here.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    kind : FrameKind
+    """
+    on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
+    if kind.whole or not on_device:
+        return kind
+    try:
+        import_module("dask_cudf")
+    except ImportError:
+        return kind
+    return FrameKind("dask", "cudf")
+
+
 def _dask_on_gpu() -> bool:
     import dask
 
@@ -154,6 +175,15 @@ def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
         return vertices.external(on_host(dense))
     taken = known.take(dense)
     return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+
+def external_ids_on_device(vertices: VertexMap) -> Any:
+    """The caller's ids of all dense ids: an array on a device, or the first where they follow each other; else None."""
+    first: int | None = getattr(vertices, "first", None)
+    if first is not None:
+        return first
+    ids = getattr(vertices, "ids", None)
+    return ids if hasattr(ids, "__cuda_array_interface__") and getattr(ids, "dtype", None) == "int64" else None
 
 
 def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
@@ -301,6 +331,27 @@ def dense_ids(graph: CountingContext, ids: Any) -> Array:
         return executor.gather([executor.submit("ids", _dense, vertices, ids)])[0]
     of_shards = executor.gather(vertices.map(executor, "ids", _dense_of_shard, ids))
     return np.maximum.reduce([np.full(len(ids), -1, np.int64), *of_shards])
+
+
+def external_ids(graph: CountingContext, dense: Array) -> Any:
+    """A pandas column of the caller's ids of a few dense ids."""
+    vertices, executor = graph.prepared.vertices, graph.executor
+    if not isinstance(vertices, Sharded):
+        return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
+    found = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
+    named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
+    for places, ids in found:
+        named[places] = ids
+    return column(named if named.dtype != object else named.tolist())
+
+
+def _external(vertices: VertexMap, dense: Array) -> Any:
+    return vertices.external(dense)
+
+
+def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]:
+    places = np.flatnonzero((dense >= first) & (dense < first + len(part)))
+    return places, np.asarray(on_host(part).take(dense[places] - first))
 
 
 def _dense(vertices: VertexMap, ids: Any) -> Array:

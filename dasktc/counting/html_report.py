@@ -1,4 +1,4 @@
-"""An HTML page about a count, its plan, stages and tasks, in one file that needs no other."""
+"""An HTML page about a graph and a count of it, in one file that needs no other."""
 
 from __future__ import annotations
 
@@ -6,61 +6,281 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dasktc.counting.charts import Axis, line_chart, timeline_chart
+from dasktc.counting.findings import Findings, RunFacts
+from dasktc.counting.timeline import Timeline, timeline
 from dasktc.executors.environment import collect
+from dasktc.executors.usage import Usage
+from dasktc.options import format_size
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dasktc.counting.result import TriangleCount
 
-__all__ = ["page"]
+__all__ = ["STYLE", "page"]
 
 MOST_TASKS = 200
-"""Rows of the table of tasks."""
+"""Rows of the table of tasks; of more a half are the longest, and a half a sample of the others."""
+MOST_WORKERS = 40
+"""Rows of what is said of workers: of more the busiest, the least busy, and some between."""
+SEED = 1
+"""Of that sample."""
 
 STYLE = """
-:root { color-scheme: light dark; --bar: #3a78c2; --line: #8884; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+:root { color-scheme: light dark; --ink: #1c2430; --muted: #5d6b7c; --page: #ffffff; --panel: #f5f7fa; --line: #8884;
+  --bar: #2f6fb5; --mark: #b3541e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9f0; --muted: #9aa8b8; --page: #14181e; --panel: #1c222b;
+  --line: #8886; --bar: #6ba7e8; --mark: #f0a35e; } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
+  background: var(--page); }
+h1 { font-size: 1.6rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
+h3 { font-size: 1rem; margin: 0 0 .5rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th { white-space: nowrap; }
 th, td { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-td.n, th.n { text-align: right; } td.bar { width: 22rem; }
+td { overflow-wrap: anywhere; }
+td.n, th.n { text-align: right; white-space: nowrap; } td.bar { width: 22rem; min-width: 6rem; }
 td.bar div { background: var(--bar); height: .8rem; margin-top: .35rem; min-width: 1px; }
-.wide { overflow-x: auto; }
+td.bar div.plan { background: var(--mark); } .bars td:first-child { white-space: nowrap; }
+.wide { overflow-x: auto; margin-top: .8rem; } .wide svg { min-width: 44rem; }
+.wide td, .wide th { white-space: nowrap; }
+.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: 1rem; }
+.side > div { background: var(--panel); border-radius: .4rem; padding: .8rem; min-width: 0; overflow-x: auto; }
+pre { background: var(--panel); border-radius: .4rem; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+p.note { color: var(--muted); max-width: 48rem; }
+svg { width: 100%; height: auto; display: block; } svg text { fill: var(--muted); font: 11px system-ui, sans-serif; }
+svg text.label { fill: var(--ink); font-size: 12px; } svg .grid { stroke: var(--line); stroke-width: .7; }
+svg .curve { fill: none; stroke: var(--bar); stroke-width: 1.5; } svg .point, svg .task { fill: var(--bar); }
+svg rect.task { stroke: var(--page); stroke-width: .4; }
+svg .lane { fill: var(--panel); }
 """
 
 
-def page(result: TriangleCount, source: str) -> str:
-    """Describe a count: its numbers, its plan, where the time went, and its tasks.
+def page(result: TriangleCount, source: str, findings: Findings | None = None, run: RunFacts | None = None) -> str:
+    """Describe a graph and a count of it: distributions, where the time went, memory, network, plan and tasks.
 
     Parameters
     ----------
     result : TriangleCount
     source : str
         What was counted.
+    findings : Findings, optional
+        Of the graph.
+    run : RunFacts, optional
+        Of the run.
 
     Returns
     -------
     str
-        HTML that needs no other file.
+        HTML that needs no other file, and follows the reader's light or dark theme.
     """
     title = f"{result.triangles:,} triangles in {source}"
     versions = {name: number for name, number in collect()["versions"].items() if number}
-    parts = [
-        f"<h1>{html.escape(title)}</h1>",
-        _facts(result.summary()),
+    times, tasks = timeline(result.records), result.tasks
+    parts = [f"<h1>{html.escape(title)}</h1>", _facts(result.summary())]
+    if run is not None:
+        parts += ["<h2>To repeat it</h2>", f"<pre><code>{html.escape(run.command)}</code></pre>"]
+    if findings is not None:
+        parts += ["<h2>The graph</h2>", *_graph(findings)]
+    stages = [(name, value) for name, value in result.seconds.items() if name != "total"]
+    parts += [
         "<h2>Wall time by stage, seconds</h2>",
-        _bars(("stage", "seconds"), [(name, value) for name, value in result.seconds.items() if name != "total"]),
-        "<h2>Counting by worker, CPU seconds</h2>",
-        _bars(("worker", "seconds"), _by_worker(result)),
+        _bars(("stage", "seconds"), stages),
+        "<h2>Workers</h2>",
+        *_workers(result, tasks, times, run),
+        "<h2>Memory against the plan</h2>",
+        *_memory(result, run),
         "<h2>Plan</h2>",
         _facts(result.plan.rows()),
-        f"<h2>{_tasks_title(result)}</h2>",
-        _tasks(result),
+        f"<h2>{_tasks_title(len(tasks))}</h2>",
+        _tasks(tasks),
         "<h2>Versions</h2>",
         _facts(versions.items()),
     ]
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{html.escape(title)}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+# the graph
+
+
+def _graph(findings: Findings) -> list[str]:
+    charts = [_density("Degrees", findings.degrees, "degree", "vertices", "degree of a vertex")]
+    if findings.edges is not None:
+        bins = findings.edges.bins
+        none = int(bins.loc[bins["support"] == 0, "edges"].sum())
+        title = f"Triangles by edge; {none:,} edges are in none"
+        charts.append(_density(title, bins[bins["support"] > 0], "support", "edges", "triangles of an edge (support)"))
+    if findings.vertices is not None:
+        charts.append(_clustering(findings.vertices.bins))
+    parts = [f'<div class="side">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>']
+    if findings.why:
+        parts.append(f'<p class="note">{html.escape(findings.why)}</p>')
+    note = (
+        "Bins are exact below 8 and four an octave above; a point is at the middle of its bin, and its height is the "
+    )
+    parts.append(f'<p class="note">{note}mean number at each degree, or support, of the bin.</p>')
+    tables = []
+    if findings.vertices is not None:
+        tables.append(("Vertices with most triangles", findings.vertices.most))
+    if findings.edges is not None:
+        tables.append(("Edges with most triangles", findings.edges.most))
+    if tables:
+        made = "".join(f"<div><h3>{title}</h3>{_table(frame)}</div>" for title, frame in tables)
+        parts.append(f'<div class="side">{made}</div>')
+    return parts
+
+
+def _density(title: str, bins: pd.DataFrame, name: str, count: str, label: str) -> str:
+    if not len(bins):
+        return f"<h3>{title}</h3><p class='note'>None.</p>"
+    x = np.sqrt(bins[name].astype(float) * bins["last"])
+    y = bins[count] / (bins["last"] - bins[name] + 1)
+    says = [
+        f"{_range(first, last)}: {number:,} {count}"
+        for first, last, number in zip(bins[name], bins["last"], bins[count], strict=True)
+    ]
+    axes = Axis(label), Axis(f"{count} at each {name}")
+    return f"<h3>{title}</h3>{line_chart(x.tolist(), y.tolist(), [f'{name} {said}' for said in says], axes)}"
+
+
+def _clustering(bins: pd.DataFrame) -> str:
+    title, bins = "<h3>Clustering by degree</h3>", bins[bins["degree"] > 1]
+    if not len(bins):
+        return f"{title}<p class='note'>No vertex has two neighbours.</p>"
+    x = np.sqrt(bins["degree"].astype(float) * bins["last"])
+    says = [
+        f"degree {_range(first, last)}: mean {mean:.4f} of {number:,} vertices"
+        for first, last, mean, number in zip(
+            bins["degree"], bins["last"], bins["clustering"], bins["vertices"], strict=True
+        )
+    ]
+    axes = Axis("degree of a vertex"), Axis("mean clustering coefficient", log=False)
+    return title + line_chart(x.tolist(), bins["clustering"].tolist(), says, axes)
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """A table whose whole numbers have commas, ids excepted, and whose texts are escaped."""
+    if not len(frame):
+        return "<p class='note'>None.</p>"
+    right = [name not in ("vertex", "src", "dst") and frame[name].dtype.kind in "if" for name in frame.columns]
+    head = "".join(f"<th{' class=n' if side else ''}>{html.escape(str(name))}</th>"
+                   for name, side in zip(frame.columns, right, strict=True))  # fmt: skip
+    rows = []
+    for row in frame.itertuples(index=False, name=None):
+        cells = (
+            f"<td{' class=n' if side else ''}>{html.escape(_shown(value) if side else str(value))}</td>"
+            for value, side in zip(row, right, strict=True)
+        )
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<div class='wide'><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if value != value else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
+
+
+# the run
+
+
+def _chosen(values: list[float]) -> list[int]:
+    """Positions of MOST_WORKERS of some values at the most: the largest, the smallest, and evenly between."""
+    order = sorted(range(len(values)), key=lambda place: -values[place])
+    if len(order) <= MOST_WORKERS:
+        return sorted(order)
+    return sorted(order[place] for place in {round(step) for step in np.linspace(0, len(order) - 1, MOST_WORKERS)})
+
+
+def _of_all(shown: int, count: int) -> str:
+    if shown == count:
+        return ""
+    return f"<p class='note'>{shown} of {count:,} workers, from the busiest to the least busy.</p>"
+
+
+def _workers(result: TriangleCount, tasks: pd.DataFrame, times: Timeline, run: RunFacts | None) -> list[str]:
+    parts = []
+    if result.resumed:
+        said = f"{result.resumed:,} tasks were in the checkpoint, which keeps no times: the timeline has the others."
+        parts.append(f"<p class='note'>{said}</p>")
+    if len(times.began):
+        shown = _chosen(times.busy.tolist())
+        parts += [f"<div class='wide'>{timeline_chart(times, shown)}</div>", _of_all(len(shown), len(times.workers))]
+    import pandas as pd
+
+    after, before = (run.after, run.before) if run else ({}, {})
+    totals = tasks.groupby("worker").agg(
+        tasks=("seconds", "size"), seconds=("seconds", "sum"), triangles=("triangles", "sum"), probes=("probes", "sum")
+    )
+    names = sorted({*totals.index, *after})
+    totals = totals.reindex(names, fill_value=0)
+    busy = totals["seconds"].to_numpy()
+    table = pd.DataFrame(
+        {
+            "worker": names,
+            "tasks": totals["tasks"].to_numpy(),
+            "CPU seconds": busy.round(4),
+            "triangles": totals["triangles"].to_numpy(),
+            "probes a second": np.where(busy > 0, totals["probes"] / np.maximum(busy, 1e-9), 0).astype(np.int64),
+        }
+    )
+    if after:
+        table["largest memory"] = [format_size(after[name].peak) if name in after else "ended" for name in names]
+        sent = [_sent(name, before, after) for name in names]
+        if any(of is not None for of in sent):
+            table["sent"] = ["" if of is None else format_size(of) for of in sent]
+        if any(usage.spilled for usage in after.values()):
+            table["spilled by Dask"] = [format_size(after[name].spilled) if name in after else "" for name in names]
+    rows = _chosen(busy.tolist())
+    return [*parts, _table(table.iloc[rows]), _of_all(len(rows), len(names)), _network(result, run)]
+
+
+def _sent(name: str, before: dict[str, Usage], after: dict[str, Usage]) -> int | None:
+    """Bytes that a worker sent during the count; None of a process that is no Dask worker, or has ended."""
+    sent = after[name].sent if name in after else None
+    if sent is None:
+        return None
+    return sent - ((before[name].sent or 0) if name in before else 0)
+
+
+def _network(result: TriangleCount, run: RunFacts | None) -> str:
+    if run is None:
+        return ""
+    sent = [of for of in (_sent(name, run.before, run.after) for name in run.after) if of is not None]
+    if not sent:
+        return "<p class='note'>Network: one process counted; nothing was sent.</p>"
+    rate = sum(sent) / max(result.seconds["total"], 1e-9)
+    said = f"Network: workers sent {format_size(sum(sent))} to each other and to the client, {format_size(int(rate))} "
+    return f"<p class='note'>{said}a second on the average of the whole count.</p>"
+
+
+def _memory(result: TriangleCount, run: RunFacts | None) -> list[str]:
+    plan, rows = result.plan, []
+    for usage in run.after.values() if run else ():
+        began = run.before[usage.worker].resident if run and usage.worker in run.before else 0
+        rows.append((f"{usage.worker}, beyond {format_size(began)}", max(0, usage.peak - began), False))
+    rows = [rows[place] for place in _chosen([float(size) for _, size, _ in rows])]
+    rows = [("plan: largest task", plan.bytes_per_task, True), ("plan: all blocks", plan.bytes_total, True), *rows]
+    largest = max((size for _, size, _ in rows), default=0) or 1
+    cells = (
+        f"<tr><td>{html.escape(name)}</td><td class='n'>{format_size(size)}</td><td class='bar'>"
+        f"<div{' class=plan' if planned else ''} style='width:{100 * size / largest:.1f}%'></div></td></tr>"
+        for name, size, planned in rows
+    )
+    said = (
+        f"The plan is for {format_size(plan.memory)} of data a worker. Of a process the most resident memory so far "
+        "is named, beyond what it had as the count began: with code that was loaded meanwhile, without memory of a GPU."
+    )
+    return [f"<div class='wide'><table class='bars'>{''.join(cells)}</table></div>", f"<p class='note'>{said}</p>"]
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> str:
@@ -76,20 +296,22 @@ def _bars(names: tuple[str, str], rows: list[tuple[str, float]]) -> str:
         f"<td class='bar'><div style='width:{100 * value / largest:.1f}%'></div></td></tr>"
         for name, value in rows
     )
-    return f"<table><tr><th>{names[0]}</th><th class='n'>{names[1]}</th><th></th></tr>{''.join(cells)}</table>"
+    head = f"<tr><th>{names[0]}</th><th class='n'>{names[1]}</th><th></th></tr>"
+    return f"<table class='bars'>{head}{''.join(cells)}</table>"
 
 
-def _by_worker(result: TriangleCount) -> list[tuple[str, float]]:
-    busy = result.tasks.groupby("worker")["seconds"].sum().sort_index()
-    return [(str(worker), float(seconds)) for worker, seconds in busy.items()]
+# tasks
 
 
-def _tasks_title(result: TriangleCount) -> str:
-    count = len(result.records)
-    return f"{count:,} tasks" if count <= MOST_TASKS else f"The {MOST_TASKS} longest of {count:,} tasks"
+def _tasks_title(count: int) -> str:
+    if count <= MOST_TASKS:
+        return f"{count:,} tasks"
+    return f"The {MOST_TASKS - MOST_TASKS // 2} longest of {count:,} tasks, and {MOST_TASKS // 2} at random"
 
 
-def _tasks(result: TriangleCount) -> str:
-    longest: Any = result.tasks.sort_values("seconds", ascending=False, kind="stable").head(MOST_TASKS)
-    formats: Any = {name: "{:,}".format for name in ("triangles", "wedges", "probes")} | {"seconds": "{:.4f}".format}
-    return f"<div class='wide'>{longest.to_html(index=False, border=0, formatters=formats)}</div>"
+def _tasks(tasks: pd.DataFrame) -> str:
+    ordered = tasks.sort_values("seconds", ascending=False, kind="stable")
+    longest = len(ordered) if len(ordered) <= MOST_TASKS else MOST_TASKS - MOST_TASKS // 2
+    others = ordered.iloc[longest:]
+    others = others.sample(min(len(others), MOST_TASKS // 2), random_state=SEED).sort_index()
+    return _table(ordered.iloc[:longest]) + (_table(others) if len(others) else "")

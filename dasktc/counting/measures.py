@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from dasktc.counting.context import CountingContext
-from dasktc.counting.edge_frames import edge_answer, partitions, refuse_frame
+from dasktc.counting.edge_frames import edge_answer, oriented_frame, partitions, refuse_frame
 from dasktc.counting.edge_support import support_kernel
-from dasktc.counting.frames import frame_kind
+from dasktc.counting.frames import frame_kind, on_device_if_there
 from dasktc.counting.vertex_counts import (
     coefficients,
     degrees,
@@ -33,6 +33,7 @@ __all__ = [
     "edge_support",
     "measures",
     "of_vertices",
+    "oriented_edges",
     "transitivity",
     "triangles",
     "vertex_frames",
@@ -100,6 +101,11 @@ def edge_support(graph: CountingContext, frame: str | None = None, edges: Any = 
         refuse_frame(graph, kind)
     supports, count = known_edges(graph)
     return _said(graph, edge_answer(graph, supports, "support", kind, edges, 3 * count))
+
+
+def oriented_edges(graph: CountingContext, frame: str = "dask") -> Any:
+    """Give every edge, from its source to its target; see `Graph.oriented_edges`."""
+    return oriented_frame(graph, on_device_if_there(graph, frame_kind(graph, frame, "edges")))
 
 
 def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple[list[Any], int]:

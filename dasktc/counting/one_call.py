@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
-from uuid import uuid4
 from zlib import crc32
 
 from dasktc.backends import lazy_backend
@@ -27,19 +26,20 @@ from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.progress import WorkerEvents, tell_scheduler
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.measured import TOPIC
 from dasktc.executors.memory_budget import within_memory
+from dasktc.executors.progress import Event, Progress, Tracker, tracker_of
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
-from dasktc.pipeline.prepare import Prepared, Progress, prepare_blocks, prepare_edges, silent
+from dasktc.pipeline.prepare import Prepared, prepare_blocks, prepare_edges
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.plan import Limits
 
-__all__ = ["TOPIC", "count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
+__all__ = ["count_in_one_call", "prepare_in_one_call", "threads_of_a_call"]
 
-TOPIC = "dasktc"
-"""Of the events in which workers tell of stages."""
 PREPARE = "read-canonical-orient-reorder-blocks"
 """Tasks are named after the stages that they run."""
 
@@ -51,27 +51,30 @@ class _Call:
     source: Source
     options: Options
     limits: Limits | None
-    run: str | None
+    run: str
+    facts: Event
     threads: int = 1
 
-    def report(self, stage: str, done: int, total: int) -> None:
-        """Send an event, from the task that this runs in."""
-        from distributed import get_worker
+    @contextmanager
+    def telling(self) -> Iterator[Tracker]:
+        """Yield a tracker of the run, whose events go to the scheduler and from there to the client."""
+        tracker = Tracker()
+        tracker.name, tracker.facts = self.run, self.facts
+        tracker.listen("scheduler", WorkerEvents(self.run))
+        try:
+            yield tracker
+        except BaseException as error:
+            tracker.close(error=" ".join(f"{type(error).__name__}: {error}".split()))
+            raise
 
-        said = {"run": self.run, "stage": stage, "done": done, "total": total}
-        get_worker().log_event([TOPIC, f"{TOPIC}-{self.run}"], said)
-
-    @property
-    def progress(self) -> Progress:
-        """What is told of stages; nothing where nobody listens."""
-        return silent if self.run is None else self.report
-
-    def prepared(self, executor: Executor, parts: list[Any], values: list[Any]) -> tuple[Prepared, Blocks]:
+    def prepared(
+        self, executor: Executor, tracker: Tracker, parts: list[Any], values: list[Any]
+    ) -> tuple[Prepared, Blocks]:
         """Run the stages from the parts to the blocks."""
         given = (_with_value(part, value) for part, value in zip(parts, values, strict=True))
         source = replace(self.source, parts=tuple(given))
-        prepared = prepare_edges(executor, source, self.options, self.progress, self.limits)
-        return prepare_blocks(executor, prepared, prepared.options, self.progress)
+        prepared = prepare_edges(executor, source, self.options, tracker, self.limits)
+        return prepare_blocks(executor, prepared, prepared.options, tracker)
 
 
 def count_in_one_call(
@@ -101,8 +104,8 @@ def count_in_one_call(
     began = time.perf_counter()
     threads = threads_of_a_call(executor)
     here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
-    with _heard(executor, counting.progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, here, name, threads)
+    with _heard(executor, counting.progress) as (tracker, hear):
+        call = _Call(replace(source, parts=()), options, here, tracker.name, tracker.facts, threads)
         places = (run.work_dir, run.host_memory)
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
@@ -114,10 +117,12 @@ def _count(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     place, host = places
-    with within_memory(_here(call), call.options.memory, place, host) as executor:
-        prepared, blocks = call.prepared(executor, parts, values)
+    with call.telling() as tracker, within_memory(_here(call), call.options.memory, place, host) as executor:
+        prepared, blocks = call.prepared(executor, tracker, parts, values)
         graph = CountingContext(executor, prepared, blocks, prepared.options)
-        return count(graph, CountOptions(verify, seed, progress=call.progress))
+        result = count(graph, CountOptions(verify, seed, progress=tracker))
+        tracker.close(triangles=int(result))
+        return result
 
 
 def _here(call: _Call) -> LocalExecutor:
@@ -145,11 +150,14 @@ def prepare_in_one_call(
     prepared : Prepared
     blocks : dict of (i, j) to handle of OrientedCSR
     """
-    with _heard(executor, progress) as (name, hear):
-        call = _Call(replace(source, parts=()), options, limits, name, threads_of_a_call(executor))
+    with _heard(executor, progress) as (tracker, hear):
+        threads = threads_of_a_call(executor)
+        call = _Call(replace(source, parts=()), options, limits, tracker.name, tracker.facts, threads)
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)
+    tracker.goes_on()
+    tell_scheduler(tracker, executor)
 
     def entry(number: int) -> Any:
         return executor.submit(PREPARE, operator.getitem, made, number, prefer=at)
@@ -164,7 +172,9 @@ def prepare_in_one_call(
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
     """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
-    prepared, blocks = call.prepared(_here(call), parts, values)
+    with call.telling() as tracker:
+        prepared, blocks = call.prepared(_here(call), tracker, parts, values)
+        tracker.end_stages()
     graph = prepared.graph
     vectors = [vector.whole for vector in (graph.order, graph.out_degree, graph.in_degree)]
     empty = Sharded(graph.order.starts, [None])
@@ -188,7 +198,7 @@ def threads_of_a_call(executor: DaskExecutor) -> int:
 def _sent(executor: DaskExecutor, source: Source, at: str | None) -> tuple[list[Any], list[Any]]:
     """The parts of a source and the values that they need; rows of this process as tasks' results, of a part each."""
     values, parts = executor.upstream([part.upstream for part in source.parts]), source.parts
-    sent = [executor.submit("read", unchanged, part, prefer=at) if source.in_memory else part for part in parts]
+    sent = [executor.submit("read-rows", unchanged, part, prefer=at) if source.in_memory else part for part in parts]
     return sent, values
 
 
@@ -202,27 +212,26 @@ def _with_value(part: Any, value: Any) -> Any:
 
 
 @contextmanager
-def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[str | None, Any]]:
-    """Yield a call's name for its events, and a function that hands on those that have come; nothing for nobody."""
-    if progress is None or progress is silent:
-        yield None, None
+def _heard(executor: DaskExecutor, progress: Progress | None) -> Iterator[tuple[Tracker, Any]]:
+    """Yield the tracker of a run, and a function that hands it the events that have come; None where nobody waits."""
+    tracker = tracker_of(progress)
+    if not (tracker.heeded or tracker.tells):
+        yield tracker, None
         return
-    name, events = uuid4().hex[:8], SimpleQueue[dict[str, Any]]()
-    topic = f"{TOPIC}-{name}"
+    events, topic = SimpleQueue[Event](), f"{TOPIC}-{tracker.name}"
     executor.client.subscribe_topic(topic, lambda event: events.put(event[1]))
-    hear = partial(_hand_on, events, progress)
+    hear = partial(_hand_on, events, tracker)
     try:
-        yield name, hear
+        yield tracker, hear
         hear()
     finally:
         executor.client.unsubscribe_topic(topic)
 
 
-def _hand_on(events: SimpleQueue[dict[str, Any]], progress: Progress) -> None:
+def _hand_on(events: SimpleQueue[Event], tracker: Tracker) -> None:
     """Report all events that have come, in the caller's thread."""
     try:
         while True:
-            event = events.get_nowait()
-            progress(event["stage"], event["done"], event["total"])
+            tracker.heard(events.get_nowait())
     except Empty:
         return

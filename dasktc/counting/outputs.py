@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_support import refuse_beyond_memory
+from dasktc.counting.findings import RunFacts, findings_of
 from dasktc.counting.html_report import page
 from dasktc.counting.measures import edge_frames, vertex_frames
-from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.errors import CountError, DasktcError, InputError, without_secrets
+from dasktc.executors.base import Executor
+from dasktc.executors.usage import Usage, usage_of
 from dasktc.io.write import FRAMES, PAGES, check_target, write_frames, write_page
 from dasktc.options import path_text
 
@@ -31,11 +34,14 @@ class Outputs:
         Triangles of every vertex and of every edge: .parquet, .csv or .txt.
     report : path or None
         A page about the count: .html.
+    force : bool
+        Replace files that exist; of folders those that hold nothing but .parquet files.
     """
 
     per_vertex: str | os.PathLike[str] | None = None
     per_edge: str | os.PathLike[str] | None = None
     report: str | os.PathLike[str] | None = None
+    force: bool = field(default=False, compare=False)
 
     def check(self) -> None:
         """Refuse names that cannot be written, before anything is read.
@@ -51,7 +57,7 @@ class Outputs:
             raise InputError(f"{twice} is to hold two outputs: the second would replace the first; name another file")
         for out, suffixes in ((self.per_vertex, FRAMES), (self.per_edge, FRAMES), (self.report, PAGES)):
             if out is not None:
-                check_target(out, suffixes)
+                check_target(out, suffixes, self.force)
 
     def check_memory(self, graph: CountingContext) -> None:
         """Refuse what does not fit a worker, before anything is counted.
@@ -63,8 +69,14 @@ class Outputs:
         if self.per_vertex is not None or self.per_edge is not None:
             refuse_beyond_memory(graph)
 
-    def write(self, graph: CountingContext, result: TriangleCount) -> None:
-        """Write the files.
+    def usage(self, executor: Executor) -> dict[str, Usage]:
+        """What processes have taken by now, for a report; nothing without one."""
+        return {} if self.report is None else usage_of(executor)
+
+    def write(
+        self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage] | None = None, command: str = ""
+    ) -> None:
+        """Write the files; a report has what `usage` said before the stages, and the command that repeats the count.
 
         Raises
         ------
@@ -74,21 +86,24 @@ class Outputs:
             Vertices or edges have other triangles than the count found.
         """
         try:
-            self._write(graph, result)
+            self._write(graph, result, before or {}, command)
         except DasktcError as error:
             raise type(error)(f"{result.triangles:,} triangles were counted, but {error}") from error
 
-    def _write(self, graph: CountingContext, result: TriangleCount) -> None:
+    def _write(self, graph: CountingContext, result: TriangleCount, before: dict[str, Usage], command: str) -> None:
+        after = self.usage(graph.executor)
         if self.per_vertex is not None:
             frames, count = vertex_frames(graph)
             _same(count, result, "vertices")
-            write_frames(frames, self.per_vertex, graph.executor)
+            write_frames(frames, self.per_vertex, graph.executor, self.force)
         if self.per_edge is not None:
             frames, count = edge_frames(graph)
             _same(count, result, "edges")
-            write_frames(frames, self.per_edge, graph.executor)
+            write_frames(frames, self.per_edge, graph.executor, self.force)
         if self.report is not None:
-            write_page(page(result, graph.prepared.source.name), self.report)
+            graph.counted.agree(result.triangles)
+            found, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
+            write_page(page(result, without_secrets(graph.prepared.source.name), found, run), self.report, self.force)
 
 
 def _same(count: int, result: TriangleCount, what: str) -> None:

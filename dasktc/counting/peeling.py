@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dasktc.backends import Backend, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
+from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
@@ -98,7 +98,8 @@ def truss(graph: CountingContext, k: int | None) -> tuple[Any, Any, Facts]:
 
 def core_vector(graph: CountingContext) -> list[Any]:
     """Compute core numbers on one worker, by the ids that blocks are built with: a handle a shard of the vertices."""
-    made = graph.executor.submit("cores", _cores, _how(graph), list(graph.blocks.values()))
+    how = _how(graph, trusses=False)
+    made = graph.executor.submit("cores", _cores, how, list(graph.blocks.values()))
     starts = graph.prepared.graph.order.starts
     if len(starts) == 2:
         return [made]
@@ -109,8 +110,8 @@ def _share(vector: Array, first: int, end: int) -> Array:
     return on_host(vector[first:end])
 
 
-def _how(graph: CountingContext) -> _How:
-    """Reserve the memory of the one call, or refuse it."""
+def _how(graph: CountingContext, trusses: bool = True) -> _How:
+    """Reserve the memory of the one call, which gives trusses or cores, or refuse it."""
     plan, executor = graph.plan, graph.executor
     backend = executor.backend.name
     if graph.edges > MOST:
@@ -120,7 +121,7 @@ def _how(graph: CountingContext) -> _How:
     threads = (
         1 if executor.distributed or executor.memory_per_call is not None or backend != "cpu" else executor.workers
     )
-    kernel, needed = _kernel_and_bytes(graph, backend, threads)
+    kernel, needed = _kernel_and_bytes(graph, backend, threads) if trusses else ("", _bytes_of_cores(graph, backend))
     if needed > plan.memory:
         raise InputError(
             f"peeling {graph.edges:,} edges needs {format_size(needed)} on one worker, more than the "
@@ -133,10 +134,8 @@ def _how(graph: CountingContext) -> _How:
 
 def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tuple[str, int]:
     """The kernel that gives edges' supports, and all bytes that the call takes: with the blocks, which it joins."""
-    plan, sizes, edges, vertices = graph.plan, graph.prepared.sizes, graph.edges, graph.vertices
-    held = int(plan.scheme.block_bytes(sizes).sum())
-    if not _is_whole(len(graph.blocks), _ordered(graph)):
-        held += 32 * int(sizes.edges.sum()) + 12 * edges + 40 * vertices
+    plan, edges, vertices = graph.plan, graph.edges, graph.vertices
+    held = _bytes_of_one_block(graph)
     held += 32 * edges + 32 * vertices  # what is cut out, and how
     peel = peel_bytes(backend, vertices, edges)
     of = TaskSize(-(-edges // threads), edges, edges, vertices, threads)
@@ -146,6 +145,19 @@ def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tup
         if need <= plan.memory:
             return kernel, need
     return "trust", held + max(peel, threads * support_bytes(backend, edges, vertices))
+
+
+def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
+    return _bytes_of_one_block(graph) + core_bytes(backend, graph.vertices, graph.edges)
+
+
+def _bytes_of_one_block(graph: CountingContext) -> int:
+    """Those of the blocks, and of all edges as one block where they are several."""
+    sizes = graph.prepared.sizes
+    held = int(graph.plan.scheme.block_bytes(sizes).sum())
+    if not _is_whole(len(graph.blocks), _ordered(graph)):
+        held += 40 * int(sizes.edges.sum()) + 12 * graph.edges + 40 * graph.vertices
+    return held
 
 
 def _ordered(graph: CountingContext) -> bool:

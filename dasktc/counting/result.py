@@ -82,11 +82,40 @@ class TriangleCount(int):
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """One row a counting task: its blocks, split, counts, CPU seconds and worker."""
+        """One row a counting task: its blocks, split, counts, CPU seconds, worker, and when it ran.
+
+        "began" and "ended" are seconds since the first task of this run began; nan of tasks of an earlier run.
+        """
         import pandas as pd
 
-        rows = [(*r.job.triple.places, r.job.split, *r.count, r.worker) for r in self.records]
-        return pd.DataFrame(rows, columns=["index", "table", "stream", "split", *TaskCount._fields, "worker"])
+        first = min((r.began for r in self.records if r.began == r.began), default=0.0)
+        rows = [
+            (*r.job.triple.places, r.job.split, *r.count, r.worker, r.began - first, r.ended - first)
+            for r in self.records
+        ]
+        names = ["index", "table", "stream", "split", *TaskCount._fields, "worker", "began", "ended"]
+        return pd.DataFrame(rows, columns=names)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw where the time went: wall seconds of each stage, and the counting tasks of each worker over time.
+
+        Parameters
+        ----------
+        axes : pair of matplotlib.axes.Axes, optional
+            For the stages and for the timeline. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        from dasktc.counting.count_plot import plot_count
+
+        return plot_count(self.records, self.seconds, self.resumed, axes)
 
     @property
     def time_imbalance(self) -> float | None:
@@ -97,16 +126,35 @@ class TriangleCount(int):
         """
         if self.resumed:
             return None
-        busy: dict[str, float] = {}
-        for record in self.records:
-            busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
+        busy = self._busy
         if len(busy) < 2:
             return 1.0 if self.workers == 1 else None
         return max(busy.values()) / min(busy.values()) if min(busy.values()) else None
 
     @property
+    def _busy(self) -> dict[str, float]:
+        """Counting seconds of each worker process."""
+        busy: dict[str, float] = {}
+        for record in self.records:
+            busy[record.worker] = busy.get(record.worker, 0.0) + record.count.seconds
+        return busy
+
+    @property
+    def kernel_seconds(self) -> float | None:
+        """Counting seconds of the busiest worker process: of its GPU's kernels, or of the CPU in all of its threads.
+
+        That is the counting time of TRUST (section 6). None where an earlier run did some of the counting.
+        """
+        return max(self._busy.values(), default=0.0) if not self.resumed else None
+
+    @property
+    def kernel_edges_per_second(self) -> float | None:
+        """Edges over `kernel_seconds`: TEPS as TRUST and H-INDEX give them; None where that is no number."""
+        return self.edges / self.kernel_seconds if self.kernel_seconds else None
+
+    @property
     def edges_per_second(self) -> float | None:
-        """Edges over the wall time of the count phase: traversed edges a second (TRUST, section 6).
+        """Edges over the wall time of the count phase.
 
         None where an earlier run did some of the counting.
         """
@@ -136,6 +184,8 @@ class TriangleCount(int):
             "time_imbalance": self.time_imbalance,
             "space_imbalance": plan.space_imbalance,
             "edges_per_second": self.edges_per_second,
+            "kernel_seconds": self.kernel_seconds,
+            "kernel_edges_per_second": self.kernel_edges_per_second,
             "verified": self.verified,
             "resumed": self.resumed,
         }

@@ -9,18 +9,23 @@ the squared degrees, and each triangle is met three times.
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from dataclasses import replace
 from itertools import pairwise
 
 from dasktc.backends import get_backend
 from dasktc.backends.csr import TaskCount
-from dasktc.backends.cuda.bit_matrix import KEYS_BYTES, MOST_EDGES, BitCount, SmallKeys
+from dasktc.backends.cuda.bit_matrix import (
+    KEYS_BYTES,
+    MOST_EDGES,
+    MOST_VERTICES,
+    MOST_WORDS,
+    BitCount,
+    SmallKeys,
+)
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.tasks import Job, Record
-from dasktc.errors import CountError
+from dasktc.counting.tasks import Job, Record, this_process
+from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
@@ -29,10 +34,62 @@ from dasktc.pipeline.prepare import silent
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
 
-__all__ = ["KERNEL", "count_small"]
+__all__ = ["KERNEL", "count_small", "forced", "refuse_other_ways", "too_large"]
 
 KERNEL = "bitmatrix"
 ONE = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 1, KERNEL, "cuda")
+
+
+def forced(options: Options) -> tuple[Options, bool]:
+    """Options for a count, and whether they ask for a bit matrix: then all else is for `count_small` to choose.
+
+    Raises
+    ------
+    InputError
+        They ask for something that a bit matrix has not.
+    """
+    if options.kernel != KERNEL:
+        return options, False
+    if options.backend == "cpu":
+        raise InputError(
+            f"backend cpu has no kernel {KERNEL}: hub, its default, meets small graphs' rows as bits already; leave "
+            "--kernel out, or take --backend cuda"
+        )
+    given = {"partition": options.partition, "reorder": options.reorder}
+    asked = [name for name, value in given.items() if value != "auto"]
+    asked += [name for name in ("parts", "splits", "memory") if getattr(options, name) is not None]
+    if asked:
+        raise _refused(f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'} given")
+    return replace(options, kernel="auto", backend="cuda"), True
+
+
+def refuse_other_ways(executor: Executor, source: Source, counting: CountOptions, files: bool) -> None:
+    """Refuse, with figures, where a bit matrix was asked for and the stages would count."""
+    if executor.distributed:
+        raise _refused("a client is to count")
+    if counting.verify or counting.checkpoint is not None or files:
+        raise _refused("verify, a checkpoint, a report or files of results are asked for")
+    if source.ids != "int" or not source.parts or not all(hasattr(part, "ends") for part in source.parts):
+        raise _refused(f"{source.name} is no table of integers in memory")
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    if rows > MOST_EDGES:
+        raise _refused(f"{source.name} has {rows:,} rows, above {MOST_EDGES:,}")
+
+
+def too_large(source: Source) -> InputError:
+    """Make the error of a graph for which a bit matrix was asked, and which has too many vertices."""
+    rows = sum(part.rows for part in source.parts)  # type: ignore[attr-defined]
+    return _refused(
+        f"the {rows:,} rows of {source.name} have more than {MOST_VERTICES:,} ids, or more than {MOST_WORDS:,} words "
+        "of 64 bits of a matrix are read for them"
+    )
+
+
+def _refused(fact: str) -> InputError:
+    return InputError(
+        f"kernel {KERNEL} is asked for, but {fact}: it counts a small table of ids in memory, on a GPU of this "
+        "process, in one step; leave it out, or what it has not"
+    )
 
 
 def count_small(
@@ -141,6 +198,7 @@ def _plan(bits: BitCount, keys: SmallKeys, memory: int) -> Plan:
 
 def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> TriangleCount:
     read, prepare, count = (after - before for before, after in pairwise(times))
+    ended = time.time()
     one = TaskCount(bits.triangles, bits.wedges, bits.probes, 0, count)
     return TriangleCount(
         triangles=bits.triangles,
@@ -159,5 +217,5 @@ def _result(bits: BitCount, keys: SmallKeys, plan: Plan, times: list[float]) -> 
         max_collision=0,
         verified=0,
         resumed=0,
-        records=[Record(ONE, one, worker=f"{platform.node()}:{os.getpid()}")],
+        records=[Record(ONE, one, this_process(), ended - count, ended)],
     )

@@ -12,8 +12,10 @@ import logging
 import os
 import platform
 import random
+import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import nan
 from types import ModuleType
 from typing import TypeVar
 
@@ -26,8 +28,20 @@ from dasktc.options import format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Triple
+from dasktc.registry import KERNELS, unsorted_kernels
 
-__all__ = ["Job", "Record", "add_up", "check", "count_jobs", "in_halves", "jobs", "task_of", "verify_records"]
+__all__ = [
+    "Job",
+    "Record",
+    "add_up",
+    "check",
+    "count_jobs",
+    "in_halves",
+    "jobs",
+    "task_of",
+    "this_process",
+    "verify_records",
+]
 
 T = TypeVar("T")
 _log = logging.getLogger("dasktc")
@@ -74,17 +88,26 @@ class Record:
     count : TaskCount
     worker : str
         Host and process that ran it.
+    began, ended : float
+        Seconds since the epoch by that host's clock; nan where an earlier run did it.
     """
 
     job: Job
     count: TaskCount
     worker: str
+    began: float = field(default=nan, compare=False)
+    ended: float = field(default=nan, compare=False)
 
 
 def jobs(plan: Plan, kernel: str, backend: str) -> list[Job]:
     """The plan's counting tasks, those that one worker should do next to each other."""
-    splits = sorted(range(plan.splits), key=lambda split: (_worker_of(split, plan.workers), split))
-    return [Job(t, split, plan.splits, kernel, backend, plan.cut) for t in plan.triples() for split in splits]
+    orders: dict[int, list[int]] = {}
+    work = []
+    for triple, splits in plan.tasks_of_triples():
+        if splits not in orders:
+            orders[splits] = sorted(range(splits), key=lambda split: (_worker_of(split, plan.workers), split))
+        work += [Job(triple, split, splits, kernel, backend, plan.cut) for split in orders[splits]]
+    return work
 
 
 def _worker_of(split: int, workers: int) -> int:
@@ -112,11 +135,22 @@ def count_jobs(executor: Executor, blocks: Blocks, work: list[Job]) -> Generator
 
 
 def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR) -> Record:
+    began = time.time()
     count = _counted(task_of(job, index, table, stream), job, job.kernel)
-    return Record(job, count, worker=f"{platform.node()}:{os.getpid()}")
+    return Record(job, count, this_process(), began, time.time())
+
+
+def this_process() -> str:
+    """Name the host and the process that this runs in."""
+    return f"{platform.node()}:{os.getpid()}"
 
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
+    if not task.sorted_rows and KERNELS[job.backend][kernel].sorted_rows:
+        raise CountError(
+            f"{job}: kernel {kernel} needs rows in ascending order, and those of its blocks are not sorted: count with "
+            f"--kernel {' or '.join(unsorted_kernels(job.backend))}"
+        )
     return _sum(list(in_halves(lambda part: get_backend(job.backend).count(part, kernel), task, job)))
 
 
@@ -276,28 +310,31 @@ def verify_records(executor: Executor, blocks: Blocks, records: list[Record], sh
     """
     chosen = sorted(random.Random(seed).sample(sorted(records), max(1, round(share * len(records)))))
     calls = ((record, *(blocks[place] for place in record.job.triple.places)) for record in chosen)
-    for record, again, probes in executor.map_unordered("verify", _verify, calls):
+    for record, again, probes, reference in executor.map_unordered("verify", _verify, calls):
         count, job = record.count, record.job
         if (again.triangles, again.wedges, probes) != (count.triangles, count.wedges, count.probes):
             raise CountError(
                 f"{job}, reported {count.triangles:,} triangles, "
                 f"{count.wedges:,} wedges and {count.probes:,} probes, verification found {again.triangles:,}, "
                 f"{again.wedges:,} and {probes:,}: kernel {job.kernel} is wrong there; count with "
-                f"--kernel {_reference(job)}, and report this"
+                f"--kernel {reference}, and report this"
             )
     return len(chosen)
 
 
-def _reference(job: Job) -> str:
-    """The kernel that verifies this one: the backend's plain one, or another where this is the plain one."""
-    plain, other = get_backend(job.backend).references
+def _reference(job: Job, task: BlockTask) -> str:
+    """The kernel that verifies this one: the backend's plain one, or another where this is the plain one.
+
+    Of rows that are not sorted the first of those that count such, or the second.
+    """
+    plain, other = get_backend(job.backend).references if task.sorted_rows else unsorted_kernels(job.backend)[:2]
     return other if job.kernel == plain else plain
 
 
 def _verify(
     record: Record, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
-) -> tuple[Record, TaskCount, int]:
+) -> tuple[Record, TaskCount, int, str]:
     job = record.job
     task, backend = task_of(job, index, table, stream), get_backend(job.backend)
-    again = _counted(task, job, _reference(job))
-    return record, again, backend.expected_probes(task, job.kernel)
+    reference = _reference(job, task)
+    return record, _counted(task, job, reference), backend.expected_probes(task, job.kernel), reference

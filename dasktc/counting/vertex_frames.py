@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
 from dasktc.counting.context import CountingContext
 from dasktc.counting.edge_frames import given_as
@@ -19,6 +20,7 @@ from dasktc.counting.frames import (
     column,
     dense_ids,
     empty,
+    external_ids_on_device,
     frame_of,
     gathered,
     given_ids,
@@ -143,18 +145,23 @@ def _values(graph: CountingContext, vectors: list[Sharded], columns: Columns) ->
 
 
 def _by_dense_id(columns: Columns, order: Array, *vectors: Array) -> list[Array]:
-    made = []
-    for function in columns.values():
-        values = function(*vectors)
-        dense = array_module(values).empty_like(values)
-        dense[order] = values
-        made.append(dense)
-    return made
+    return [_placed(function(*vectors), order) for function in columns.values()]
+
+
+def _placed(values: Array, order: Array) -> Array:
+    answers = None if isinstance(values, np.ndarray) else get_backend("cuda").answers
+    if answers is not None and values.dtype.itemsize == 8 and order.dtype == "int32":
+        return answers.place(values, order)
+    dense = array_module(values).empty_like(values)
+    dense[order] = values
+    return dense
 
 
 def _vertex_frame(
     values: list[Array], ids: Any, start: int, stop: int, names: list[str], library: Any, indexed: bool
 ) -> Any:
+    if library == "cudf" and indexed and start == 0 and stop == len(values[0]) and hasattr(ids, "external"):
+        return _on_device(dict(zip(names, values, strict=True)), ids)
     there = {name: of[start:stop] for name, of in zip(names, values, strict=True)}
     if library == "pandas":
         there = {name: on_host(of) for name, of in there.items()}
@@ -165,6 +172,20 @@ def _vertex_frame(
         external = column(external) if library == "pandas" else external
     frame = frame_of({"vertex": external, **there}, library, 0 if indexed else start)
     return _indexed(frame, names) if indexed else frame
+
+
+def _on_device(values: dict[str, Array], vertices: Any) -> Any:
+    """All vertices' numbers in cuDF; ids that follow each other take no memory."""
+    cudf, size, first = get_backend("cuda").frame, vertices.size, external_ids_on_device(vertices)
+    if isinstance(first, int):
+        index = cudf.RangeIndex(first, first + size, name="vertex")
+    else:
+        known = vertices.ids if first is None else first
+        index = cudf.Index(known, name="vertex")
+    if len(values) > 1:
+        return cudf.DataFrame(values, index=index)
+    ((name, numbers),) = values.items()
+    return cudf.Series(numbers, index=index, name=name)
 
 
 def _indexed(frame: Any, names: list[str]) -> Any:

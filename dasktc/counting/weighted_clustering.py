@@ -24,6 +24,7 @@ from dasktc.counting.frames import frame_kind
 from dasktc.counting.tasks import Job, jobs, task_of
 from dasktc.counting.vertex_frames import reals, vertex_answer
 from dasktc.errors import CountError, InputError, shown
+from dasktc.options import weight_name
 from dasktc.pipeline.attributes import EdgeAttributes
 from dasktc.pipeline.sharded.vectors import Sharded
 
@@ -32,8 +33,9 @@ __all__ = ["attributes_of", "clustering", "over_triples"]
 Array = Any
 
 
-def clustering(graph: CountingContext, weight: str | None, frame: str | None = None, vertices: Any = None) -> Any:
+def clustering(graph: CountingContext, weight: str | int | None, frame: str | None = None, vertices: Any = None) -> Any:
     """Compute weighted, directed, or weighted and directed clustering coefficients; see `Graph.clustering`."""
+    weight = weight_name(weight)
     kept, kind = attributes_of(graph, weight), frame_kind(graph, frame)
     sums = np.zeros(graph.vertices)
     for (index, table, stream), by_role in over_triples(graph, "clustering", _sums, _values(graph, kept, weight)):

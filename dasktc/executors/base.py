@@ -33,8 +33,9 @@ from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
-from dasktc.backends import Backend, lazy_backend
+from dasktc.backends import Backend, lazy_backend, unusable
 from dasktc.executors.measured import Measured
+from dasktc.executors.progress import Tracker
 
 __all__ = [
     "CPU", "ArgumentLists", "AskWorkers", "ClusterStore", "DelayedValue", "Executor", "Fold", "Function", "LocalStore",
@@ -89,11 +90,14 @@ class Executor(Protocol):
     store : Store
     backend : Backend
         What the functions of stages compute with.
+    tracker : Tracker or None
+        Hears of the calls that have been made.
     """
 
     distributed: bool
     store: Any
     backend: Backend = CPU
+    tracker: Tracker | None = None
     task_bytes: int = 0
     """Bytes that travel between two workers while a scheduler handles one task."""
 
@@ -122,6 +126,10 @@ class Executor(Protocol):
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call `function(*args)` once in every process that runs calls."""
+
+    def unusable(self, backend: str) -> list[str]:
+        """Why processes that run calls cannot use a backend, those that cannot."""
+        return [why for why in self.run_on_workers(unusable, backend) if why]
 
     @property
     def memory_per_call(self) -> int | None:

@@ -27,6 +27,7 @@ from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.progress import install, page_of
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
@@ -36,7 +37,16 @@ from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
 from dasktc.options import RunOptions, format_size, whole_number
 
-__all__ = ["CONNECT_SECONDS", "active_client", "connect", "started", "threads_here", "warn_of_tcp", "with_all_threads"]
+__all__ = [
+    "CONNECT_SECONDS",
+    "active_client",
+    "check_client",
+    "connect",
+    "started",
+    "threads_here",
+    "warn_of_tcp",
+    "with_all_threads",
+]
 
 log = logging.getLogger("dasktc")
 CONNECT_SECONDS = 10
@@ -159,6 +169,8 @@ def started(
     """
     _end_if_imported_again()
     security = checked(security)
+    if find_spec("bokeh") is None:
+        log.info("the dashboard has no pages: bokeh is not installed; pip install 'dasktc[dashboard]'")
     start = _on_gpus if _wants_gpus(backend) else partial(_local, lean=lean)
     with _settings, start(workers, security, default) as client:
         yield client
@@ -176,7 +188,14 @@ def active_client() -> Any:
         return None
 
 
-def _on(client: Any, run: RunOptions) -> DaskExecutor:
+def check_client(client: Any) -> None:
+    """Refuse what cannot run tasks and answer at once.
+
+    Raises
+    ------
+    InputError
+        It is no client, or closed, or asynchronous.
+    """
     if not hasattr(client, "submit") or not hasattr(client, "scheduler_info"):
         raise InputError(
             f"client is a {type(client).__name__}, a distributed.Client is needed: it runs the tasks; pass "
@@ -188,8 +207,12 @@ def _on(client: Any, run: RunOptions) -> DaskExecutor:
         raise InputError(
             "the client is asynchronous: its calls return coroutines; pass Client(address), or count in another thread"
         )
+
+
+def _on(client: Any, run: RunOptions) -> DaskExecutor:
+    check_client(client)
     executor = DaskExecutor(client, run.worker_timeout, run.retries)
-    executor.faults.threads()
+    executor.await_workers()
     return executor
 
 
@@ -222,6 +245,7 @@ def _remote(address: str | None, file: str | None, security: Any) -> Iterator[An
             "give the address that it prints"
         ) from None
     with client:
+        log.info("dashboard: %s", page_of(client))
         yield client
 
 
@@ -237,7 +261,11 @@ def _address(file: str | None) -> str:
             raise TypeError(f"{type(address).__name__} is no address")
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             if time.monotonic() > ends:
-                raise TimeoutError from error
+                raise ClusterError(
+                    f"scheduler file {str(file)[:200]!r} names no address after {CONNECT_SECONDS} s "
+                    f"({type(error).__name__}): no scheduler wrote it, or to another path; start one with "
+                    "`dask scheduler --scheduler-file FILE`, on a disk that all hosts mount"
+                ) from None
         time.sleep(0.1)
 
 
@@ -301,7 +329,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
                 "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
             )
         with Client(cluster, set_as_default=default) as client:
-            log.info("dashboard: %s", client.dashboard_link)
+            _with_page(cluster, client)
             yield client
 
 
@@ -349,7 +377,7 @@ def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iter
                     loop=loop,
                 )
                 client = opened.enter_context(Client(opened.enter_context(cluster), set_as_default=default))
-            log.info("dashboard: %s", client.dashboard_link)
+            _with_page(cluster, client)
             yield client
         finally:
             with held():
@@ -364,6 +392,16 @@ def _keeping_memory(environ: dict[str, Any]) -> dict[str, Any]:
     """
     usual = environ.get("MALLOC_TRIM_THRESHOLD_") == DASK_TRIM
     return {SPAWN: {**environ, **KEEPING}} if usual else {}
+
+
+def _with_page(cluster: Any, client: Any) -> None:
+    """Add the page `/dasktc` to the dashboard of a cluster that was started here, and say where it is."""
+
+    async def add() -> bool:
+        return install(cluster.scheduler)
+
+    cluster.sync(add)
+    log.info("dashboard: %s", page_of(client))
 
 
 class _Settings:

@@ -13,6 +13,7 @@ __all__ = ["collect", "describe"]
 
 REQUIRED = ("dasktc", "dask", "distributed", "numpy", "pandas", "pyarrow", "numba", "scipy", "fsspec")
 OPTIONAL = {
+    "bokeh": ("Dask's dashboard", "pip install 'dasktc[dashboard]'"),
     "fast_matrix_market": ("faster reading of Matrix Market files", "pip install 'dasktc[readers]'"),
     "igraph": ("dasktc bench cpu", "pip install 'dasktc[bench]'"),
     "matplotlib": ("plots in notebooks and of dasktc bench papers", "pip install 'dasktc[bench]'"),

@@ -59,7 +59,12 @@ class LocalExecutor(Executor):
 
     def for_edges(self, edges: int) -> LocalExecutor:
         """Take one thread for a small graph: starting others takes longer than they save."""
-        return self if self.workers == 1 or edges >= FEW_EDGES else LocalExecutor(self.store, backend=self.backend)
+        return self if self.workers == 1 or edges >= FEW_EDGES else self._with_one_thread()
+
+    def _with_one_thread(self) -> LocalExecutor:
+        one = LocalExecutor(self.store, backend=self.backend)
+        one.tracker = self.tracker
+        return one
 
     @property
     def worker_threads(self) -> list[str]:
@@ -100,7 +105,7 @@ class LocalExecutor(Executor):
 
     def _all(self, calls: Generator[Call[Any]], count: int) -> list[Any]:
         """The results of calls that need nothing from each other, in their order."""
-        return results(self.workers, calls, count)
+        return results(self.workers, calls, count, None if self.tracker is None else self.tracker.step)
 
     def submit_all(
         self, stage: str, function: Function, calls: list[tuple[Any, ...]], prefer: Sequence[str | None] = ()

@@ -11,7 +11,7 @@ import sys
 from functools import cache
 from typing import Any
 
-__all__ = ["Measured", "stage_ended", "value_of"]
+__all__ = ["TOPIC", "Measured", "stage_ended", "value_of"]
 
 TOPIC = "dasktc"
 """Of the events of workers."""

@@ -153,9 +153,13 @@ def _failed(queue: SimpleQueue[_Ended | None]) -> Iterator[_Ended]:
             yield ended
 
 
-def results(threads: int, calls: Generator[Call[T]], count: int) -> list[T]:
-    """The results of `count` calls, in their order; as `completed`."""
+def results(
+    threads: int, calls: Generator[Call[T]], count: int, told: Callable[[int, int], None] | None = None
+) -> list[T]:
+    """The results of `count` calls, in their order; as `completed`. `told` hears how many have ended, of how many."""
     found: list[Any] = [None] * count
-    for number, result in completed(min(threads, count), calls):
+    for ended, (number, result) in enumerate(completed(min(threads, count), calls), 1):
         found[number] = result
+        if told is not None:
+            told(ended, count)
     return found

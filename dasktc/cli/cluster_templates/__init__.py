@@ -8,8 +8,11 @@ SAMPLES = {
     "scheduler-file": "scheduler-file.sh",
     "slurm": "slurm.py",
     "slurm-runner": "slurm-runner.sh",
+    "slurm-gpu": "slurm-gpu.sh",
     "kubernetes": "kubernetes.yaml",
+    "kubernetes-gpu": "kubernetes-gpu.yaml",
     "ssh": "ssh.py",
+    "ssh-gpu": "ssh-gpu.py",
     "tls": "tls.sh",
 }
 """File of each kind."""

@@ -11,7 +11,7 @@
 #SBATCH --time=01:00:00
 #SBATCH --output=dasktc-%j.out
 #
-# GPUs: #SBATCH --gpus-per-task=1, and worker_class="dask_cuda.CUDAWorker" below.
+# GPUs: `dasktc cluster slurm-gpu`.
 #
 # TLS: SLURMRunner (dask-jobqueue 0.9) cannot end a scheduler that uses it. `dasktc cluster scheduler-file` can,
 # in a batch script as well.

@@ -40,7 +40,7 @@ def options() -> dict[str, Any]:
         "local_directory": "${TMPDIR:-/tmp}",  # on the node's own disk, as its shell knows it
         "job_name": "dasktc",
         "log_directory": os.environ.get("LOGS", "dasktc-logs"),  # what the jobs print
-        # GPUs: one job a GPU, with dask-cuda's worker instead of Dask's.
+        # GPUs: `dasktc cluster slurm-gpu`; or one job a GPU, with dask-cuda's worker instead of Dask's:
         # "cores": 1, "processes": 1, "worker_command": "dask cuda worker",
         # "job_extra_directives": ["--gpus-per-task=1"],
         # "worker_extra_args": ["--rmm-pool-size", "0.8", "--set-rmm-allocator-for-libs", "cupy"],

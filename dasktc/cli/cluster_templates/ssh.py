@@ -10,6 +10,8 @@ path, and sees the graph under the same name. The same by a command, for a clust
     dask ssh --nworkers 8 --nthreads 1 host1 host2 host3 &
     dasktc count --scheduler tcp://host1:8786 /shared/graph.parquet
 
+GPUs: `dasktc cluster ssh-gpu`.
+
 TLS: `dasktc cluster tls` makes certificates; then `export TLS=/shared/tls`, a folder with ca.pem, cert.pem and
 key.pem at the same path on every host. `dask ssh` has no options for it.
 """
@@ -33,7 +35,6 @@ def options() -> dict[str, Any]:
         "connect_options": {"port": int(os.environ.get("SSH_PORT", "22"))},
         "worker_options": {"nthreads": 1, "n_workers": WORKERS},
         "scheduler_options": {"port": 0, "dashboard_address": ":8787"},
-        # GPUs: "worker_class": "dask_cuda.CUDAWorker",
         # A Python elsewhere than here: "remote_python": "/shared/venv/bin/python",
     }
 

@@ -15,6 +15,7 @@ import itertools
 import operator
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,7 +23,7 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
-from dasktc.backends import Backend
+from dasktc.backends import ON_DEVICE, Backend, get_backend, unusable
 from dasktc.backends.out_of_memory import run
 from dasktc.errors import ClusterError
 from dasktc.executors.base import (
@@ -40,7 +41,9 @@ from dasktc.executors.base import (
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.dask.flow_control import WindowedSubmitter
 from dasktc.executors.dask.futures import LOOK_SECONDS, TaskSource, results
+from dasktc.executors.dask.worker_state import meter_transfers
 from dasktc.executors.measured import Measured, value_of
+from dasktc.executors.progress import Tracker
 from dasktc.options import RETRIES, WORKER_SECONDS
 
 __all__ = ["DaskExecutor"]
@@ -48,7 +51,19 @@ __all__ = ["DaskExecutor"]
 FILLABLE = 0.6
 """Share of a worker's memory limit beyond which Dask moves results to disk."""
 STAGES = (
-    *("read", "vertices", "canonical", "orient", "orient-plan", "degrees", "reorder", "plan", "blocks", "warm-up"),
+    *(
+        "read-rows",
+        "vertices",
+        "canonical",
+        "orient",
+        "orient-plan",
+        "degrees",
+        "reorder",
+        "plan",
+        "blocks",
+        "open",
+        "warm-up",
+    ),
     *("count", "verify", "support", "support-sum", "sum", "cores", "truss", "triangles", "ids", "vertex-frames"),
     *(
         "edges",
@@ -62,9 +77,11 @@ STAGES = (
         "values",
         "write",
         "join",
+        "save",
     ),
 )
-"""In the order of their tasks; later ones follow."""
+"""In the order of their tasks; later ones follow. Dask's pages colour them by a hash of these names, which gives "read"
+the colour of "blocks"."""
 TASK_BYTES = {"tcp": 3 << 19, "ucx": 1 << 27}
 """Bytes that a worker receives in the 1.4 ms that a task takes of the scheduler: 1.1 GB/s, or 100 GB/s over NVLink."""
 
@@ -105,9 +122,19 @@ class DaskExecutor(Executor):
         self._share, self._task_memory = 0, 0
         self._named = list[Any]()
         self._threads: tuple[float, list[str]] = (-LOOK_SECONDS, [])
+        self._offers: tuple[float, dict[str, int]] = (-LOOK_SECONDS, {})
         self._replicas: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
         network = str(client.scheduler.address).partition(":")[0]
         self.task_bytes = TASK_BYTES["ucx" if network.startswith("ucx") else "tcp"]
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """Hears of tasks that have run, and of faults."""
+        return self.faults.tracker
+
+    @tracker.setter
+    def tracker(self, tracker: Tracker | None) -> None:
+        self.faults.tracker = tracker
 
     def keeping(self, store: ClusterStore) -> DaskExecutor:
         """An executor for the same client whose workers keep results in a store."""
@@ -123,9 +150,16 @@ class DaskExecutor(Executor):
         """The address of each thread's worker, cached for a moment: asking takes as long as two tasks."""
         asked, known = self._threads
         if not known or time.monotonic() - asked > LOOK_SECONDS:
-            threads = dict(self.faults.ask(self.client.ncores))
-            known = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
-            self._threads = time.monotonic(), known
+            known = self._note(dict(self.faults.ask(self.client.ncores)))
+        return known
+
+    def await_workers(self) -> None:
+        """Wait for a worker, and take note of all threads: each question costs a count a millisecond."""
+        self._note(self.faults.threads())
+
+    def _note(self, threads: dict[str, int]) -> list[str]:
+        known = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+        self._threads = time.monotonic(), known
         return known
 
     def homes(self, count: int) -> list[str | None]:
@@ -164,16 +198,31 @@ class DaskExecutor(Executor):
         if bound is not None:
             return bound
         workers: dict[str, Any]
+        if self.backend.on_device and not budget:
+            threads, there = Counter(self.worker_threads), self._on_devices()
+            shares = [there[address] // number for address, number in threads.items() if there.get(address)]
+            if len(shares) == len(threads):
+                self._share = min(shares)
+                return self._share
         while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]):
             self.faults.threads()  # the client's own poll, which asks for no worker, may take the answer's place
-        on_device: dict[str, int] = (
-            self.faults.ask(self.client.run, available, self.backend) if self.backend.on_device and not budget else {}
-        )
         self._share = min(
-            (budget or on_device.get(address) or _fillable(worker["memory_limit"])) // worker["nthreads"]
-            for address, worker in workers.items()
+            (budget or _fillable(worker["memory_limit"])) // worker["nthreads"] for worker in workers.values()
         )
         return self._share
+
+    def _on_devices(self) -> dict[str, int]:
+        """Bytes available on each worker's device: as it said when it was asked whether it has one, a moment ago."""
+        (asked, known), self._offers = self._offers, (-LOOK_SECONDS, {})
+        if time.monotonic() - asked <= LOOK_SECONDS:
+            return known
+        return dict(self.faults.ask(self.client.run, available, self.backend))
+
+    def unusable(self, backend: str) -> list[str]:
+        """Ask every worker whether it can use a backend; what one that can has available is kept for `memory`."""
+        offers = self.run_on_workers(_offer, backend)
+        self._offers = time.monotonic(), {address: there for address, _, there in offers}
+        return [why for _, why, _ in offers if why]
 
     def run_on_workers(self, function: Function, *args: Any) -> list[Any]:
         """Call the function on every worker, beside its tasks; those that die meanwhile do not answer.
@@ -203,7 +252,7 @@ class DaskExecutor(Executor):
             import dask
 
             keep = dask.delayed(self.store.wrap(unchanged), pure=False)
-            delayed = [None if item is None else keep(item, dask_key_name=self._key("read")) for item in delayed]
+            delayed = [None if item is None else keep(item, dask_key_name=self._key("read-rows")) for item in delayed]
         futures: list[Any] = self.client.compute(delayed)
         return futures
 
@@ -462,7 +511,14 @@ class _SumOfFiles:
 
 def _call(function: Function, *args: Any) -> Any:
     """Call a function on a worker, its `Measured` arguments unwrapped."""
+    meter_transfers()
     return run(function, *(value_of(arg) for arg in args))
+
+
+def _offer(backend: str, dask_worker: Any) -> tuple[str, str | None, int]:
+    """The worker's address, why it cannot use a backend, and bytes available on the backend's device."""
+    why = unusable(backend)
+    return dask_worker.address, why, 0 if why or backend not in ON_DEVICE else available(get_backend(backend))
 
 
 def _facts(result: Measured) -> Any:

@@ -14,7 +14,7 @@ Three things Dask does not do, and this module does:
 * A task whose worker died more than three times (`distributed.scheduler.allowed-failures`) is given up as KilledWorker,
   whether it killed the worker or was merely there. `FaultPolicy.resubmit` has it run again, `retries` times at the most
   for each task, because workers may be killed from outside at any rate.
-* A task whose preferred worker went while there was no other is not placed when another one comes. `free_stranded` has
+* A task whose preferred worker went while there was no other is not placed when another one comes. `look` has
   it run on any; `futures` asks for that once a second.
 * A cluster without any worker is waited on for ever. `threads` waits for `patience` seconds.
 
@@ -41,6 +41,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors.progress import Tracker
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
@@ -54,6 +55,8 @@ LOST = (
     "all workers of {} were lost, and none came back in {:g} s: they died or were stopped; start some with "
     "`dask worker ADDRESS` and run again, or wait longer with --worker-timeout"
 )
+UNREADABLE = "deserialization of the task graph"
+"""What Dask says where a scheduler lacks a module of the client's."""
 
 
 class FaultPolicy:
@@ -70,12 +73,16 @@ class FaultPolicy:
     ----------
     names : dict of task key to object
         What an error calls a task.
+    tracker : Tracker or None
+        Hears of tasks that have run, and of faults.
     """
 
     def __init__(self, client: Any, patience: float, retries: int, token: str) -> None:
         self._client, self.patience, self.retries, self._token = client, patience, retries, token
         self._deaths: Counter[Any] = Counter()
         self.names: dict[Any, Any] = {}
+        self.tracker: Tracker | None = None
+        self._workers: set[str] = set()
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call a function that asks the scheduler; not reaching it is a ClusterError, a closed client an InputError."""
@@ -96,17 +103,25 @@ class FaultPolicy:
             if time.monotonic() - began >= self.patience:
                 raise ClusterError(why.format(self._client.scheduler.address, self.patience))
             time.sleep(0.1)
+        gone, self._workers = self._workers - threads.keys(), set(threads)
+        if self.tracker is not None:
+            for worker in sorted(gone):
+                self.tracker.fault(f"worker {worker} went: what it ran and held is made again", worker=worker)
         return threads
 
-    def free_stranded(self) -> None:
-        """Let tasks whose preferred worker is gone run on any other."""
-        self.ask(_free_stranded, self._client, self._token)
+    def look(self) -> None:
+        """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
+        groups = self.ask(_free_stranded, self._client, self._token)
+        if self.tracker is not None:
+            self.tracker.tasks(groups)
 
     def resubmit(self, futures: list[Any]) -> None:
         """Resubmit the tasks that Dask gave up because workers died that ran them, or what they need."""
         killed = [future for future in futures if was_killed(future)]
         for error in {future.exception().task: future.exception() for future in killed}.values():
             self._deaths[error.task] += 1
+            if self.tracker is not None:
+                self.tracker.fault(f"task {error.task} runs again: its worker died {error.allowed_failures + 1} times")
             if self._deaths[error.task] > self.retries:
                 raise self._deadly(error) from error
         self.ask(_retry_erred, self._client, [future.key for future in killed])
@@ -136,6 +151,13 @@ class FaultPolicy:
             why = " ".join(str(error).split())
             raise ClusterError(
                 f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
+            ) from error
+        except RuntimeError as error:
+            if UNREADABLE not in str(error):
+                raise
+            raise ClusterError(
+                f"the scheduler at {self._client.scheduler.address} cannot read dasktc's tasks: dasktc is not "
+                "installed there, or in another version; install the same as here, and on all workers"
             ) from error
 
     def cancelled(self, tasks: int) -> ClusterError:
@@ -192,17 +214,18 @@ def is_own(key: Any) -> bool:
     return False
 
 
-def _free_stranded(client: Any, token: str) -> None:
+def _free_stranded(client: Any, token: str) -> dict[str, tuple[int, int]]:
     """Let tasks run on any worker where the preferred one is gone, of other runs too: results may be made of theirs.
 
-    Those of other applications on the cluster are left alone.
+    Those of other applications on the cluster are left alone. Returns for each stage of this run how many of its tasks
+    have run, and how many there are.
 
     A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
     no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
     and a worker that was started anew has another address.
     """
 
-    def free(token: str, dask_scheduler: Any) -> None:
+    def free(token: str, dask_scheduler: Any) -> dict[str, tuple[int, int]]:
         stranded = [
             task
             for task in dask_scheduler.unrunnable
@@ -211,5 +234,15 @@ def _free_stranded(client: Any, token: str) -> None:
         for task in stranded:
             task.worker_restrictions = None
         dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
+        done = ("memory", "released", "forgotten")
+        return {
+            group.prefix.name.lstrip("_"): (
+                sum(group.states.get(state, 0) for state in done),
+                sum(group.states.values()),
+            )
+            for name, group in dask_scheduler.task_groups.items()
+            if name.endswith(token)
+        }
 
-    client.run_on_scheduler(free, token)
+    groups: dict[str, tuple[int, int]] = client.run_on_scheduler(free, token)
+    return groups

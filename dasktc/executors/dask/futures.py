@@ -102,7 +102,7 @@ def _until_killed(
         source.ended([left.pop(future.key) for future, _ in done])
         if look := time.monotonic() - looked > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
-            faults.free_stranded()
+            faults.look()
             looked = time.monotonic()
         if done or look:  # before the results are seen to, so that no worker waits for that
             ended.update(_submit(source, left))

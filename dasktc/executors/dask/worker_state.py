@@ -12,7 +12,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["WorkerState", "worker_state"]
+__all__ = ["RECEIVED", "WorkerState", "meter_transfers", "worker_state"]
+
+RECEIVED = "dasktc-received"
+"""Name of a metric in the heartbeats of workers: bytes of results that came from other workers, in all."""
 
 
 @dataclass(eq=False)
@@ -45,3 +48,29 @@ def worker_state(worker: Any = None) -> WorkerState:
         worker = get_worker()
     state: WorkerState = vars(worker).setdefault("dasktc_state", WorkerState())
     return state
+
+
+class _Received:
+    """A worker's metric: bytes that it has received from other workers, added up as its log of transfers grows."""
+
+    def __init__(self) -> None:
+        self._transfers = self._bytes = 0
+
+    def __call__(self, worker: Any) -> int:
+        count, log = worker.state.transfer_incoming_count_total, worker.transfer_incoming_log
+        new = min(count - self._transfers, len(log))
+        self._bytes += sum(log[-k]["total"] for k in range(1, new + 1))
+        self._transfers = count
+        return self._bytes
+
+
+def meter_transfers() -> None:
+    """Have the worker whose task calls this say in its heartbeats how many bytes it has received."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # called outside of a task
+        return
+    if RECEIVED not in worker.metrics:  # a new dict: a heartbeat that goes through the old one would end the worker
+        worker.metrics = {**worker.metrics, RECEIVED: _Received()}

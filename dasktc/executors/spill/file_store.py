@@ -88,6 +88,11 @@ class FileStore(LocalStore):
         Bytes of a result below which it stays as it is. Default: so few that a grid's blocks do no harm.
     threads : int
         Calls that are made at a time.
+
+    Attributes
+    ----------
+    prefetcher : callable (int) -> Prefetcher
+        Makes what reads the blocks of counting tasks ahead, within so many bytes.
     """
 
     def __init__(self, work: WorkDir, budget: int, small: int | None = None, threads: int = 1) -> None:
@@ -99,6 +104,7 @@ class FileStore(LocalStore):
         self.memory_per_call = self._task_memory = self._plan_memory - self._plan_memory // 4
         self._results: weakref.WeakSet[SpillableResult] = weakref.WeakSet()
         self._accounting = RLock()
+        self.prefetcher: Callable[[int], Prefetcher] = Prefetcher
 
     def memory(self, budget: int | None) -> int:
         """What is left of the budget for a counting task, blocks read ahead included."""
@@ -165,7 +171,7 @@ class FileStore(LocalStore):
         """What makes each call; the blocks of the one after it are read meanwhile."""
         trim_allocators()
         running: dict[int, list[Stored]] = {}
-        with Prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
+        with self.prefetcher(self._prefetch_capacity(calls, at_a_time)) as blocks:
             for number, (call, following) in enumerate(zip_longest(calls, calls[1:])):
                 places = _files_of(call)
                 values = blocks.use(places, chain.from_iterable(list(running.values())))

@@ -1,0 +1,185 @@
+"""`open_graph` opens a graph that was saved; `save_source` prepares a source and saves it, as `dasktc prepare` does."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dasktc.api.count import prepare
+from dasktc.api.graph import Graph
+from dasktc.backends.out_of_memory import said_in_one_line
+from dasktc.errors import InputError, shown, without_secrets
+from dasktc.io.saved_folder import MANIFEST, check_new
+from dasktc.options import RETRIES, WORKER_SECONDS, format_size, path_text
+from dasktc.pipeline.prepare import Progress
+from dasktc.pipeline.saved_graph import saved_graph
+
+__all__ = ["SavedFolder", "open_graph", "save_source"]
+
+
+@said_in_one_line
+def open_graph(
+    path: str | os.PathLike[str],
+    client: Any = None,
+    *,
+    backend: str = "auto",
+    kernel: str = "auto",
+    splits: int | None = None,
+    memory: int | str | None = None,
+    workers: int | str | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    retries: int = RETRIES,
+    worker_timeout: float = WORKER_SECONDS,
+    security: Any = None,
+    threads: int | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
+    host_memory: int | str | None = None,
+    progress: Progress | bool | None = None,
+) -> Graph:
+    """Open a graph that `Graph.save` wrote: ready to be counted, with nothing to prepare.
+
+    Workers read the blocks, each what it counts, and compare every byte with its checksum; afterwards the folder is
+    needed no more. It may have been saved by other workers, by more or by fewer, on the CPU or on GPUs.
+
+    Parameters
+    ----------
+    path : path or fsspec URL
+        Of the folder, which all workers must see.
+    client, backend, memory, workers, scheduler, scheduler_file, retries, worker_timeout, security, threads, work_dir, \
+host_memory, progress
+        As for `triangle_count`.
+    kernel : str
+        Default: the one that it was prepared for; on another backend what suits the graph there.
+    splits : int, optional
+        m; default: as many as the workers need.
+
+    Returns
+    -------
+    Graph
+        As `prepare` returns it, with the scheme, n and order that it was saved with.
+
+    Raises
+    ------
+    InputError
+        No saved graph is there; it is damaged, or of a newer format; a file of it cannot be read; the memory does not
+        suffice; or it has weights or directions, which are kept in this process alone, and a cluster is to hold it.
+    ClusterError
+        The cluster does not answer or has no workers.
+
+    Examples
+    --------
+    >>> import dasktc, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nbytes = dasktc.prepare(([0, 1, 2], [1, 2, 0])).save(f"{folder}/triangle")
+    ...     graph = dasktc.open_graph(f"{folder}/triangle")
+    >>> graph.triangles().to_dict()
+    {0: 1, 1: 1, 2: 1}
+    """
+    saved = saved_graph(path_text("path", path))
+    if saved is None:
+        raise InputError(
+            f"{shown(os.fspath(path))} holds no saved graph: it has no {MANIFEST}, which is written last; save one "
+            "with Graph.save or `dasktc prepare`, or give edges to dasktc.prepare"
+        )
+    return prepare(
+        saved,
+        client,
+        backend=backend,
+        kernel=kernel,
+        splits=splits,
+        memory=memory,
+        workers=workers,
+        scheduler=scheduler,
+        scheduler_file=scheduler_file,
+        retries=retries,
+        worker_timeout=worker_timeout,
+        security=security,
+        threads=threads,
+        work_dir=work_dir,
+        host_memory=host_memory,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True)
+class SavedFolder:
+    """What was saved.
+
+    Attributes
+    ----------
+    out : str
+        The folder.
+    vertices, edges : int
+    partition : str
+    parts : int
+    reorder : str
+    bytes : int
+        Of the arrays.
+    seconds : dict of str to float
+        Wall time of read, prepare, save and total.
+    """
+
+    out: str
+    vertices: int
+    edges: int
+    partition: str
+    parts: int
+    reorder: str
+    bytes: int
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = {
+            "saved": f"{self.out}, {format_size(self.bytes)}",
+            "vertices": f"{self.vertices:,}",
+            "edges": f"{self.edges:,}",
+            "partition": f"{self.partition}, n = {self.parts}, order {self.reorder}",
+            "seconds": f"{self.seconds['total']:.2f}, of which {self.seconds['save']:.2f} to save",
+        }
+        return "\n".join(f"{name:<11}{text}" for name, text in rows.items())
+
+
+@said_in_one_line
+def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, **options: Any) -> SavedFolder:
+    """Prepare a source, and save it.
+
+    Parameters
+    ----------
+    source : object
+        As of `prepare`; a saved graph, too.
+    out : path or fsspec URL
+        As of `Graph.save`.
+    force : bool
+        Replace a saved graph.
+    **options
+        Keywords of `prepare`.
+
+    Raises
+    ------
+    InputError, DasktcError, ClusterError, CountError
+        As `prepare` and `Graph.save`.
+    """
+    check_new(out, force)
+    began = time.perf_counter()
+    with prepare(source, **options) as graph:
+        before = time.perf_counter()
+        nbytes = graph.save(out, force=force)
+        ended = time.perf_counter()
+        plan = graph.plan
+        return SavedFolder(
+            out=without_secrets(os.fspath(out)),
+            vertices=graph.vertices,
+            edges=graph.edges,
+            partition=plan.partition,
+            parts=plan.parts,
+            reorder=graph.options.chosen_reorder,
+            bytes=nbytes,
+            seconds={**graph.prepared.seconds, "save": ended - before, "total": ended - began},
+        )

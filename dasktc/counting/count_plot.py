@@ -1,0 +1,68 @@
+"""Plot of where a count's time went, by matplotlib, which is imported when one is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dasktc.counting.tasks import Record
+from dasktc.counting.timeline import timeline
+from dasktc.errors import InputError
+
+__all__ = ["plot_count", "pyplot"]
+
+MOST_BARS = 5_000
+"""Tasks that are drawn one by one; of more the share of time that workers count."""
+COLUMNS = 400
+"""Spans of time for these."""
+MOST_NAMES = 40
+"""Workers that are named on an axis."""
+
+
+def pyplot() -> Any:
+    """Import matplotlib's interface, or say in one line that it is missing.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as missing:
+        raise InputError(f"matplotlib cannot be imported ({missing}): it draws; pip install matplotlib") from missing
+    return pyplot
+
+
+def plot_count(records: list[Record], seconds: dict[str, float], resumed: int, axes: Any = None) -> Any:
+    """Draw the stages and the timeline of a count; see `TriangleCount.plot`."""
+    drawing, times = pyplot(), timeline(records)
+    if axes is None:
+        height = 1.8 + 0.28 * min(MOST_NAMES, max(4, len(times.workers)))
+        _, axes = drawing.subplots(1, 2, figsize=(11, height), layout="constrained", width_ratios=(1, 2))
+    stages, tasks = axes
+    wall = {name: value for name, value in seconds.items() if name != "total"}
+    bars = stages.barh(list(wall), list(wall.values()))
+    stages.bar_label(bars, fmt="%.3g", padding=3)
+    stages.invert_yaxis()
+    stages.margins(x=0.2)
+    stages.set(title=f"Stages: {seconds['total']:.3g} s in all", xlabel="wall seconds")
+    rows = np.concatenate([[0], times.lanes.cumsum()])
+    if not len(times.began):
+        tasks.text(0.5, 0.5, "all tasks were in the checkpoint", ha="center", va="center", transform=tasks.transAxes)
+    elif len(times.began) <= MOST_BARS:
+        at = rows[times.worker] + times.lane
+        tasks.barh(at + 0.5, times.ended - times.began, left=times.began, height=0.8, edgecolor="white", linewidth=0.3)
+    else:
+        of_workers = [times.shares_of(worker, COLUMNS) for worker in range(len(times.workers))]
+        shares = np.repeat(np.stack(of_workers), times.lanes, axis=0)
+        where = np.linspace(0, times.seconds, COLUMNS + 1), np.arange(rows[-1] + 1)
+        mesh = tasks.pcolormesh(*where, shares, vmin=0, vmax=1, cmap="Blues", rasterized=True)
+        tasks.figure.colorbar(mesh, ax=tasks, label="share of the time in counting tasks")
+    step = -(-len(times.workers) // MOST_NAMES) or 1
+    middle = (rows[:-1] + rows[1:]) / 2
+    tasks.set_yticks(middle[::step], times.workers[::step])
+    tasks.set_ylim(max(1, rows[-1]), 0)
+    kept = f", {resumed:,} from the checkpoint not shown" if resumed else ""
+    tasks.set(title=f"{len(records):,} counting tasks by worker{kept}", xlabel="seconds since the first began")
+    return stages.figure

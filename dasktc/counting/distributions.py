@@ -1,0 +1,194 @@
+"""Distributions of a graph's degrees, triangles and clustering coefficients, and its vertices and edges with most.
+
+Workers put what they hold into logarithmic bins, exact below 8 and four an octave above, and name the few vertices and
+edges that have most triangles; the caller gets some hundred numbers, however large the graph is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dasktc.backends.csr import on_host
+from dasktc.counting.context import CountingContext
+from dasktc.counting.edge_frames import edges_in_parts
+from dasktc.counting.external_ids import SHIFT
+from dasktc.counting.frames import array_module, external_ids
+from dasktc.counting.vertex_counts import coefficients, degrees, known_edges, triangles_by_id
+from dasktc.pipeline.edge_keys import unpack
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["EdgeSummary", "VertexSummary", "degree_bins", "edge_summary", "vertex_summary"]
+
+Array = Any
+MOST = 20
+"""Vertices, and edges, that are named."""
+EXACT, OCTAVE = 8, 4
+"""Values below the one have bins of their own; there are as many bins as the other from a power of 2 to the next."""
+STARTS = np.array(
+    [*range(EXACT), *((OCTAVE + part) << power for power in range(1, 60) for part in range(OCTAVE))], dtype=np.int64
+)
+"""The first value of each bin."""
+
+
+class VertexSummary(NamedTuple):
+    """What all vertices have.
+
+    Attributes
+    ----------
+    bins : pandas.DataFrame
+        A row a bin of degrees that occur: "degree" and "last", its first and last degree, "vertices", and the means
+        "triangles" and "clustering".
+    most : pandas.DataFrame
+        The vertices with most triangles, those of lower ids first where they have as many: "vertex", "degree",
+        "triangles", "clustering". Vertices without a triangle are left out.
+    """
+
+    bins: pd.DataFrame
+    most: pd.DataFrame
+
+
+class EdgeSummary(NamedTuple):
+    """What all edges have.
+
+    Attributes
+    ----------
+    bins : pandas.DataFrame
+        A row a bin of supports that occur: "support" and "last", its first and last, and "edges".
+    most : pandas.DataFrame
+        The edges with most triangles, as `VertexSummary.most`: "src", "dst", "support".
+    """
+
+    bins: pd.DataFrame
+    most: pd.DataFrame
+
+
+def degree_bins(graph: CountingContext) -> pd.DataFrame:
+    """Count the vertices of each bin of degrees: columns "degree", "last" and "vertices"; no triangle is counted."""
+    oriented = graph.prepared.graph
+    calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
+    found = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
+    return _frame("degree", {"vertices": np.sum(found, axis=0, dtype=np.int64)})
+
+
+def vertex_summary(graph: CountingContext) -> VertexSummary:
+    """Describe the vertices; their triangles are counted where they are not known.
+
+    Parameters
+    ----------
+    graph : CountingContext
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.triangles`.
+    """
+    import pandas as pd
+
+    executor, oriented = graph.executor, graph.prepared.graph
+    counts, _ = triangles_by_id(graph)
+    vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
+    calls = list(zip(*(vector.parts for vector in vectors), strict=True))
+    found = executor.gather(executor.submit_all("vertex-bins", _vertices, calls))
+    sums = np.sum([bins for bins, _ in found], axis=0)
+    number = sums[0].astype(np.int64)
+    means = sums[1:] / np.maximum(number, 1)
+    dense, degree, most = _of_most(np.concatenate([rows for _, rows in found], axis=1))
+    named = {
+        "vertex": external_ids(graph, dense),
+        "degree": degree,
+        "triangles": most,
+        "clustering": coefficients(most, degree, np.zeros_like(degree)),
+    }
+    bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
+    return VertexSummary(bins, pd.DataFrame(named))
+
+
+def edge_summary(graph: CountingContext) -> EdgeSummary:
+    """Describe the edges; their triangles are counted where they are not known.
+
+    Parameters
+    ----------
+    graph : CountingContext
+
+    Raises
+    ------
+    InputError, CountError
+        As `Graph.edge_support`.
+    """
+    import pandas as pd
+
+    supports, _ = known_edges(graph)
+    found = graph.executor.gather(edges_in_parts(graph, supports, _edges))
+    bins = np.sum([np.zeros(len(STARTS), np.int64), *(bins for bins, _ in found)], axis=0, dtype=np.int64)
+    keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in found)], axis=1))
+    high, low = unpack(keys, SHIFT)
+    named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
+    return EdgeSummary(_frame("support", {"edges": bins}), pd.DataFrame(named))
+
+
+def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
+    """The bins in which the first column is above 0."""
+    import pandas as pd
+
+    last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
+    whole = pd.DataFrame({name: STARTS, "last": last, **columns})
+    there: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
+    return there
+
+
+# on the workers
+
+
+def _binned(values: Array, *weights: Array) -> list[Array]:
+    """How many values are in each bin, and the sums of their weights there; on the host."""
+    xp = array_module(values)
+    place = xp.searchsorted(xp.asarray(STARTS), values, side="right") - 1
+    return [on_host(xp.bincount(place, of, minlength=len(STARTS))) for of in (None, *weights)]
+
+
+def _binned_degrees(out_degree: Array, in_degree: Array) -> Array:
+    return _binned(degrees(None, out_degree, in_degree))[0]
+
+
+def _vertices(counts: Array, out_degree: Array, in_degree: Array, order: Array) -> tuple[Array, Array]:
+    """By bin of degrees number, triangles and coefficients of vertices; dense id, degree, triangles of those with most.
+
+    Sums of triangles are of float64, for means.
+    """
+    degree, shares = degrees(counts, out_degree, in_degree), coefficients(counts, out_degree, in_degree)
+    bins = np.stack(_binned(degree, counts, shares)).astype(np.float64)
+    places = _candidates(counts, _binned(counts)[0])
+    rows = np.stack([on_host(of.take(places)).astype(np.int64) for of in (order, degree, counts)])
+    return bins, _of_most(rows)
+
+
+def _edges(part: Array) -> tuple[Array, Array]:
+    """By bin of supports how many edges; keys and supports of those with most. The part has keys above supports."""
+    values = part[1]
+    bins = _binned(values)[0]
+    return bins, _of_most(on_host(part.take(_candidates(values, bins), axis=1)))
+
+
+def _candidates(values: Array, bins: Array) -> Array:
+    """Places of the values in the bins of the MOST largest ones, those above 0."""
+    above = np.flatnonzero(bins[::-1].cumsum() >= MOST)
+    first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
+    return array_module(values).flatnonzero(values >= int(STARTS[first]))
+
+
+def _of_most(rows: Array) -> Array:
+    """The MOST columns whose last row is largest, of those as large the ones whose first row is smallest, in order."""
+    names, values = rows[0], rows[-1]
+    places = np.arange(len(values))
+    if len(values) > MOST:
+        least = np.partition(values, -MOST)[-MOST]
+        above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+        wanted = MOST - len(above)
+        if len(equal) > wanted:
+            equal = equal[names[equal].argpartition(wanted - 1)[:wanted]]
+        places = np.concatenate([above, equal])
+    return rows[:, places[np.lexsort((names[places], -values[places]))]]

@@ -1,0 +1,109 @@
+"""What a report says besides the count itself: of the graph, as far as that is quick, and of what workers took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dasktc.counting.context import CountingContext
+from dasktc.counting.distributions import EdgeSummary, VertexSummary, degree_bins, edge_summary, vertex_summary
+from dasktc.counting.edge_support import support_kernel
+from dasktc.counting.result import TriangleCount
+from dasktc.errors import DeviceMemoryError, InputError
+from dasktc.executors.usage import Usage
+from dasktc.planning.rates import RATES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Findings", "RunFacts", "findings_of"]
+
+LEAST_SECONDS = 10.0
+"""What a report may always take for the graph; it may take as long as the whole count, too."""
+BY_VERTEX, BY_EDGE = 2.0, 6.0
+"""Times the seconds of counting with a kernel that gives triangles by vertex, and by edge, too, which these take: 1.7
+and 5 on Kronecker 16 and 18, one thread; 2 and 5.4 on Kronecker 22 on an H200."""
+VISITED = 60.0
+"""The same where memory suffices for visiting triangles one by one only."""
+PREDICTED = 3.0
+"""Times the predicted seconds that a count takes, at the most (`planning.rates`)."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Of the run, what the result does not know.
+
+    Attributes
+    ----------
+    command : str
+        That repeats the count.
+    before, after : dict of str to Usage
+        By process, as the stages began and when the count was done.
+    """
+
+    command: str
+    before: dict[str, Usage]
+    after: dict[str, Usage]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Of the graph; None: left out.
+
+    Attributes
+    ----------
+    degrees : pandas.DataFrame
+        As of `degree_bins`.
+    vertices : VertexSummary or None
+    edges : EdgeSummary or None
+    why : str
+        What was left out, and why.
+    """
+
+    degrees: pd.DataFrame
+    vertices: VertexSummary | None
+    edges: EdgeSummary | None
+    why: str = ""
+
+
+def findings_of(graph: CountingContext, result: TriangleCount) -> Findings:
+    """Describe a graph that was counted: triangles by edge and by vertex where that takes no longer than the count.
+
+    Raises
+    ------
+    CountError
+        A check failed.
+    """
+    allowed = max(LEAST_SECONDS, result.seconds["total"])
+    edges, vertices, left = None, None, []
+    try:
+        counting, visits = _counting(graph, result), support_kernel(graph) == "visit"
+        by_vertex, by_edge = (VISITED, VISITED) if visits else (BY_VERTEX, BY_EDGE)
+        if graph.counted.by_edge is not None or by_edge * counting <= allowed:
+            edges = edge_summary(graph)
+        else:
+            left.append(_too_long("edges", by_edge * counting, allowed, "--per-edge"))
+        if any((edges, graph.counted.by_vertex)) or by_vertex * counting <= allowed:
+            vertices = vertex_summary(graph)
+        else:
+            left.append(_too_long("vertices", by_vertex * counting, allowed, "--per-vertex"))
+    except (InputError, DeviceMemoryError) as error:
+        left.append(f"Triangles by vertex or by edge were not counted: {error}.")
+    degrees = degree_bins(graph) if vertices is None else vertices.bins
+    return Findings(degrees, vertices, edges, " ".join(left))
+
+
+def _counting(graph: CountingContext, result: TriangleCount) -> float:
+    """Wall seconds that counting tasks take with the kernel that gives triangles by vertex and by edge."""
+    took = sum(record.count.seconds for record in result.records)
+    if support_kernel(graph) not in (result.kernel, "visit"):  # as `trust`, which may take far longer
+        rates = RATES[result.backend]
+        took = min(took, PREDICTED * (result.edges / rates.edges + result.wedges / rates.probes))
+    return took / max(1, result.workers)
+
+
+def _too_long(what: str, seconds: float, allowed: float, option: str) -> str:
+    return (
+        f"Triangles of {what} were not counted: that takes about {seconds:,.0f} s more, and a report takes "
+        f"{allowed:,.0f} s for it at the most; {option} OUT counts them."
+    )

@@ -1,0 +1,84 @@
+"""Which counting task ran when on which worker: the lines of a timeline, from the records of the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from dasktc.counting.tasks import Record
+
+__all__ = ["Timeline", "timeline"]
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When tasks ran.
+
+    Attributes
+    ----------
+    workers : list of str
+        Host and process, sorted.
+    lanes : array of int64, shape (workers,)
+        How many tasks each ran at a time, at the most.
+    worker, lane : array of int64, shape (tasks,)
+        Where each task ran; tasks of one lane do not overlap.
+    began, ended : array of float64, shape (tasks,)
+        Seconds since the first task began. Clocks of several hosts are taken to agree.
+    """
+
+    workers: list[str]
+    lanes: Array
+    worker: Array
+    lane: Array
+    began: Array
+    ended: Array
+
+    @property
+    def seconds(self) -> float:
+        """From the first task's beginning to the last one's end."""
+        return float(self.ended.max()) if len(self.ended) else 0.0
+
+    @property
+    def busy(self) -> Array:
+        """Seconds that each worker's tasks took together."""
+        return np.bincount(self.worker, self.ended - self.began, minlength=len(self.workers))
+
+    def shares_of(self, worker: int, columns: int) -> Array:
+        """The share of a worker's lanes that are busy in each of so many equal spans of time."""
+        edges, mine = np.linspace(0, self.seconds, columns + 1), self.worker == worker
+        began, ended = np.sort(self.began[mine]), np.sort(self.ended[mine])
+        done = _seconds_after(began, edges) - _seconds_after(ended, edges)
+        return np.diff(done) / (self.lanes[worker] * max(self.seconds / columns, 1e-12))
+
+
+def timeline(records: list[Record]) -> Timeline:
+    """Arrange the tasks of this run; those that were in a checkpoint have no times and are left out."""
+    timed = sorted((r for r in records if not isnan(r.began)), key=lambda record: record.began)
+    workers = sorted({record.worker for record in timed})
+    numbers, first = {worker: number for number, worker in enumerate(workers)}, timed[0].began if timed else 0.0
+    free: list[list[float]] = [[] for _ in workers]
+    lanes = []
+    for record in timed:
+        ends = free[numbers[record.worker]]
+        lane = next((lane for lane, end in enumerate(ends) if end <= record.began), len(ends))
+        ends[lane:] = [record.ended, *ends[lane + 1 :]]
+        lanes.append(lane)
+    return Timeline(
+        workers,
+        np.array([len(ends) for ends in free], np.int64),
+        np.array([numbers[record.worker] for record in timed], np.int64),
+        np.array(lanes, np.int64),
+        np.array([record.began - first for record in timed]),
+        np.array([record.ended - first for record in timed]),
+    )
+
+
+def _seconds_after(starts: Array, times: Array) -> Array:
+    """Σ max(0, time - start) over ascending starts, for each of ascending times."""
+    before = starts.searchsorted(times)
+    return before * times - np.concatenate([[0.0], starts.cumsum()])[before]

@@ -1,0 +1,91 @@
+"""What counting tasks are planned to take, and what those that have ended have done: what progress is reported of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from dasktc.counting.context import CountingContext
+from dasktc.counting.tasks import Job, Record
+from dasktc.executors.progress import Event, Tracker
+from dasktc.planning.cost_model import work_of_triples
+
+__all__ = ["Meter"]
+
+
+class Meter:
+    """Tells a tracker of counting tasks: how much work is planned, and what each has done of it.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    work : list of Job
+        All tasks.
+    records : list of Record
+        Of those that had ended before.
+    tracker : Tracker
+    """
+
+    def __init__(self, graph: CountingContext, work: list[Job], records: list[Record], tracker: Tracker) -> None:
+        self._tracker, self._graph = tracker, graph
+        self._workers: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
+        self._triangles = self._probes = self._wedges = self._tasks = 0
+        if not tracker.heeded:
+            return
+        plan = graph.plan
+        each = work_of_triples(plan, graph.prepared.sizes)
+        self._triples = dict(zip(plan.triples(), each, strict=True))
+        for record in records:
+            self._add(record)
+        before = sum(self._work(record.job) for record in records)
+        self._before = self._probes
+        facts: Event = {
+            "plan": {
+                "partition": plan.partition,
+                "parts": plan.parts,
+                "splits": plan.splits,
+                "tasks": plan.tasks,
+                "bytes_per_task": plan.bytes_per_task,
+                "bytes_total": plan.bytes_total,
+                "memory": plan.memory,
+                "workers": plan.workers,
+                "vertices": plan.vertices,
+                "edges": plan.edges,
+                "wedges": graph.prepared.wedges,
+                "kernel": graph.options.chosen_kernel,
+                "backend": graph.options.chosen_backend,
+                "resumed": len(records),
+            }
+        }
+        everything = sum(map(self._work, work))
+        threads, tasks = graph.executor.workers, (len(records), len(work))
+        tracker.planned(threads, tasks, everything, before, facts | self._said)
+
+    def counted(self, record: Record) -> None:
+        """Report a task that has ended."""
+        if self._tracker.heeded:
+            self._add(record)
+            job, count = record.job, record.count
+            threads = self._graph.executor.workers
+            self._tracker.counted(record.worker, self._work(job), count.seconds, self._said, threads)
+
+    def _work(self, job: Job) -> float:
+        """Planned for a task: an equal part of its triple's."""
+        return self._triples[job.triple] / job.splits
+
+    def _add(self, record: Record) -> None:
+        count, of = record.count, self._workers[record.worker]
+        self._tasks += 1
+        self._triangles += count.triangles
+        self._probes += count.probes
+        self._wedges += count.wedges
+        of[:] = of[0] + 1, of[1] + count.probes, of[2] + count.triangles, of[3] + count.seconds
+
+    @property
+    def _said(self) -> Event:
+        """What events say of the tasks that have ended."""
+        return {
+            "triangles": self._triangles,
+            "probes": self._probes,
+            "wedges": self._wedges,
+            "workers": {worker: list(of) for worker, of in self._workers.items()},
+        }

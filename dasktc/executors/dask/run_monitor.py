@@ -1,0 +1,170 @@
+"""What a Dask scheduler keeps of the latest runs, from their events; imported on schedulers alone."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from distributed import SchedulerPlugin
+
+from dasktc.executors.dask.worker_state import RECEIVED
+from dasktc.executors.measured import TOPIC
+from dasktc.executors.progress import RUN, Event
+
+__all__ = ["RunMonitor", "RunState"]
+
+RUNS, POINTS = 20, 600
+"""Runs that a monitor keeps, and points of each one's curves; beyond these every second one is dropped."""
+LOOK_SECONDS = 1.0
+"""Between two looks at what workers hold."""
+QUIET_SECONDS = 3600
+"""A run of which nothing was heard for so long is taken to be over."""
+
+
+@dataclass
+class RunState:
+    """What a scheduler knows of a run.
+
+    Attributes
+    ----------
+    name : str
+    facts : dict
+        Of its first event.
+    began, heard : float
+        Seconds since the epoch: its first event, and its latest one.
+    stages : dict of str to dict
+        The latest event of each stage.
+    latest : dict
+        The latest event of any stage.
+    counting : dict
+        The latest event of the stage `count`, with what its first one said of the plan.
+    points : list of (float, float, int, int)
+        Seconds of the run, share of the planned work, probes and triangles so far, while it counts.
+    faults : list of (float, str)
+        When, since the epoch, and what.
+    ended : dict or None
+        Its last event.
+    blocks : dict of str to int
+        Bytes of blocks in each worker's memory, when they were last there.
+    received : int
+        Bytes that workers have received from others since it began.
+    """
+
+    name: str
+    began: float
+    heard: float
+    facts: Event = field(default_factory=dict)
+    stages: dict[str, Event] = field(default_factory=dict)
+    latest: Event = field(default_factory=dict)
+    counting: Event = field(default_factory=dict)
+    points: list[tuple[float, float, int, int]] = field(default_factory=list)
+    faults: list[tuple[float, str]] = field(default_factory=list)
+    ended: Event | None = None
+    blocks: dict[str, int] = field(default_factory=dict)
+    received: int = 0
+
+    def hear(self, event: Event, now: float) -> None:
+        """Take an event over."""
+        self.heard, kind, stage = now, event["event"], event["stage"]
+        if kind == "fault":
+            if "worker" not in event:  # of those that go the scheduler knows sooner
+                self.faults.append((now, event["what"]))
+        elif stage == RUN:
+            if kind == "begun":
+                self.facts = event
+            else:
+                self.ended = event
+        else:
+            self.stages[stage] = self.stages.get(stage, {}) | event
+            self.latest = event
+            if stage == "count":
+                self.counting = self.counting | event
+                self._point(event)
+
+    def _point(self, event: Event) -> None:
+        self.points.append((event["seconds"], event["share"], event.get("probes", 0), event.get("triangles", 0)))
+        if len(self.points) > POINTS:
+            self.points = self.points[::2] if len(self.points) % 2 else [*self.points[::2], self.points[-1]]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, with a result or an error."""
+        return self.ended is not None
+
+    def seconds(self, now: float) -> float:
+        """Seconds that it has taken."""
+        if self.ended is not None:
+            return float(self.ended["seconds"])
+        return float(self.latest.get("seconds", 0.0)) + now - self.heard
+
+    def left(self, now: float) -> float | None:
+        """Seconds until it ends; None: nobody knows."""
+        if self.is_over or self.latest.get("left") is None:
+            return None
+        return max(0.0, float(self.latest["left"]) - (now - self.heard))
+
+
+class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
+    """A scheduler's plugin that keeps the state of the latest runs.
+
+    Parameters
+    ----------
+    scheduler : distributed.Scheduler
+
+    Attributes
+    ----------
+    runs : dict of str to RunState
+        The latest ones, in the order of their first events.
+    """
+
+    name = TOPIC
+
+    def __init__(self, scheduler: Any) -> None:
+        self.scheduler = scheduler
+        self.runs: OrderedDict[str, RunState] = OrderedDict()
+        self.page = False
+        self._received: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+        self._looked = 0.0
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Hear an event that was published."""
+        if topic != TOPIC or not isinstance(msg, dict) or "event" not in msg:
+            return
+        now = time.time()
+        if msg["run"] not in self.runs:
+            self.runs[msg["run"]] = RunState(msg["run"], now - msg["seconds"], now)
+            while len(self.runs) > RUNS:
+                self.runs.popitem(last=False)
+            self._before[msg["run"]] = self._all_received()
+        run = self.runs[msg["run"]]
+        run.hear(msg, now)
+        if now - self._looked >= LOOK_SECONDS or msg["event"] != "progress":
+            self._looked = now
+            self.look(run)
+
+    def look(self, run: RunState) -> None:
+        """Note what the workers hold and have received, for a run that is under way or the latest one."""
+        if not run.is_over and (blocks := self.block_bytes()) and any(blocks.values()):
+            run.blocks = blocks
+        run.received = self._all_received() - self._before.get(run.name, 0)
+
+    def _all_received(self) -> int:
+        for address, worker in self.scheduler.workers.items():
+            self._received[address] = worker.metrics.get(RECEIVED, 0)
+        return sum(self._received.values())
+
+    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
+        """Note in the runs that are under way that a worker went; its tasks run again elsewhere."""
+        for run in self.runs.values():
+            if not run.is_over and time.time() - run.heard < QUIET_SECONDS:
+                run.faults.append((time.time(), f"worker {worker} went: what it ran and held is made again"))
+
+    def block_bytes(self) -> dict[str, int]:
+        """Bytes of blocks in each worker's memory, by address."""
+        return {
+            address: sum(task.nbytes for task in worker.has_what if "blocks" in task.prefix.name)
+            for address, worker in self.scheduler.workers.items()
+        }

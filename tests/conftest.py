@@ -31,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=str(HERE.parent.parent / "shared" / "graphs"),
         help="directory of real graphs with a catalog.tsv, for -m catalog",
     )
+    parser.addoption("--fuzz-seconds", type=float, default=120, help="how long -m fuzz draws, in all")
 
 
 def pytest_configure(config: pytest.Config) -> None:

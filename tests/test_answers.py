@@ -21,7 +21,8 @@ from emulation import cudf_strict, cupy_strict
 from emulation.host import compiler
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pipeline import skewed_edges, source_of
+from pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
+from processes import until
 
 import dasktc
 from dasktc.backends.cpu.edge_columns import ascending
@@ -31,8 +32,10 @@ from dasktc.counting import counted as kept
 from dasktc.counting import frames, vertex_counts
 from dasktc.counting import triangle_list as lists
 from dasktc.errors import CountError, InputError
+from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
+from dasktc.pipeline.sharded import vertex_budget
 
 EDGES = skewed_edges(60, 400, 3)
 NAMED = [(f"v{u}", f"v{v}") for u, v in EDGES]
@@ -401,6 +404,108 @@ def test_a_long_list_is_given_in_dask(monkeypatch):
     assert len(graph.triangle_list(frame="dask").compute(scheduler="sync")) == oracle.triangles(EDGES)
 
 
+# the oriented edges
+
+
+def assert_oriented(frame, graph, edges):
+    """Every edge once, ascending, in a direction in which the graph's wedges and triangles are met."""
+    rows = list(frame.itertuples(index=False, name=None))
+    assert list(frame.columns) == ["src", "dst"]
+    assert list(frame.index) == list(range(len(rows)))
+    assert rows == sorted(rows)
+    assert sorted(tuple(sorted(row)) for row in rows) == sorted(tuple(sorted(edge)) for edge in oracle.clean(edges))
+    targets = {u: {v for source, v in rows if source == u} for u, _ in rows}
+    assert sum(len(targets.get(v, ())) for _, v in rows) == graph.prepared.wedges
+    assert sum(len(targets[u] & targets.get(v, set())) for u, v in rows) == oracle.triangles(edges)
+
+
+@pytest.mark.parametrize("options", SCHEMES, ids=str)
+@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+def test_oriented_edges_are_a_dask_frame(edges, options):
+    graph = prepare(edges, **options)
+    with small_partitions(30):
+        found = graph.oriented_edges()
+    assert isinstance(found, dd.DataFrame)
+    assert found.npartitions > 1
+    assert found.known_divisions
+    whole = found.compute(scheduler="sync")
+    assert_oriented(whole, graph, edges)
+    assert found._meta.dtypes.equals(whole.dtypes)
+    assert_same(graph.oriented_edges(frame="pandas"), whole)
+
+
+@pytest.mark.parametrize("reorder", EVERY_REORDER)
+def test_oriented_edges_of_every_order(reorder):
+    graph = prepare(reorder=reorder)
+    assert_oriented(graph.oriented_edges().compute(scheduler="sync"), graph, EDGES)
+
+
+def test_in_degree_order_edges_point_to_ends_of_higher_degree():
+    graph = prepare()
+    degree = graph.measures().degree
+    found = graph.oriented_edges(frame="pandas")
+    assert (degree[found.src].to_numpy() <= degree[found.dst].to_numpy()).all()
+
+
+@pytest.mark.parametrize("edges", [[], [(1, 1)]])
+def test_a_graph_without_edges_has_no_oriented_edge(edges):
+    found = prepare(edges).oriented_edges().compute(scheduler="sync")
+    assert found.to_dict("list") == {"src": [], "dst": []}
+
+
+@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+def test_oriented_edges_of_vertices_in_shards(edges):
+    expected = prepare(edges).oriented_edges(frame="pandas")
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), small_partitions(30):
+        graph = prepare(edges)
+        assert graph.plan.shards == 3
+        assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
+        assert graph.edge_support(frame="dask").compute(scheduler="sync").equals(prepare(edges).edge_support())
+
+
+def test_oriented_edges_out_of_core(tmp_path):
+    with prepare(memory="17MB", work_dir=tmp_path, partition="hash2d", parts=2) as graph:
+        with small_partitions(30):
+            found = graph.oriented_edges()
+        assert_oriented(found.compute(scheduler="sync"), graph, EDGES)
+        graph.executor.store.memory_per_call = 100 * graph.edges - 1
+        with pytest.raises(InputError, match="frame='dask'"):
+            graph.oriented_edges(frame="pandas")
+
+
+def test_oriented_edges_stay_on_the_workers(client, monkeypatch):
+    graph, expected = prepare(client=client, distribute="always"), prepare().oriented_edges(frame="pandas")
+    values, held = DaskExecutor.values, []
+
+    def watched(executor, handles):
+        held.extend(futures := values(executor, handles))
+        return futures
+
+    monkeypatch.setattr(DaskExecutor, "values", watched)
+    with small_partitions(40):
+        found = graph.oriented_edges()
+    assert len(held) == found.npartitions > 5
+    until(lambda: all(client.who_has(held).values()))  # before anybody computes
+    assert_same(client.compute(found).result(), expected)
+    assert_same(graph.oriented_edges(frame="pandas"), expected)
+
+
+def test_no_oriented_edge_goes_through_the_client(client, monkeypatch):
+    edges = random_edges(3000, 20_000, 5)
+    graph, gather, gathered = prepare(edges, client=client, distribute="always"), DaskExecutor.gather, []
+
+    def watched(executor, handles):
+        gathered.extend(values := gather(executor, handles))
+        return values
+
+    monkeypatch.setattr(DaskExecutor, "gather", watched)
+    with small_partitions(5000):
+        assert graph.oriented_edges().npartitions > 2
+    assert gathered, "sizes of partitions, and a sample of keys"
+    assert not any(hasattr(value, "columns") for value in gathered)
+    assert sum(getattr(value, "size", 1) for value in gathered) < graph.edges // 20
+
+
 # the order of edges
 
 
@@ -453,15 +558,33 @@ def test_cudf_frames_within_a_budget(emulated, edges, tmp_path):
     graph.close()
 
 
+@pytest.mark.parametrize("options", SCHEMES, ids=str)
+@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+def test_oriented_edges_of_a_device(emulated, edges, options):
+    graph, expected = prepare(edges, backend="cuda", **options), prepare(edges).oriented_edges(frame="pandas")
+    found = graph.oriented_edges(frame="cudf")
+    assert isinstance(found, cudf_strict.DataFrame)
+    assert_same(found.to_pandas(), expected)
+    with small_partitions(30):  # without dask_cudf in this process
+        assert_same(graph.oriented_edges().compute(scheduler="sync"), expected)
+
+
+def test_oriented_edges_of_a_device_within_a_budget(emulated, tmp_path):
+    with prepare(backend="cuda", memory="20MB", work_dir=tmp_path) as graph:
+        assert_oriented(graph.oriented_edges().compute(scheduler="sync"), graph, EDGES)
+
+
 @pytest.mark.parametrize("far", [1, 10**12], ids=["near", "far apart"])
 def test_no_row_of_a_cudf_frame_goes_through_the_host(emulated, far):
     graph = prepare([(far * u, far * v) for u, v in EDGES], backend="cuda")
-    used = cupy_strict.MEMORY_USED
+    used, answers = cupy_strict.MEMORY_USED, type(emulated.answers)
     for name in [*PER_VERTEX, "edge_support"]:
         graph.counted.forget()
         before = used.moved
-        getattr(graph, name)(frame="cudf")
+        with mock.patch.object(answers, "edges", autospec=True, side_effect=answers.edges) as edges:
+            getattr(graph, name)(frame="cudf")
         assert used.moved - before < 4 * graph.vertices
+        assert edges.called == (name == "edge_support")
 
 
 def test_a_source_in_gpu_memory_is_answered_there(emulated):
@@ -537,3 +660,15 @@ def test_the_benchmark_refuses_counts_that_differ():
     for options in ({"runs": 0}, {"scale": 99}):
         with pytest.raises(InputError):
             questions.run(**options)
+
+
+@pytest.mark.parametrize("parts", [None, 1, 2])
+@pytest.mark.parametrize("edges", [[], [(0, 0)], [(0, 1)], [(0, 1), (1, 2), (2, 0), (3, 4)]], ids=len)
+def test_one_part_of_proxies_gives_every_vertex(edges, parts):
+    """Its numbering is an array, where those of other schemes are a first id and a stride."""
+    source = np.array(edges, dtype=np.int64) if edges else ([], [])
+    for backwards in (False, True):
+        with dasktc.prepare(source, backend="cpu", threads=1, partition="proxy", parts=parts) as graph:
+            asked = [graph.triangles, graph.edge_support][:: -1 if backwards else 1]
+            sums = {ask.__name__: int(pd.DataFrame(ask(frame="pandas")).iloc[:, -1].sum()) for ask in asked}
+        assert sums == dict.fromkeys(("triangles", "edge_support"), 3 * oracle.triangles(edges))

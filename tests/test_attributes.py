@@ -280,8 +280,8 @@ def test_updates_are_refused():
 
 def test_some_vertices_and_other_frames():
     graph = dasktc.prepare(FRAME.assign(w=[8.0, 1, 1]), weight="w")
-    assert graph.clustering(weight="w", vertices=[2, 0]).to_dict() == {2: 0.25, 0: 0.25}
-    assert graph.clustering(weight="w", frame="dask").compute().tolist() == [0.25] * 3
+    assert graph.clustering(weight="w", vertices=[2, 0]).to_dict() == pytest.approx({2: 0.25, 0: 0.25})
+    assert graph.clustering(weight="w", frame="dask").compute().tolist() == pytest.approx([0.25] * 3)
     assert graph.square_clustering(vertices=[1]).to_dict() == {1: 0}
 
 
@@ -349,3 +349,28 @@ def test_squares_of_named_graphs(edges):
 def test_squares_on_workers_are_refused(client):
     with pytest.raises(InputError, match="one process"):
         dasktc.prepare(FRAME, client, distribute="always").square_clustering()
+
+
+def test_weights_are_named_by_position_too():
+    frame = pd.DataFrame({"a": [0, 1, 2, 0], "b": [1, 2, 0, 3], "w": [1.0, 2.0, 4.0, 1.0]})
+    by_name = dasktc.prepare(frame, weight="w").clustering("w", frame="pandas")
+    by_place = dasktc.prepare(frame, weight=2)
+    pd.testing.assert_series_equal(by_place.clustering(2, frame="pandas"), by_name)
+    assert by_place.average_clustering("2") == pytest.approx(by_name.mean())
+
+
+@pytest.mark.parametrize("weight", [-1, True, 2.0, "", np.ones(3), ["w"]], ids=str)
+def test_what_names_no_weights_is_refused(weight):
+    frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 2, 0], "w": [1.0, 2.0, 4.0]})
+    with pytest.raises(InputError, match="weight"):
+        dasktc.prepare(frame, weight=weight)
+    with pytest.raises(InputError, match="weight"):
+        dasktc.prepare(frame, weight="w").clustering(weight)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_of_weights_beyond_float64_are_refused(sign):
+    frame = pd.DataFrame({"a": [0, 0, 1, 2], "b": [1, 1, 2, 0], "w": [sign * 1e308, sign * 1e308, 1, 1]})
+    with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
+        dasktc.prepare(frame, weight="w", duplicates="sum")
+    assert dasktc.prepare(frame, weight="w", duplicates="last").edges == 3

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from pipeline import random_edges, skewed_edges
 
 import dasktc
+from dasktc.api.plan import plan_size, plan_source
 from dasktc.backends.cuda import bit_matrix as matrix
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
-from dasktc.errors import CountError
+from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import kronecker
 
 on_host = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
@@ -229,3 +230,36 @@ def test_on_a_device(scale, known):
             assert (found.kernel, found.triangles) == ("bitmatrix", known)
     stages = dasktc.triangle_count((src, dst), backend="cuda", partition="whole")
     assert facts(stages) == facts(found)
+
+
+def test_it_can_be_asked_for(emulated):
+    found = dasktc.triangle_count(np.array(EDGES), kernel="bitmatrix")
+    assert (found.kernel, found.backend, found.triangles) == ("bitmatrix", "cuda", oracle.triangles(EDGES))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (dict(backend="cpu"), "backend cpu has no kernel bitmatrix: hub"),
+        (dict(partition="whole", parts=1), "partition and parts are given"),
+        (dict(memory="1GB"), "memory is given"),
+        (dict(verify=1.0), "verify, a checkpoint"),
+    ],
+    ids=str,
+)
+def test_what_it_has_not_is_refused_where_it_is_asked_for(emulated, options, why):
+    with pytest.raises(InputError, match=why):
+        dasktc.triangle_count(np.array(EDGES), kernel="bitmatrix", **options)
+
+
+def test_graphs_that_are_too_large_are_refused_where_it_is_asked_for(emulated, tmp_path):
+    path = np.arange(40_001)
+    with pytest.raises(InputError, match=r"the 40,000 rows of .* have more than 32,768 ids"):
+        dasktc.triangle_count((path[:-1], path[1:]), kernel="bitmatrix")
+    with pytest.raises(InputError, match=r"kronecker scale 5.* is no table of integers in memory"):
+        dasktc.triangle_count(kronecker(5), kernel="bitmatrix")
+    for question in (dasktc.prepare, plan_source):
+        with pytest.raises(InputError, match="no stages to plan or to prepare for"):
+            question(np.array(EDGES), kernel="bitmatrix")
+    with pytest.raises(InputError, match="no stages to plan"):
+        plan_size(5, 5, kernel="bitmatrix")

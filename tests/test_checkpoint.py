@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -118,6 +121,14 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path, edges, options, diff
     with pytest.raises(InputError, match=f"is of another count: .*{differs}.*; give the options"):
         count(tmp_path, edges, **options)
     assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(tmp_path):
+    """`collective` was in bands once: a name may stay, blocks of other ids are another count."""
+    count(tmp_path, reorder="collective-banded")
+    changed(tmp_path, 0, lambda line: line | {"reorder": "collective"})
+    with pytest.raises(InputError, match=r"is of another count: graph [0-9a-f]{32} there, graph [0-9a-f]{32} here; "):
+        count(tmp_path, reorder="collective")
 
 
 COUNT = [1, 2, 3, 0, 0.5]
@@ -243,6 +254,40 @@ def test_another_version_is_refused(tmp_path):
         count(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "stored", sorted((Path(__file__).parent / "data" / "checkpoints").iterdir()), ids=lambda p: p.stem
+)
+def test_a_checkpoint_that_was_stored_goes_on_or_is_refused_by_version(stored, tmp_path):
+    """Of each version: what is changed in a checkpoint, or in how tasks are cut, needs a new one."""
+    (tmp_path / FILE).write_bytes(stored.read_bytes())
+    kept, counted = len(stored.read_text().splitlines()) - 1, set()
+    given = dict(backend="cpu", partition="hash2d", parts=3, kernel="merge", reorder="degree", checkpoint=tmp_path)
+
+    def count_karate():
+        return dasktc.triangle_count(
+            stored.parent.parent / "karate.csv.gz",
+            progress=lambda *now: counted.add(now[1:]) if now[0] == "count" else None,
+            **given,
+        )
+
+    if stored.stem.endswith(version("dasktc")):
+        assert count_karate() == 45
+        assert min(counted) == (kept, 27), "these were counted before"
+    else:
+        with pytest.raises(InputError, match=rf"version {re.escape(stored.stem[7:])} there"):
+            count_karate()
+        assert (tmp_path / FILE).read_bytes() == stored.read_bytes()
+
+
+def test_a_checkpoint_of_a_version_with_other_fields_is_refused_by_version(tmp_path):
+    count(tmp_path)
+    first, *others = (tmp_path / FILE).read_text().splitlines(True)
+    what = json.loads(first.split("\t")[0]) | {"version": "9.9", "colour": "blue"}
+    (tmp_path / FILE).write_bytes(checkpoint._line(what) + "".join(others).encode())
+    with pytest.raises(InputError, match=r"version 9\.9 there"):
+        count(tmp_path)
+
+
 def test_a_file_of_something_else_is_kept(tmp_path):
     for text in ("my thesis\n", "my only note"):
         (tmp_path / FILE).write_text(text)
@@ -365,6 +410,7 @@ def test_a_resumed_count_says_so_and_claims_no_speed(tmp_path):
     result, _ = count(tmp_path)
     shown = result.to_dict()
     assert (shown["resumed"], shown["edges_per_second"], shown["time_imbalance"]) == (7, None, None)
+    assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (None, None)
     assert "7 tasks were in the checkpoint" in str(result)
     assert "resumed" not in str(dasktc.triangle_count(source_of(EDGES)))
 

@@ -138,7 +138,7 @@ MEASURED = {
 def test_a_device_takes_what_was_fastest(name):
     facts, fastest = MEASURED[name]
     options, why = choose(Options(backend="cuda"), facts)
-    assert (options.kernel, options.reorder) == (fastest, "degree")
+    assert (options.kernel, options.reorder) == (fastest, "collective" if fastest == "trust" else "degree")
     assert why.startswith(f"kernel {fastest}: ")
     assert "{" not in why
 
@@ -179,8 +179,10 @@ def test_the_table_has_every_choice_and_graph(tmp_path, capsys):
     report = table.run(quick=True, graphs=str(tmp_path))
     chosen, fixed, seconds, whole, facts = report.sections
     names = [str(choice) for choice in choices.choices("cpu")]
-    others = ["collective", "indegree", "none", "edges", "hash2d", "vertical", "proxy"]
-    assert sorted(names) == sorted([*KERNELS, *(f"hub, {other}" for other in others), "trust, degree"])
+    others = ["collective", "collective-banded", "indegree", "none", "edges", "hash2d", "vertical", "proxy"]
+    assert sorted(names) == sorted(
+        [*KERNELS, *(f"hub, {other}" for other in others), "trust, degree", "trust, collective-banded"]
+    )
     assert [row[0] for row in chosen.rows] == [*table.QUICK, "ca-GrQc.txt.gz"]
     assert [row[0] for row in fixed.rows] == ["auto", *names]
     for (_, edges, auto, count, best, least, ratio, _), row in zip(chosen.rows, seconds.to_dict()["rows"], strict=True):
@@ -240,6 +242,31 @@ def test_facts_on_an_emulated_device():
         facts = look(executor, found.graph)
     assert (facts.rows, facts.edges, facts.longest, facts.usual) == (110, 5995, 109, 108)
     assert (facts.narrow, facts.wide) == (99, 9)
+
+
+# the order of a kernel that was not asked for
+
+
+EVEN = Facts(51, 170, 1_000_000, 29_999_116, 591_311_463)
+"""Rows as of random edges of degree 60, but for one that is too long for `short`."""
+
+
+def test_trust_comes_with_its_order_also_where_it_was_chosen():
+    options, why = choose(Options(backend="cuda"), EVEN)
+    assert (options.kernel, options.reorder) == ("trust", "collective")
+    assert "order collective: kernel trust's own" in why
+    options, why = choose(Options(backend="cuda", reorder="indegree"), EVEN)
+    assert (options.kernel, options.reorder) == ("trust", "indegree")
+
+
+def test_no_order_is_chosen_whose_vectors_have_no_room():
+    def possible(order):
+        return order == "degree"
+
+    options, why = choose(Options(backend="cuda"), EVEN, possible)
+    assert (options.kernel, options.reorder) == ("trust", "degree")
+    assert "no memory for the vectors of order collective" in why
+    assert choose(Options(backend="cuda", kernel="trust"), EVEN, possible)[0].reorder == "collective"
 
 
 # chunks of `trust`

@@ -27,7 +27,7 @@ from dasktc.errors import CountError
 KEYS = {
     *("triangles", "vertices", "edges", "loops_dropped", "duplicates_dropped", "backend", "workers", "kernel"),
     *("partition", "parts", "splits", "reorder", "seconds", "wedges", "probes", "max_collision"),
-    *("time_imbalance", "space_imbalance", "edges_per_second"),
+    *("time_imbalance", "space_imbalance", "edges_per_second", "kernel_seconds", "kernel_edges_per_second"),
 }
 
 
@@ -185,6 +185,14 @@ def test_bad_usage(run: Any, triangle: Path, tmp_path: Path, arguments: tuple[st
     assert not (tmp_path / "out.txt").exists()
 
 
+@pytest.mark.parametrize(
+    "given", [["--verify", ...], ["--verify", "--", ...], ["--verify", "0.5", ...], [..., "--verify"]]
+)
+def test_a_share_to_verify_may_be_left_out(run: Any, triangle: Path, given: list[Any]) -> None:
+    code, out, err = run("count", "--quiet", *(triangle if word is ... else word for word in given))
+    assert (code, out) == (0, "1\n"), err
+
+
 def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
     refused(*run("count", tmp_path), 2, str(tmp_path))
 
@@ -192,7 +200,10 @@ def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
 def test_scheduler_that_does_not_answer(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dasktc.executors.connect.CONNECT_SECONDS", 1)
     refused(*run("count", triangle, "--scheduler", "tcp://127.0.0.1:1"), 1, "tcp://127.0.0.1:1")
-    refused(*run("count", triangle, "--scheduler-file", triangle.parent / "none.json"), 1, "none.json")
+    refused(
+        *run("count", triangle, "--scheduler-file", triangle.parent / "none.json"), 1, "none.json", "names no address"
+    )
+    refused(*run("count", triangle, "--scheduler-file", triangle), 1, "names no address")
 
 
 def test_unexpected_error_is_one_line_without_debug(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

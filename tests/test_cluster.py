@@ -66,7 +66,8 @@ def inner(threads):
 def facts(result):
     """Everything that has to be the same wherever it was counted."""
     shown = result.to_dict()
-    for name in ("seconds", "workers", "time_imbalance", "edges_per_second"):
+    rates = ("edges_per_second", "kernel_seconds", "kernel_edges_per_second")
+    for name in ("seconds", "workers", "time_imbalance", *rates):
         del shown[name]
     return shown, [(record.job, record.count._replace(seconds=0.0)) for record in result.records]
 
@@ -600,6 +601,15 @@ def test_a_worker_that_cannot_be_asked_is_an_error(inner):
         DaskExecutor(inner).run_on_workers(NotThere())
 
 
+def test_a_scheduler_that_cannot_read_tasks_is_an_error(inner):
+    """Dasktc is not installed where the scheduler runs."""
+    tasks = DaskExecutor(inner)
+    with pytest.raises(ClusterError, match=r"^the scheduler at \S+ cannot read dasktc's tasks: .* install the same"):
+        list(tasks.map_unordered("count", slowly, [(NotThere(),)]))
+    with pytest.raises(ClusterError, match=r"^the scheduler at \S+ cannot read dasktc's tasks: .* install the same"):
+        tasks.gather([tasks.submit("read", slowly, NotThere())])
+
+
 def slowly(seconds):
     time.sleep(seconds if seconds < 1 else 0.5)
     return seconds
@@ -632,7 +642,7 @@ def prefixes(found):
     return {name for name in found.scheduler.task_prefixes if not name.startswith("from-")}
 
 
-STAGES = {"read", "canonical", "orient", "orient-plan", "blocks", "count"}
+STAGES = {"read-rows", "canonical", "orient", "orient-plan", "blocks", "count"}
 """Integers of a narrow range need no map of their own in memory."""
 
 

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import daemons
 import pytest
@@ -131,6 +132,53 @@ def test_slurm_cluster(tmp_path, slurm, certificates, tls):
     until(lambda: not any(alive(session) for session in sessions), seconds=20)
 
 
+WITHOUT_GPUS = """
+    [[ $1 == cuda ]] || exec {dask} "$@"
+    shift 2
+    taken=()
+    while (($#)); do
+        case $1 in
+        --rmm-pool-size | --set-rmm-allocator-for-libs) shift ;;
+        *) taken+=("$1") ;;
+        esac
+        shift
+    done
+    exec {dask} worker "${{taken[@]}}" --nworkers 2 --nthreads 1
+"""
+"""`dask`, with workers of CPUs in the place of those of GPUs: two a node."""
+
+
+def without_gpus(env):
+    """The environment, where `dask cuda worker` starts workers without a GPU."""
+    stand_in = Path(env["HOME"]) / "programs" / "dask"
+    executable(stand_in, WITHOUT_GPUS.format(dask=" ".join(DASK)))
+    return env | {"DASK": str(stand_in)}
+
+
+@pytest.mark.slow
+def test_slurm_gpus(tmp_path):
+    """A job of two nodes, with stand-ins for srun and for workers of GPUs."""
+    env = without_gpus(environment(tmp_path, SLURM_JOB_ID="9", SLURM_JOB_NUM_NODES="2", SLURM_GPUS_ON_NODE="2"))
+    srun = """
+        nodes=2
+        while [[ $1 == --* ]]; do [[ $1 != --nodes=1 ]] || nodes=1; shift; done
+        trap 'kill $(jobs -p)' TERM
+        for ((node = 0; node < nodes; node++)); do "$@" & done
+        wait
+    """
+    executable(tmp_path / "programs" / "srun", srun)
+    script = written(
+        "slurm-gpu",
+        tmp_path,
+        ("--backend cuda", "--backend cpu"),
+        ('scheduler "${common', 'scheduler --port 0 --no-dashboard "${common'),
+    )
+    out = run("bash", script, GRAPH, env=env | {"SHARED": str(tmp_path), "PROTOCOL": "tcp"})
+    assert f"triangles  {TRIANGLES}" in out
+    assert ", 4 at a time" in out
+    assert not list(tmp_path.glob("*-9.json"))
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -215,6 +263,48 @@ def test_ssh(tmp_path, certificates, tls):
         out = run("python", script, GRAPH, "127.0.0.1", env=env | {"SSH_PORT": port})
     assert f"triangles  {TRIANGLES}" in out
     assert ", 2 at a time" in out
+
+
+@pytest.mark.slow
+def test_ssh_gpus(tmp_path):
+    """With Dask's own worker in the place of dask-cuda's, which takes other options."""
+    env = environment(tmp_path, GPUS="1", PROTOCOL="tcp")
+    changes = [('"dask_cuda.CUDAWorker"', '"distributed.Nanny"'), ('"rmm_pool_size": 0.8,', '"nthreads": 1,')]
+    changes += [
+        ('"rmm_allocator_external_lib_list": ["cupy"],', ""),
+        ('backend="cuda"', 'backend="cpu"'),
+        ('":8787"', '":0"'),
+    ]
+    with ssh_server(tmp_path) as port:
+        out = run("python", written("ssh-gpu", tmp_path, *changes), GRAPH, "127.0.0.1", env=env | {"SSH_PORT": port})
+    assert f"triangles  {TRIANGLES}" in out
+
+
+@pytest.mark.slow
+def test_kubernetes_gpus(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    text = (
+        sample("kubernetes-gpu").replace("dasktc-scheduler:8786", f"127.0.0.1:{port}").replace("cuda, --w", "cpu, --w")
+    )
+    text = (
+        text.replace("/graphs/graph.parquet", GRAPH).replace("$(DASK_WORKER_NAME)", "worker-0").replace('"8788"', '"0"')
+    )
+    cluster, job = yaml.safe_load_all(text)
+    spec = cluster["spec"]
+    scheduler, worker = (spec[part]["spec"]["containers"][0] for part in ("scheduler", "worker"))
+    assert worker["resources"]["limits"]["nvidia.com/gpu"] == 1
+    scheduler["args"] += ["--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+    worker["args"] += ["--host", "127.0.0.1", f"tcp://127.0.0.1:{port}"]
+    env = without_gpus(environment(tmp_path))
+    pod = job["spec"]["template"]["spec"]["containers"][0]
+    with ExitStack() as stack:
+        for container in (scheduler, worker):
+            arguments = (env["DASK"], *container["args"][1:])
+            stack.enter_context(background(*arguments, log=tmp_path / "log", env=env))
+        result = json.loads(run(*command(pod), env=env))
+    assert f"{result['triangles']:,}" == TRIANGLES
 
 
 @pytest.mark.slow

@@ -283,7 +283,9 @@ def test_tasks_frame_has_a_row_a_task(graph):
     result = graph.triangle_count()
     frame = result.tasks
     assert len(frame) == 16
-    assert list(frame.columns) == ["index", "table", "stream", "split", *TaskCount._fields, "worker"]
+    assert list(frame.columns) == ["index", "table", "stream", "split", *TaskCount._fields, "worker", "began", "ended"]
+    assert frame["began"].min() == 0
+    assert (frame["began"] <= frame["ended"]).all()
     assert (frame["triangles"].sum(), frame["wedges"].sum()) == (int(result), result.wedges)
     assert set(frame["split"]) == {0, 1}
 
@@ -323,6 +325,15 @@ def test_time_imbalance_is_busiest_over_least_busy(graph):
     found = [fake_record("a", 1.0), fake_record("b", 0.5), fake_record("a", 2.0)]
     assert replace(result, records=found, workers=2).time_imbalance == 6.0
     assert replace(result, records=found[:1], workers=1).time_imbalance == 1.0
+
+
+def test_the_kernels_rate_is_that_of_the_busiest_worker(graph):
+    found = [fake_record("a", 1.0), fake_record("b", 2.5), fake_record("a", 2.0)]
+    result = replace(graph.triangle_count(), records=found, edges=1200)
+    shown = result.to_dict()
+    assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (3.0, 400.0)
+    assert replace(result, records=[fake_record("a", 0.0)]).kernel_edges_per_second is None
+    assert replace(result, records=[]).kernel_seconds == 0.0
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 10])
@@ -443,8 +454,11 @@ def test_progress_is_shown(capsys):
 def test_progress_as_lines_of_json(capsys):
     dasktc.triangle_count(source_of(EDGES), splits=3, progress=json_lines())
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert events[0] == {"stage": "read", "done": 0, "total": 1}
-    assert {"stage": "count", "done": 3, "total": 3} in events
+    said = [(event["stage"], event["event"], event["done"], event["total"]) for event in events]
+    assert said[:2] == [("run", "begun", 0, 1), ("read", "begun", 0, 1)]
+    assert ("count", "ended", 3, 3) in said
+    assert said[-1] == ("run", "ended", 1, 1)
+    assert events[-1]["triangles"] == int(dasktc.triangle_count(source_of(EDGES)))
 
 
 def test_errors_of_tasks_are_those_of_the_user():

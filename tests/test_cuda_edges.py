@@ -77,6 +77,16 @@ def test_raw_edges_become_canonical_keys(edges, pairs):
 
 @on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+@pytest.mark.parametrize("low", [-(2**63) + 1, -(2**40), -400, 0, 2**62])
+def test_smallest_and_largest_ids_of_several_blocks(edges, low):
+    """More edges than a thread block reads, whose last ids are the smallest and whose first the largest."""
+    src = np.arange(low, low + 3000)[::-1].copy()
+    facts = edges.facts(src, np.roll(src, 1))
+    assert facts == (0, low, low + 2999)
+
+
+@on_host
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS, starts=st.lists(st.integers(0, 2**12), max_size=9).map(sorted))
 def test_keys_are_dealt_to_ranges(edges, keys, starts):
     """Of any size, one after another as well as empty."""

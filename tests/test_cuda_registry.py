@@ -25,8 +25,10 @@ BINS = {"BLOCK": 64, "STARTS": 64}
 MACROS = {
     "trust": {"THREADS": 64, "BLOCK": 64},
     "hindex": BINS | {"LEVELS": 1, "SHORT": 4, "THREADS": 64},
+    "hindex-unbinned": BINS | {"LEVELS": 1, "SHORT": 16, "THREADS": 64},
     "merge": BINS | {"SUB": 2},
     "search": BINS | {"SUB": 2},
+    "search-log": BINS | {"SUB": 1},
     "lstc": {"TILE": 8, "THREADS": 64},
     "tcstream": BINS | {"FEW": 2},
 }

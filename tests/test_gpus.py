@@ -100,6 +100,7 @@ def dask_cuda(monkeypatch):
             raise made.fails
         there = nullcontext()
         there.workers = made.workers
+        there.sync = lambda function: None  # the page of a dashboard
         return there
 
     made.LocalCUDACluster = start

@@ -22,6 +22,9 @@ import dasktc
 from dasktc import generate
 from dasktc.errors import InputError
 from dasktc.executors import local
+from dasktc.executors.base import available
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
 from dasktc.options import RunOptions
@@ -36,7 +39,7 @@ GB = 10**9
 def facts(result):
     """What has to be the same wherever it was counted."""
     shown = result.to_dict()
-    for name in ("seconds", "plan", "edges_per_second"):
+    for name in ("seconds", "plan", "edges_per_second", "kernel_seconds", "kernel_edges_per_second"):
         shown.pop(name, None)
     return shown, result.plan.tasks, result.plan.partition, result.plan.parts
 
@@ -88,7 +91,8 @@ def test_stages_are_reported_in_the_callers_thread(client):
     assert {thread for thread, *_ in said} == {threading.get_ident()}
     assert (said[-2][1:], said[-1][1]) == (("count", 4, 4), "sum")
     events = [event for _, event in client.get_events("dasktc")]
-    assert {event["stage"] for event in events if event.get("run") == events[-1]["run"]} == set(stages)
+    of_run = {event["stage"] for event in events if event.get("run") == events[-1]["run"]}
+    assert of_run == {"run", *stages}
 
 
 def test_rows_in_memory_travel_in_parts(client):
@@ -101,6 +105,44 @@ def test_calls_of_a_client_go_to_one_worker(client):
     """What its first call has loaded there the next ones need not load."""
     results = [dasktc.triangle_count(generate.kronecker(6), client, distribute="never") for _ in range(5)]
     assert len({record.worker for result in results for record in result.records}) == 1
+
+
+def test_questions_before_the_call(client):
+    """Each takes a millisecond: which threads there are, and their memory."""
+    dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
+    with mock.patch.object(FaultPolicy, "ask", autospec=True, side_effect=FaultPolicy.ask) as ask:
+        dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
+    assert [call.args[1].__name__ for call in ask.call_args_list] == ["nthreads", "scheduler_info"]
+
+
+class OnDevices:
+    """A client of workers with devices, which notes what is asked."""
+
+    def __init__(self):
+        self.asked, self.available = [], {"one": 10, "two": 8}
+        self.status, self.scheduler = "running", SimpleNamespace(address="tcp://nobody")
+
+    def ncores(self):
+        self.asked.append("ncores")
+        return {"one": 1, "two": 2}
+
+    def run(self, function, *args, **options):
+        self.asked.append("run")
+        if function is available:
+            return self.available
+        return {address: (address, None, there) for address, there in self.available.items()}
+
+
+def test_memory_of_devices_is_asked_for_with_the_backend():
+    client = OnDevices()
+    executor = DaskExecutor(client).for_backend("cuda")
+    executor.await_workers()
+    assert executor.unusable("cuda") == []
+    assert executor.memory() == 4
+    assert client.asked == ["ncores", "run"]
+    client.available = {"one": 3, "two": 8}
+    assert executor.memory() == 3  # later it is asked for anew
+    assert client.asked == ["ncores", "run", "run"]
 
 
 def test_clients_that_cannot_be_used_are_refused():

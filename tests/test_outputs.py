@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import resource
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,8 +18,9 @@ from pipeline import random_edges, skewed_edges, source_of
 from tiers import some
 
 import dasktc
+from dasktc.cli.main import main
+from dasktc.counting import findings, measures, outputs
 from dasktc.counting import html_report as report
-from dasktc.counting import measures, outputs
 from dasktc.errors import CountError, DasktcError, InputError
 
 EDGES = skewed_edges(60, 400, 3)
@@ -83,7 +86,11 @@ def test_a_graph_without_edges_has_empty_files(tmp_path, where, request):
         ("per_vertex", "v.xls", r"'v\.xls' ends in none of \.parquet, \.csv, \.txt"),
         ("per_edge", "e", r"'e' ends in none of"),
         ("report", "r.htm", r"'r\.htm' ends in none of \.html"),
-        ("per_vertex", "there.csv", r"there\.csv exists: it would be lost; choose another name, or remove it"),
+        (
+            "per_vertex",
+            "there.csv",
+            r"there\.csv exists: it would be lost; choose another name, or replace it with --force",
+        ),
         ("report", "missing/r.html", r"missing is no folder: r\.html would stand in it"),
         ("report", "there.csv/r.html", r"there\.csv is no folder: r\.html would stand in it"),
         ("report", "a" * 300 + "/r.html", "a name has 255 bytes at most"),
@@ -104,7 +111,7 @@ def test_two_outputs_of_one_name_are_refused(tmp_path):
 
 
 def test_the_count_is_not_lost_with_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("dasktc.io.write._publish", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr("dasktc.io.write.publish", mock.Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(DasktcError, match=rf"^{EXPECTED:,} triangles were counted, but .*v\.csv cannot be written"):
         dasktc.triangle_count(source_of(EDGES), per_vertex=tmp_path / "v.csv")
     assert list(tmp_path.iterdir()) == []
@@ -220,7 +227,68 @@ def test_the_report_escapes_names_and_shortens_the_tasks(tmp_path, monkeypatch):
     text = page.read_text()
     assert "<b>" not in text
     assert "&lt;b&gt;&amp;" in text
-    assert "The 2 longest of 3 tasks" in text
+    assert "The 1 longest of 3 tasks, and 1 at random" in text
+    assert text.count("<td>(0, 0)</td>") == 6
+
+
+def test_the_report_tells_of_the_graph_and_how_to_repeat_the_count(tmp_path):
+    page, path = tmp_path / "r.html", tmp_path / "my graph.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in EDGES))
+    dasktc.triangle_count(path, kernel="merge", verify=1.0, seed=3, report=page)
+    text = page.read_text()
+    assert text.count("<svg") == 4  # degrees, support, clustering, timeline
+    assert f"dasktc count &#x27;{path}&#x27; --kernel merge --verify 1.0 --seed 3</code>" in text
+    with dasktc.prepare(path) as graph:
+        of_vertices, of_edges = graph.measures(), graph.edge_support()
+    (best,) = of_edges.nlargest(1, "support").itertuples(index=False, name=None)
+    assert f"<td class=n>{best[2]}</td>" in text
+    assert f"<td>{of_vertices['triangles'].idxmax()}</td><td class=n>" in text
+    assert "nothing was sent" in text
+    assert not re.search(r'(?:src|href)="|@import|url\(', text)
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_the_report_says_what_it_leaves_out_since_it_would_take_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(findings, "BY_EDGE", 1e9)
+    page = tmp_path / "r.html"
+    dasktc.triangle_count(source_of(EDGES), report=page)
+    text = page.read_text()
+    assert "Triangles of edges were not counted: that takes about" in text
+    assert "--per-edge OUT counts them" in text
+    assert "Edges with most triangles" not in text
+    dasktc.triangle_count(source_of(EDGES), report=tmp_path / "s.html", per_edge=tmp_path / "e.csv")
+    assert "Edges with most triangles" in (tmp_path / "s.html").read_text()
+
+
+def test_the_report_of_a_cluster_has_its_workers_and_what_they_sent(tmp_path, client):
+    page = tmp_path / "r.html"
+    result = dasktc.triangle_count(source_of(EDGES, parts=3), client, partition="hash2d", parts=2, report=page)
+    text = page.read_text()
+    assert all(f"<td>{worker}</td>" in text for worker in result.tasks["worker"].unique())
+    assert "workers sent" in text
+    assert f"scheduler=&#x27;{client.scheduler.address}&#x27;" in text
+    assert "Vertices with most triangles" in text
+    assert "Edges with most triangles" in text
+
+
+def test_the_report_out_of_core_and_of_a_resumed_count(tmp_path):
+    for number in range(2):
+        page = tmp_path / f"{number}.html"
+        where = {"memory": "16MB", "work_dir": tmp_path, "checkpoint": tmp_path / "kept", "splits": 3}
+        dasktc.triangle_count(source_of(EDGES), report=page, **where)
+        assert "Edges with most triangles" in page.read_text()
+        assert ("3 tasks were in the checkpoint" in page.read_text()) == bool(number)
+
+
+def test_the_report_of_many_tasks_is_small():
+    result = dasktc.triangle_count(source_of(EDGES))
+    one = result.records[0]
+    records = [replace(one, worker=f"host:{n % 1000}", began=n / 9, ended=n / 9 + 50) for n in range(20_000)]
+    text = report.page(replace(result, records=records), "a graph")
+    assert len(text) < 500_000
+    assert "40 of 1,000 workers" in text
+    assert "The 100 longest of 20,000 tasks, and 100 at random" in text
 
 
 def test_a_report_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
@@ -231,3 +299,26 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(DasktcError, match=r"r\.html cannot be written: .*Permission denied"):
         dasktc.triangle_count(source_of(EDGES), report=tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = {"v.csv": "--per-vertex", "e.parquet": "--per-edge", "r.html": "--report"}
+    for name in files:
+        Path(name).write_text("old")
+    source = str(data / "email-Eu-core.csv.gz")
+    command = ["count", source, "--quiet", *itertools.chain.from_iterable((option, f) for f, option in files.items())]
+    assert main(command) == 2
+    assert "replace it with --force" in capsys.readouterr().err
+    assert {Path(name).read_text() for name in files} == {"old"}
+    assert main([*command, "--force"]) == 0
+    assert len(pd.read_csv("v.csv")) == 986
+    assert len(pd.read_parquet("e.parquet")) == 16_064
+    for number, command in enumerate((["truss", source, "-o", "t.csv"], ["clustering", source, "-o", "t.csv"])):
+        Path("t.csv").write_text("old")
+        assert (main(command), main([*command, "--force"])) == (2, 0)
+        assert len(pd.read_csv("t.csv")) == (16_064, 986)[number]
+    Path("folder.parquet").mkdir()
+    Path("folder.parquet/mine.txt").write_text("mine")
+    assert main(["count", source, "--per-edge", "folder.parquet", "--force"]) == 2
+    assert "1 entries other than .parquet files" in capsys.readouterr().err

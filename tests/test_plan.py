@@ -44,6 +44,7 @@ from dasktc.planning import plan as planning
 from dasktc.planning.grid import Axis
 from dasktc.planning.plan import Limits, make_plan
 from dasktc.planning.schemes import Sizes, _on_hilbert_curve
+from dasktc.registry import SCHEMES
 
 AMPLE = 1 << 60
 
@@ -157,13 +158,17 @@ def row_of(block, row):
      (3, "hash2d", 2, 2), (7, "hash2d", 3, 2), (100, "hash2d", 5, 4), (64, "hash2d", 64, 1)],
 )  # fmt: skip
 def test_m_gives_every_worker_four_tasks(workers, partition, parts, splits):
-    found = make_plan(100, 100, sizes_of(100, []), no_scratch, limits(workers, partition=partition, parts=parts))
+    found = make_plan(100, 100, all_alike, no_scratch, limits(workers, partition=partition, parts=parts))
     assert found.splits == splits == -(-4 * workers // parts**3)
     assert found.tasks == parts**3 * splits
 
 
+def all_alike(partition, parts):
+    return SCHEMES[partition].even(parts, 100, 10_000)
+
+
 def test_m_as_asked():
-    found = make_plan(100, 0, sizes_of(100, []), no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
+    found = make_plan(100, 100, all_alike, no_scratch, limits(50, partition="hash2d", parts=2, splits=3))
     assert (found.splits, found.tasks) == (3, 24)
 
 
@@ -245,7 +250,7 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
 @given(
     edges=multigraphs(max_vertices=30, max_edges=200).map(lambda edges: list(orientation(edges).edges)),
     memory=st.integers(1, 1_500),
-    splits=st.none() | st.integers(1, 3),
+    splits=st.integers(1, 3),  # where it is not given m follows from the triples that are tasks
     workers=st.integers(1, 9),
     scratch=st.sampled_from([no_scratch, lambda of: of.columns, of_edges]),
 )
@@ -295,11 +300,11 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
         assert {(b.offsets.dtype.str, b.columns.dtype.str) for b in blocks.values()} == {("<i8", "<i4")}
         largest, (_, rows, columns) = 0, graph.prepared.sizes
         assert {place: block.rows for place, block in blocks.items()} == {p: rows[p] for p in blocks}
-        for triple in plan.triples():
-            index_edges = -(-blocks[triple.index].edges // plan.splits)
+        for triple, splits in [*((t, plan.splits) for t in plan.triples()), *plan.tasks_of_triples()]:
+            index_edges = -(-blocks[triple.index].edges // splits)
             edges_of = index_edges, blocks[triple.table].edges, blocks[triple.stream].edges
             widest = max(max(rows[place], columns[place]) for place in triple.places)
-            cuts, dealt = (1 if plan.cut == "edges" else plan.splits), (plan.parts if plan.partition == "hash2d" else 1)
+            cuts, dealt = (1 if plan.cut == "edges" else splits), (plan.parts if plan.partition == "hash2d" else 1)
             lower = plan.partition != "vertical" or all(
                 blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
             )
@@ -488,7 +493,9 @@ def test_plan_size_refuses_negative_sizes(vertices, edges, name):
 
 def test_no_block_has_more_columns_than_32_bits_name():
     found = plan_size(MAX_VERTICES + 1, 10**10, memory="1TB")
-    assert (found.partition, found.parts, found.fits) == ("hash2d", 2, True)
+    assert (found.partition, found.parts, found.fits) == ("hash2d", 2, False)
+    assert found.why.startswith(f"counting refuses more than {MAX_VERTICES:,} vertices; ")
+    assert plan_size(MAX_VERTICES, 10**10, memory="1TB").fits
     assert plan_size(5 * MAX_VERTICES, 10**10, partition="hash2d", memory="1TB").parts == 5
     for asked in ({"partition": "whole"}, {"partition": "edges"}, {"parts": 4}):
         with pytest.raises(InputError, match=f"{MAX_VERTICES:,}.*--parts 5"):
@@ -499,6 +506,14 @@ def test_no_block_has_more_columns_than_32_bits_name():
 def test_sizes_that_no_plan_has_blocks_for_are_refused(vertices, edges):
     with pytest.raises(InputError, match="no plan has blocks"):
         plan_size(vertices, edges)
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(5, 11), (1, 1), (0, 1), (70_000, 70_000 * 69_999 // 2 + 1)])
+def test_more_edges_than_pairs_of_vertices_are_refused(vertices, edges):
+    possible = max(0, vertices * (vertices - 1) // 2)
+    with pytest.raises(InputError, match=f"--edges {edges:,} are more than the {possible:,} that {vertices:,}"):
+        plan_size(vertices, edges, memory="1GB")
+    assert plan_size(vertices, possible, memory="1TB").fits
 
 
 def test_plan_source_is_the_plan_of_the_count():
@@ -523,7 +538,7 @@ def test_plan_to_dict_is_json():
 
 
 def test_space_imbalance():
-    assert plan_size(10, 90, parts=3).space_imbalance == 1
+    assert plan_size(10, 45, parts=3).space_imbalance == 1
     assert plan_size(10, 0, parts=3).space_imbalance is None
     edges = [(3, 0), (3, 1), (3, 2), (2, 0), (2, 1)]
     found = make_plan(4, 5, sizes_of(4, edges), no_scratch, limits(parts=2))

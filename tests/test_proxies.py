@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +21,24 @@ import dasktc
 from dasktc.api.plan import plan_size, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import InputError
+from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
+from dasktc.options import PROXIES
 from dasktc.pipeline import vertex_assignment as assign
+from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.plan import MAX_PARTS, Proxies
+
+
+def in_part(out, local, how):
+    """Vertices and edges of a part: those of G_p, and those that it keeps by `how`."""
+    induced, vertices, edges = transformed(out, local)
+    if how == "lstc":
+        return induced, vertices, edges
+    inward = {v: [u for u in out if v in out[u]] for v in out}
+    around = local | {w for v in local for w in [*out[v], *inward[v]]}
+    if how == "none":
+        return induced, around, {(v, w) for v in around for w in out[v] if w in around}
+    targets = {w for v in local for w in out[v]}
+    return induced, local | targets, {(v, w) for v in local | targets for w in out[v] if w in targets}
 
 
 def transformed(out, local):
@@ -41,15 +61,19 @@ def transformed(out, local):
     st.sampled_from(["random", "contiguous"]),
     st.integers(0, 3),
     st.sampled_from(["degree", "collective", "none"]),
+    st.sampled_from(PROXIES),
+    st.sampled_from([1, 3]),
 )
-def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder):
-    graph = dasktc.prepare(
-        source_of(edges, parts=2), partition="proxy", parts=parts, assign=how, seed=seed, reorder=reorder
-    )
-    slow, order, layout = orientation(edges), graph.prepared.graph.order.whole, graph.prepared.partition
+def test_parts_are_those_of_the_paper(edges, parts, how, seed, reorder, keep, shards):
+    options = {"parts": parts, "assign": how, "seed": seed, "reorder": reorder, "proxies": keep}
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+        graph = dasktc.prepare(source_of(edges, parts=2), partition="proxy", **options)
+    assert graph.plan.shards == shards
+    slow, layout = orientation(edges), graph.prepared.partition
+    order, own = (np.concatenate(vector.parts) for vector in (graph.prepared.graph.order, layout.own))
     for part in range(graph.plan.parts):
-        local = {int(order[v]) for v in np.flatnonzero(layout.own == part)}
-        (vertices_induced, edges_induced), vertices, kept = transformed(slow.out, local)
+        local = {int(order[v]) for v in np.flatnonzero(own == part)}
+        (vertices_induced, edges_induced), vertices, kept = in_part(slow.out, local, keep)
         found = graph.plan.proxies[part]
         assert found == Proxies(vertices_induced, len(vertices), edges_induced, len(kept))
         index, table = graph.blocks[part, 0], graph.blocks[part, 1]
@@ -72,7 +96,7 @@ def edges_of(block, order):
 @pytest.mark.parametrize("how", ["random", "contiguous", "metis"])
 def test_every_vertex_is_local_to_one_part(how):
     graph = dasktc.prepare(source_of(random_edges(500, 3_000, 1)), partition="proxy", parts=4, assign=how)
-    sizes = np.bincount(graph.prepared.partition.own, minlength=4)
+    sizes = np.bincount(graph.prepared.partition.own.whole, minlength=4)
     assert sizes.sum() == graph.vertices
     assert sizes.min() > 80
 
@@ -85,7 +109,7 @@ def test_random_parts_depend_on_the_seed_alone():
 
 
 def prepare_own(edges, seed):
-    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.partition.own
+    return dasktc.prepare(edges, partition="proxy", parts=3, seed=seed).prepared.partition.own.whole
 
 
 def test_metis_keeps_neighbours_together():
@@ -117,6 +141,85 @@ def test_metis_is_an_extra(monkeypatch):
         dasktc.triangle_count(source_of(complete(5)), partition="proxy", parts=2, assign="metis")
 
 
+# a file of parts
+
+
+@given(multigraphs(max_vertices=12, max_edges=40), st.integers(1, 4), st.integers(0, 5))
+def test_a_file_says_which_part_a_vertex_is_in(edges, parts, seed):
+    rng = np.random.default_rng(seed)
+    named = {v: int(rng.integers(parts)) for v in {v for edge in edges for v in edge} | {99}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "parts.txt")
+        path.write_text("".join(f"{v} {part}\n" for v, part in rng.permutation(list(named.items()))))
+        options = {"partition": "proxy", "assign": str(path), "parts": rng.choice([parts, None])}
+        graph = dasktc.prepare(source_of(edges), **options)
+    order, ids = graph.prepared.graph.order.whole, graph.prepared.vertices.external(np.arange(graph.vertices))
+    own = {int(ids[dense]): int(part) for dense, part in zip(order, graph.prepared.partition.own.whole, strict=True)}
+    parts_in_use = sorted({named[v] for v in own})
+    renumbered = parts_in_use and parts_in_use[-1] >= len(own)
+    assert own == {v: parts_in_use.index(named[v]) if renumbered else named[v] for v in own}
+    assert int(graph.triangle_count(verify=1.0)) == triangles(edges)
+
+
+@pytest.mark.parametrize("name", ["parts.csv", "parts.parquet"])
+def test_a_file_of_parts_of_vertices_named_by_text(tmp_path, name):
+    frame = pd.DataFrame({"vertex": [f"v{u}" for u in range(6)], "part": [0, 1, 0, 1, 1, 0]})
+    path = tmp_path / name
+    frame.astype(str).to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    edges = [(f"v{u}", f"v{v}") for u, v in complete(6)]
+    result = dasktc.triangle_count(source_of(edges, "text"), partition="proxy", assign=str(path))
+    assert (int(result), result.plan.parts) == (20, 2)
+
+
+@pytest.mark.parametrize("parts", [None, 9])
+def test_a_file_may_have_parts_beyond_the_number_of_vertices(tmp_path, parts):
+    path = tmp_path / "parts.txt"
+    path.write_text("0 0\n1 5\n2 7\n3 7\n")
+    result = dasktc.triangle_count(source_of(complete(4)), partition="proxy", assign=str(path), parts=parts)
+    assert (int(result), result.plan.parts) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 0\n1 1\n2 2\n", r"has no part for 1 of 4 vertices, e.g. 3"),
+        ("0 0\n1 1\n2 5\n3 0\n", r"vertex 2 into part 5, which is no number from 0 to 2"),
+        ("0 0\n1 -1\n2 1\n3 0\n", r"vertex 1 into part -1"),
+        ("0 0\n1 1\n2 1\n3 0\n1 2\n", r"vertex 1 into parts 1 and 2"),
+    ],
+)
+def test_a_file_that_assigns_wrongly_is_refused(tmp_path, text, message):
+    path = tmp_path / "parts.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        dasktc.triangle_count(source_of(complete(4)), partition="proxy", parts=3, assign=str(path))
+
+
+def test_what_has_all_vertices_in_one_process_is_refused_where_they_are_in_shards(tmp_path):
+    path = tmp_path / "parts.txt"
+    path.write_text("0 0\n1 1\n2 1\n3 0\n")
+    for assign_by in ("metis", str(path)):
+        with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), pytest.raises(InputError, match="--assign random"):
+            dasktc.triangle_count(source_of(complete(4)), partition="proxy", parts=2, assign=assign_by)
+
+
+# what parts keep
+
+
+def test_a_part_needs_far_fewer_edges_than_the_transformation_leaves():
+    """E_res of `tight` over LSTC's, which is over that without transformation."""
+    kept = {}
+    for source in (kronecker(12), rmat(2**14, 2**17), random_graph(30_000, 300_000), grid3d(30)):
+        total = {}
+        for how in PROXIES:
+            plan = plan_source(source, partition="proxy", parts=4, proxies=how)
+            total[how] = sum(part.edges for part in plan.proxies)
+            assert sum(part.edges_induced for part in plan.proxies) == total.get("none", total[how]) or how != "none"
+        assert total["tight"] < total["lstc"] < total["none"]
+        kept[source.name.split()[0]] = total["tight"] / total["lstc"]
+    assert list(kept.values()) == pytest.approx([0.95, 0.87, 0.85, 0.58], abs=0.02)
+
+
 # what people see
 
 
@@ -129,6 +232,10 @@ def test_the_plan_shows_both_tables(tmp_path, capsys):
     assert [list(part) for part in found["proxies"]] == [[*Proxies._fields]] * 3
     assert main(given) == 0
     assert "G_2           V_ind " in capsys.readouterr().out
+    parts = tmp_path / "parts.txt"
+    parts.write_text("".join(f"{v} {v % 2}\n" for v in range(60)))
+    assert main([*given[:4], "--assign", str(parts), "--proxies", "tight"]) == 0
+    assert "G_1           V_ind " in capsys.readouterr().out
 
 
 def test_more_parts_than_bits_are_refused():
@@ -173,6 +280,75 @@ def test_ranges_have_about_equally_many_edges(reorder):
         edges = [int(axis.share(degree, part).sum()) for part in range(5)]
         assert sum(edges) == found.plan.edges
         assert max(edges) - min(edges) <= 2 * int(degree.max())
+
+
+@given(
+    multigraphs(max_vertices=14, max_edges=50),
+    st.integers(1, 4),
+    st.integers(1, 7),
+    st.sampled_from([1, 3]),
+    st.sampled_from(["degree", "collective", "none"]),
+)
+def test_as_many_column_ranges_as_asked(edges, parts, columns, splits, reorder):
+    options = {"parts": parts, "column_parts": columns, "splits": splits, "reorder": reorder}
+    result = dasktc.prepare(source_of(edges, parts=2), partition="vertical", **options).triangle_count(verify=1.0)
+    assert int(result) == triangles(edges)
+    plan = result.plan
+    triples = list(plan.triples())
+    assert len(set(triples)) == plan.parts**2 * columns
+    assert {t.table[1] for t in triples} == {t.stream[1] for t in triples} == {plan.parts + k for k in range(columns)}
+
+
+@pytest.mark.parametrize("partition", ["auto", "whole", "hash2d", "proxy"])
+def test_column_ranges_are_of_vertical_alone(partition):
+    with pytest.raises(InputError, match=rf"--column-parts is given with --partition {partition}: only.* vertical"):
+        dasktc.triangle_count(source_of(complete(4)), partition=partition, column_parts=2)
+
+
+def test_too_many_column_ranges_are_refused():
+    with pytest.raises(InputError, match="--column-parts 4000000 makes 4,000,000 block triples"):
+        dasktc.triangle_count(source_of(complete(4)), partition="vertical", column_parts=4_000_000)
+
+
+def test_a_size_alone_plans_column_ranges():
+    plan = plan_size(10_000, 100_000, partition="vertical", parts=3, column_parts=5)
+    assert (plan.tasks, plan.bytes_total) == (45, 8 * 24 + 2 * 8 * 3334 * 12 + 4 * (9 * 11112 + 15 * 6667))
+
+
+# triples without wedges, and heavy ones
+
+
+@pytest.mark.parametrize(
+    ("source", "empty", "most"), [(kronecker(14), 247, 3.5), (rmat(2**17, 2**20), 302, 3.5)], ids=["Kronecker", "RM"]
+)
+def test_empty_triples_are_no_task_and_heavy_ones_are_several(source, empty, most):
+    """Uncut, the largest of the others has 19 and 42 times the mean probes."""
+    graph = dasktc.prepare(source, kernel="tcstream", partition="vertical", parts=8)
+    result, sizes = graph.triangle_count(), graph.prepared.partition.sizes.edges
+    without = [t for t in graph.plan.triples() if 0 in (sizes[t.index], sizes[t.table], sizes[t.stream])]
+    assert len(without) == graph.plan.empty_triples == empty
+    assert not {record.job.triple for record in result.records} & set(without)
+    probes = [record.count.probes for record in result.records]
+    assert max(probes) < most * sum(probes) / len(probes)
+    assert f"{empty} triples without wedges are none" in str(graph.plan)
+    assert json.loads(json.dumps(graph.plan.to_dict()))["empty_triples"] == empty
+
+
+@given(
+    multigraphs(max_vertices=14, max_edges=30),
+    st.sampled_from(["vertical", "hash2d", "proxy"]),
+    st.integers(1, 5),
+    st.integers(1, 3),
+)
+def test_what_is_no_task_has_no_wedge(edges, partition, parts, splits):
+    graph = dasktc.prepare(source_of(edges), partition=partition, parts=parts, splits=splits)
+    plan, sizes = graph.plan, graph.prepared.partition.sizes.edges
+    empty = {t for t in plan.triples() if not (sizes[t.index] and sizes[t.stream])}
+    result = graph.triangle_count(verify=1.0)
+    counted = {record.job.triple for record in result.records}
+    assert len(empty) - plan.empty_triples == len(counted & empty) == (len(empty) == len(list(plan.triples())))
+    assert int(result) == triangles(edges)
+    assert len(result.records) == plan.tasks == len(list(plan.scheduled)) * plan.splits
 
 
 def test_more_ranges_than_vertices():

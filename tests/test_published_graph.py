@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from unittest import mock
 
 import pytest
 from distributed import Client, futures_of, wait
@@ -79,3 +80,9 @@ def test_names_that_are_no_graphs(client):
             dasktc.get_graph("roads", client)
     finally:
         client.unpublish_dataset("number")
+
+
+def test_an_asynchronous_client_is_refused_in_one_line():
+    asynchronous = mock.Mock(spec=["submit", "scheduler_info", "asynchronous", "status"], asynchronous=True)
+    with pytest.raises(InputError, match=r"the client is asynchronous: .* pass Client\(address\)"):
+        dasktc.get_graph("roads", asynchronous)

@@ -1,4 +1,4 @@
-"""Orientation and the four orders of ids, against the rules written out one vertex after another."""
+"""Orientation and the five orders of ids, against the rules written out one vertex after another."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from dasktc.pipeline import reorder
 from dasktc.pipeline.orient import order_by, wedges_of
 
 
-def sequential_ids(out, rank, large):
+def sequential_ids(out, rank, bands):
     """TRUST, sections 4.1 and 5.1: visit u by descending collective degree and number its neighbours.
 
-    Neighbours of out-degree above `large` get the first ids, then those down to 2, then the rest;
-    those that nobody points to come last in their band.
+    Band after band, each the lowest and the highest out-degree; those that nobody points to come last in theirs.
     """
     collective = {u: sum(len(out[v]) for v in out[u]) for u in out}
     visits = sorted(out, key=lambda u: (-collective[u], rank[u]))
     numbered = []
-    for low, high in ((large + 1, len(out)), (2, large), (0, 1)):
+    for low, high in bands:
         for v in [v for u in visits for v in out[u]] + sorted(out):
             if low <= len(out[v]) <= high and v not in numbered:
                 numbered.append(v)
@@ -41,7 +40,8 @@ def expected_order(slow, how, large=100):
     rank = {dense: place for place, dense in enumerate(slow.order)}
     if how == "indegree":
         return sorted(slow.out, key=lambda v: (-slow.in_degree[v], rank[v]))
-    return sequential_ids(slow.out, rank, large)
+    banded = ((large + 1, len(slow.out)), (2, large), (0, 1))
+    return sequential_ids(slow.out, rank, banded if how == "collective-banded" else ((0, len(slow.out)),))
 
 
 def check(edges, how, parts=1, large=100):
@@ -66,7 +66,7 @@ def test_order_of_any_multigraph(how, edges, parts):
 def test_collective_order_in_three_bands(large, edges, parts):
     """With a lower limit, small graphs fill all bands too."""
     with mock.patch.object(reorder, "LARGE_DEGREE", large):
-        check(edges, "collective", parts, large)
+        check(edges, "collective-banded", parts, large)
 
 
 @pytest.mark.parametrize("how", EVERY_REORDER)
@@ -84,11 +84,21 @@ def test_order_of_larger_graphs(how, edges):
 
 def test_bands_are_above_100_then_2_to_100_then_below_2():
     """In K_125 the vertex of rank r has out-degree r: both limits are met exactly."""
-    found = prepared(complete(125), reorder="collective")
+    found = prepared(complete(125), reorder="collective-banded")
     out = found.graph.out_degree.whole.tolist()
     bands = [0 if d > 100 else 1 if d >= 2 else 2 for d in out]
     assert bands == sorted(bands)
     assert [bands.count(b) for b in (0, 1, 2)] == [24, 99, 2]
+
+
+def test_collective_numbers_whole_lists_whatever_their_out_degrees():
+    """1 points to 0, 2 and 3, and of these 0 has no out-neighbour: in bands it comes after all the others."""
+    edges = [(1, 0), (1, 2), (1, 3), (0, 4), (0, 5), (0, 6), (2, 3), (2, 7), (3, 8), (3, 9), (2, 9), (2, 8)]
+    unbanded, banded = (by_dense_id(prepared(edges, reorder=how))[0] for how in ("collective", "collective-banded"))
+    out = orientation(edges).out
+    first = max(out, key=lambda u: sum(len(out[v]) for v in out[u]))
+    assert unbanded[: len(out[first])] == out[first]
+    assert banded != unbanded
 
 
 @given(multigraphs())

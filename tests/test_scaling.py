@@ -38,6 +38,7 @@ def curve() -> Curve:
     found.real = [Real(workers, 7, 4.0 / workers, 1.0, 4.5 / workers, 0.001, 0.01) for workers in (1, 2)]
     found.points = [found.point(priced(workers), 1e9) for workers in (1, 2, 4)]
     found.partitioned = [found.point(priced(workers), 1e9) for workers in (2, 4)]
+    found.partitioned_real = [replace(real, parts=8, space_imbalance=1.2) for real in found.real]
     return found
 
 
@@ -122,9 +123,19 @@ def test_speed_up_is_over_one_worker() -> None:
 
 def test_the_table_of_parts_says_what_twice_the_workers_gain() -> None:
     table = table_6(curve())
-    assert [row["workers"] for row in table.to_dict()["rows"]] == [2, 4]
+    rows = table.to_dict()["rows"]
+    assert [row["workers"] for row in rows] == [1, 2, 4]
+    assert [row["real kernel s"] for row in rows] == [4.0, 2.0, None]
+    assert [row["kernel s"] is None for row in rows] == [True, False, False]
     assert table.notes == ["speed-up from 2 to 4 workers: 2.00"]
     assert any("1.00 ms" in note and "10 ms" in note for note in notes([curve()], 1e9))
+
+
+def test_what_travels_before_the_tasks_of_the_largest_graph_is_said() -> None:
+    said = notes([curve()], 1e9)[-1]
+    assert "at n = 8, m = 2 on 1,024 GPUs" in said
+    assert "9.06 TB of blocks travel before the tasks" in said
+    assert "9.87 s at 1 GB a second, beside 0.08181 s of counting" in said
 
 
 def test_plans_that_count_differently_are_not_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from unittest import mock
@@ -43,6 +44,8 @@ from dasktc.pipeline.sharded.unique import integers, numbered, places
 from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_ids import texts
+from dasktc.planning.schemes import BY_REMAINDER
+from dasktc.registry import SCHEMES
 
 SPARSE = 7
 """Triangles of a random graph of 300,000 vertices that draw two neighbours each."""
@@ -447,11 +450,19 @@ def test_the_plan_says_how_vertices_are_kept(sparse):
     assert plan_size(1_000, 2_000, **options).shards == plan_source(sparse[1], **options).shards == 1
 
 
-def test_what_takes_whole_vectors_is_refused_with_figures(sparse):
-    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition proxy keeps .* give --memory 22.3 MB") as error:
-        dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy")
+def test_what_takes_whole_vectors_is_refused_with_figures(sparse, monkeypatch):
+    keeps = replace(BY_REMAINDER, whole_vectors="a vector of its own")
+    monkeypatch.setitem(SCHEMES, "kept", replace(SCHEMES["whole"], name="kept", dealing=keeps))
+    with pytest.raises(InputError, match=r"take 12.6 MB .* --partition kept keeps .* give --memory 22.3 MB") as error:
+        dasktc.triangle_count(sparse[0], memory="18MB", partition="kept")
     assert "\n" not in str(error.value)
     assert stage_memory_within(22_200_000) >= 12_600_000
+
+
+def test_parts_with_proxies_are_counted_where_vertices_are_in_shards(sparse):
+    result = dasktc.triangle_count(sparse[0], memory="18MB", partition="proxy", parts=4)
+    assert (int(result), result.plan.partition) == (SPARSE, "proxy")
+    assert result.plan.shards > 1
 
 
 def test_more_vertices_than_columns_can_name_are_refused_in_shards(monkeypatch):
@@ -477,7 +488,10 @@ def results(graph):
     return graph.triangles(), graph.clustering(), graph.edge_support(), graph.triangle_list(), graph.triangle_list(2)
 
 
-@pytest.mark.parametrize("choice", [CHOICES[0], CHOICES[1], CHOICES[4], CHOICES[7]], ids=str)
+PARTS = {"partition": "proxy", "parts": 3}
+
+
+@pytest.mark.parametrize("choice", [CHOICES[0], CHOICES[1], CHOICES[4], CHOICES[7], PARTS], ids=str)
 @given(given=WIDE, reorder=st.sampled_from(EVERY_REORDER), shards=st.integers(2, 5))
 @example(given=[], reorder="degree", shards=2)
 @example(given=messy(complete(9)), reorder="none", shards=4)

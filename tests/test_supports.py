@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pipeline import source_of
 
 import dasktc
 from dasktc import generate
@@ -140,3 +141,12 @@ def _taken(task):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy"])
+@pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 2)], [(0, 1), (2, 3), (3, 4)]])
+def test_edges_in_blocks_without_wedges_have_a_support(partition, edges):
+    with dasktc.prepare(source_of(edges), partition=partition, parts=3) as graph:
+        support = graph.edge_support()
+    assert sorted(zip(support["src"], support["dst"], strict=True)) == edges
+    assert not support.iloc[:, -1].any()

@@ -298,6 +298,20 @@ def test_all_bytes_of_the_call_are_planned_for(options, k):
     assert taken <= peeling._kernel_and_bytes(graph, "cpu", 1)[1]
 
 
+@pytest.mark.parametrize("options", PLANNED, ids=str)
+def test_all_bytes_of_cores_are_planned_for(options):
+    graph = dasktc.prepare(generate.kronecker(12), backend="cpu", threads=1, **options)
+    blocks, how = list(graph.blocks.values()), peeling._how(graph, trusses=False)
+    peeling._cores(how, blocks)
+    tracemalloc.start()
+    try:
+        peeling._cores(how, blocks)
+        taken = sum(block.nbytes for block in blocks) + tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert taken <= peeling._bytes_of_cores(graph, "cpu") < 0.9 * peeling._kernel_and_bytes(graph, "cpu", 1)[1]
+
+
 def test_memory_is_kept_or_refused():
     wanted = dasktc.prepare(generate.kronecker(9), backend="cpu")
     _, needed = peeling._kernel_and_bytes(wanted, "cpu", 1)
@@ -312,6 +326,10 @@ def test_memory_is_kept_or_refused():
     for question in (dasktc.Graph.trussness, dasktc.Graph.core_number, lambda graph: graph.k_truss(4)):
         with pytest.raises(InputError, match=r"peeling 4,741 edges needs \d+ kB on one worker, more than the 50 kB"):
             question(within(50_000))
+    least = peeling._bytes_of_cores(wanted, "cpu")
+    pd.testing.assert_series_equal(within(least).core_number(), wanted.core_number())
+    with pytest.raises(InputError, match="peeling 4,741 edges needs"):
+        within(least - 1).core_number()
 
 
 def test_lost_edges_are_an_error():

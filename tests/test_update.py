@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import oracle
 import pandas as pd
@@ -11,6 +15,7 @@ from hypothesis import strategies as st
 
 import dasktc
 from dasktc import generate
+from dasktc.api.graph import OwnedCluster
 from dasktc.counting import update as updates
 from dasktc.errors import CountError, InputError
 
@@ -196,6 +201,28 @@ def test_within_memory(tmp_path):
     graph = dasktc.prepare(generate.kronecker(10), **HERE, memory="16MiB", work_dir=tmp_path)
     add = pd.DataFrame(np.random.default_rng(2).integers(0, 1500, (300, 2)), columns=["src", "dst"])
     change = graph.update(add=add)
-    assert int(change.graph.triangle_count()) == int(graph.triangle_count()) + change.triangles
+    expected = int(graph.triangle_count()) + change.triangles
     graph.close()
+    assert int(change.graph.triangle_count()) == expected
+    change.graph.close()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("first", ["old", "new"])
+def test_workers_end_with_the_last_of_the_graphs_that_they_hold(first):
+    ended = []
+    opened = ExitStack()
+    opened.callback(ended.append, True)
+    graph = replace(dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), **HERE), owned=OwnedCluster(opened))
+    change = graph.update(add=([3], [1]))
+    again = copy(change.graph)
+    one, other = (graph, change.graph) if first == "old" else (change.graph, graph)
+    one.close()
+    one.close()
+    assert not ended
+    assert int(other.triangle_count()) == (2 if first == "old" else 1)
+    other.close()
+    assert not ended
+    assert int(again.triangle_count()) == 2
+    again.close()
+    assert ended

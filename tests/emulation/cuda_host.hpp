@@ -5,7 +5,8 @@
 // descending order. What a GPU leaves undefined is an error here: threads of a block that wait at
 // different barriers, or exit while others wait; lanes named in a mask that never come.
 //
-// It shows whether the logic is right. It shows neither memory-model races nor speed.
+// It shows whether the logic is right, and with DETECT_RACES (`races.hpp`) what two threads do to a word that nothing
+// orders. It does not show speed.
 
 #pragma once
 
@@ -27,6 +28,15 @@
 #define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("shared_memory")))
 #define CUDA_ON_HOST 1
+
+#ifdef DETECT_RACES
+#include "races.hpp"
+#define UNWATCHED [[gnu::noinline, gnu::no_sanitize("thread")]]
+#define IF_RACES(...) __VA_ARGS__
+#else
+#define UNWATCHED inline
+#define IF_RACES(...)
+#endif
 
 struct uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
@@ -85,7 +95,7 @@ static void* arguments;
   jump(scheduler);
 }
 
-inline void start(unsigned thread);
+UNWATCHED void start(unsigned thread);
 
 // Let the next lane of the warp run that can and has not had its turn; else the scheduler.
 [[noreturn, gnu::always_inline]] inline void next(unsigned w) {
@@ -118,7 +128,7 @@ inline void start(unsigned thread);
   }
 }
 
-[[gnu::noinline]] inline void start(unsigned thread) {
+[[gnu::noinline]] UNWATCHED void start(unsigned thread) {
   started[thread] = true;
   ucontext_t context;
   getcontext(&context);
@@ -147,7 +157,7 @@ inline Meeting& meeting(Warp& warp, unsigned mask, int line) {
 }
 
 // Exchange values with the lanes of `mask`; the last one to come lets all go on. To be read at once.
-inline const Meeting& exchange(unsigned mask, uint64_t value, int line) {
+inline const Meeting& exchange(unsigned mask, uint64_t value, int line, [[maybe_unused]] bool orders = false) {
   unsigned lane = current % WARP, me = 1u << lane;
   Warp& warp = warps[current / WARP];
   if (!(mask & me)) { fail("a lane calls a warp function whose mask leaves it out", line); }
@@ -160,6 +170,7 @@ inline const Meeting& exchange(unsigned mask, uint64_t value, int line) {
   if (all.came != mask) {
     wait(State::at_warp, line);
   } else {
+    IF_RACES(if (orders) { races::warp_ordered(current / WARP, mask); })
     all.unread = mask;
     warp.ready |= mask & ~me;
   }
@@ -167,6 +178,8 @@ inline const Meeting& exchange(unsigned mask, uint64_t value, int line) {
   if (!all.unread) { warp.held &= ~(1u << (&all - warp.meetings)); }
   return all;
 }
+
+inline void escapes(void* variable) { asm volatile("" ::"r"(variable)); }
 
 template <class T> uint64_t as_bits(T x) {
   static_assert(sizeof(T) <= 8, "a warp function takes at most 8 bytes");
@@ -208,10 +221,10 @@ inline unsigned reduce_add(unsigned mask, unsigned x, int line) {
   return sum;
 }
 
-inline void sync_warp(int line, unsigned mask = ~0u) { exchange(mask, 0, line); }
+inline void sync_warp(int line, unsigned mask = ~0u) { exchange(mask, 0, line, true); }
 
 // Let the waiting threads go, once all wait at one barrier. False when nobody can go on.
-inline bool release(unsigned threads) {
+UNWATCHED bool release(unsigned threads) {
   unsigned done = 0;
   int line = -1;
   for (unsigned w = 0; w * WARP < threads; w++) {
@@ -227,18 +240,19 @@ inline bool release(unsigned threads) {
   }
   if (done == threads) { return false; }
   if (done) { fail("divergent barrier: some threads of the block have exited", line); }
+  IF_RACES(races::block_ordered();)
   for (unsigned w = 0; w * WARP < threads; w++) { warps[w].ready = warps[w].there; }
   return true;
 }
 
 // Run each thread of a warp that can once, in turn; those that this lets go on have theirs if it is still to come.
-[[gnu::noinline]] inline bool run_warp(unsigned w) {
+[[gnu::noinline]] UNWATCHED bool run_warp(unsigned w) {
   to_come = ~0u;
   if (__builtin_setjmp(scheduler) == 0) { next(w); }
   return !failed;
 }
 
-inline bool run_block() {
+UNWATCHED bool run_block() {
   unsigned threads = blockDim.x, count = (threads + WARP - 1) / WARP;
   std::memset(dynamic_shared, 0xA5, shared_bytes + GUARD);
   if (__start_shared_memory) { std::memset(__start_shared_memory, 0xA5, __stop_shared_memory - __start_shared_memory); }
@@ -246,6 +260,7 @@ inline bool run_block() {
     warps[w].there = warps[w].ready = threads - w * WARP < WARP ? (1u << threads % WARP) - 1 : ~0u;
     warps[w].gone = warps[w].held = 0;
   }
+  IF_RACES(races::block_begins(blockIdx.x, threads);)
   do {
     for (unsigned turn = 0; turn < count; turn++) {
       if (!run_warp(backwards ? count - 1 - turn : turn)) { return false; }
@@ -272,7 +287,7 @@ template <class... P> struct Call {
 
 // Run a grid, block after block; the text of what went wrong, or null.
 template <class... P>
-const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t shared, bool reverse, void** values) {
+UNWATCHED const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t shared, bool reverse, void** values) {
   Call<P...> call{kernel, values};
   body = Call<P...>::run;
   arguments = &call;
@@ -281,6 +296,7 @@ const char* launch(void (*kernel)(P...), unsigned grid, unsigned block, size_t s
   gridDim = {grid, 1, 1};
   blockDim = {block, 1, 1};
   if (block == 0 || block > MOST_THREADS || shared > MOST_SHARED) { return "bad launch: block or shared memory too large"; }
+  IF_RACES(races::launch_begins(stacks, sizeof stacks, dynamic_shared, shared + GUARD);)
   for (unsigned b = 0; b < grid; b++) {
     blockIdx = {reverse ? grid - 1 - b : b, 0, 0};
     if (!run_block()) {
@@ -314,9 +330,52 @@ template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }
 
-template <class T> T exchanged(T* at, T with) { T old = *at; *at = with; return old; }
-template <class T> T atomicAdd(T* at, T x) { return exchanged(at, T(*at + x)); }
-template <class T> T atomicOr(T* at, T x) { return exchanged(at, T(*at | x)); }
-template <class T> T atomicMax(T* at, T x) { return exchanged(at, max(*at, x)); }
-template <class T> T atomicExch(T* at, T x) { return exchanged(at, x); }
-template <class T> T atomicCAS(T* at, T expected, T x) { return exchanged(at, *at == expected ? x : *at); }
+namespace host {
+
+// Change *at, and return what it was.
+template <class T, class Change> UNWATCHED T changed(T* at, const Change& change) {
+  IF_RACES(races::access(at, sizeof(T), races::CHANGES, __builtin_return_address(0));)
+  T old = *at;
+  *at = change(old);
+  return old;
+}
+
+}  // namespace host
+
+template <class T> [[gnu::always_inline]] inline T atomicAdd(T* at, T x) { return host::changed(at, [x](T old) { return T(old + x); }); }
+template <class T> [[gnu::always_inline]] inline T atomicOr(T* at, T x) { return host::changed(at, [x](T old) { return T(old | x); }); }
+template <class T> [[gnu::always_inline]] inline T atomicMax(T* at, T x) { return host::changed(at, [x](T old) { return max(old, x); }); }
+template <class T> [[gnu::always_inline]] inline T atomicExch(T* at, T x) { return host::changed(at, [x](T) { return x; }); }
+template <class T> [[gnu::always_inline]] inline T atomicCAS(T* at, T expected, T x) {
+  return host::changed(at, [expected, x](T old) { return old == expected ? x : old; });
+}
+
+#ifdef DETECT_RACES
+namespace host {
+
+template <class T> UNWATCHED T racy_read(const T* at) {
+  races::access(at, sizeof(T), races::READS_RACY, __builtin_return_address(0));
+  return *at;
+}
+
+template <class T, class Value> UNWATCHED void racy_write(T* at, Value value) {
+  races::access(at, sizeof(T), races::CHANGES, __builtin_return_address(0));
+  *at = T(value);
+}
+
+}  // namespace host
+
+#define RACY_READ(word, why) host::racy_read(&(word))
+#define RACY_WRITE(word, value, why) host::racy_write(&(word), value)
+
+extern "C" UNWATCHED unsigned races_thread() { return host::current; }
+
+// Read by tests/emulation/host.py.
+extern "C" UNWATCHED void races_found(const races::Report& race) {
+  const auto &now = race.now, &before = race.before;
+  std::snprintf(host::error, sizeof host::error, "race %d %zx %u %u %u %u %zx %u %u %u %zx", race.shared, size_t(race.address),
+      race.size, now.block, now.thread, now.kind, size_t(now.code), before.block, before.thread, before.kind, size_t(before.code));
+  host::failed = true;
+  host::jump(host::scheduler);
+}
+#endif

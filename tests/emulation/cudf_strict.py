@@ -147,6 +147,13 @@ class DataFrame:
         )
 
 
+def _index(data, name=None):
+    """An index of a column on the device."""
+    if not isinstance(data, (Series, cp.ndarray)):
+        raise TypeError(f"an index is made of {type(data)}: a copy in secret")
+    return pd.Index(data._held, name=name)
+
+
 def from_pandas(obj):
     if isinstance(obj, pd.Series):
         return Series(obj, obj.index, name=obj.name)
@@ -210,6 +217,7 @@ def module():
         read_csv=read_csv,
         from_pandas=from_pandas,
         RangeIndex=pd.RangeIndex,
+        Index=_index,
     )
     made.__version__ = "26.10.2"
     return made

@@ -367,7 +367,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, blocking=False):
 
 
 def ascontiguousarray(a, dtype=None):
-    return asarray(a, dtype)
+    return _device(np.ascontiguousarray(a._held if isinstance(a, ndarray) else a, dtype=dtype))
 
 
 def arange(start, stop=None, step=1, dtype=None):
@@ -434,7 +434,7 @@ def where(condition, x=None, y=None):
 
 def bincount(x, weights=None, minlength=None):
     MEMORY_USED.work(x.size)  # whether each is negative
-    return _device(np.bincount(x._held, None, 0 if minlength is None else minlength))
+    return _device(np.bincount(x._held, None if weights is None else weights._held, minlength or 0))
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):

@@ -1,5 +1,6 @@
 """The CUDA kernels on the host: compiled by g++ with `cuda_host.hpp`, launched with NumPy arrays."""
 
+import atexit
 import ctypes
 import os
 import re
@@ -21,7 +22,16 @@ ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\
 SHARED = "DASKTC_TESTS_COMPILED"
 """Names the folder that keeps compiled kernels."""
 MONTH = 30 * 24 * 3600
-FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
+FLAGS = ("-std=c++20", "-O1", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
+WATCHED = (
+    "-g1", "-DDETECT_RACES", "-fsanitize=thread", "-fno-gnu-unique", "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+)  # fmt: skip
+"""Flags of a kernel whose races are seen: calls of `races.cpp` before each load and store."""
+STATIC = re.compile(r"^( *__shared__ [^;=()]*?\b(\w+)(?:\[[^;]*\])?;)", re.MULTILINE)
+"""A variable in shared memory, and its name."""
+ALL_RACES = os.environ.get("DASKTC_TESTS_RACES", "0") != "0"
+KINDS = ("reads", "writes", "changes by an atomic function, or as RACY_WRITE says,", "reads, as RACY_READ says,")
 
 
 def compiler():
@@ -32,6 +42,7 @@ def compiler():
 def program(text):
     """A kernel file's text as a host program: dynamic shared memory becomes a buffer of the emulation."""
     text = text.replace("extern __shared__ unsigned char memory[];", "unsigned char* memory = host::dynamic_shared;")
+    text = STATIC.sub(r"\1 IF_RACES(host::escapes(&\2);)", text)  # else a scalar's accesses are not instrumented
     wrappers = [
         f'extern "C" const char* launch_{name}(unsigned grid, unsigned block, size_t shared, int reverse, '
         f"void** values) {{ return host::launch({name}, grid, block, shared, reverse, values); }}\n"
@@ -50,25 +61,45 @@ def text_of(kernel, defines):
 def toolchain():
     """What a compiled kernel depends on beside its text."""
     version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
-    return "\n".join([version, *FLAGS, (HERE / "cuda_host.hpp").read_text()])
+    ours = [(HERE / name).read_text() for name in ("cuda_host.hpp", "races.hpp", "races.cpp")]
+    return "\n".join([version, *FLAGS, *WATCHED, *ours])
 
 
 @cache
-def compiled(text):
+def compiled(text, races=False):
     """Load a kernel's text as a shared library, compiled once for all processes with the same sources and compiler."""
-    name = sha256((toolchain() + text).encode()).hexdigest() + ".so"
+    name = sha256((toolchain() + str(races) * races + text).encode()).hexdigest() + ".so"
     kept = Path(os.environ.get(SHARED, "/nowhere")) / name
     if kept.exists():
         os.utime(kept)
         return ctypes.CDLL(str(kept))
-    with tempfile.TemporaryDirectory(prefix="emulation-", dir=os.environ.get(SHARED)) as folder:
+    folder = tempfile.mkdtemp(prefix="emulation-", dir=os.environ.get(SHARED))
+    try:
         path, library = Path(folder, "kernel.cpp"), Path(folder, name)
         path.write_text(program(text))
-        command = [compiler(), *FLAGS, str(path), "-o", str(library)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        return ctypes.CDLL(str(library.rename(kept) if SHARED in os.environ else library))
+        if races:
+            built = [str(path.with_suffix(".o")), str(Path(folder, "races.o"))]
+            _run(compiler(), *FLAGS, *WATCHED, "-c", str(path), "-o", built[0])
+            _run(compiler(), *FLAGS, "-c", str(HERE / "races.cpp"), "-o", built[1])
+        else:
+            built = [*FLAGS, str(path)]
+        _run(compiler(), "-shared", *built, "-o", str(library))
+        if SHARED in os.environ:
+            library = library.rename(kept)
+        loaded = ctypes.CDLL(str(library))
+    finally:
+        if SHARED in os.environ or not races:
+            shutil.rmtree(folder)
+        else:
+            atexit.register(shutil.rmtree, folder)  # a report asks the file for its lines
+    return loaded
+
+
+def _run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
 
 
 def passed(*of):
@@ -94,14 +125,23 @@ class LaunchError(RuntimeError):
     """The emulation met what a GPU leaves undefined."""
 
 
+class RaceError(LaunchError):
+    """Two threads use a word, one of them writes, and nothing orders them."""
+
+
 class HostDevice:
-    """A device of few processors, so that a launch has few blocks; `reverse` runs them in descending order."""
+    """A device of few processors, so that a launch has few blocks.
+
+    `reverse` runs them in descending order; with `races`, kernels are compiled so that races are seen, as with
+    DASKTC_TESTS_RACES=1 in the environment they always are.
+    """
 
     array = np
     processors = 2
 
-    def __init__(self, reverse=False):
+    def __init__(self, reverse=False, races=ALL_RACES):
         self.reverse = reverse
+        self.races = races
 
     def pointer(self, array):
         return array.ctypes.data
@@ -110,11 +150,14 @@ class HostDevice:
         self.launch_text(text_of(kernel, tuple(dict(defines).items())), entry, grid, block, values, shared)
 
     def launch_text(self, text, entry, grid, block, values, shared=0):
-        function = getattr(compiled(text), f"launch_{entry}")
+        library = compiled(text, self.races)
+        function = getattr(library, f"launch_{entry}")
         function.restype = ctypes.c_char_p
         held = [self._value(value) for value in values]
         addresses = (ctypes.c_void_p * len(held))(*(value.ctypes.data for value in held))
         failed = function(grid, block, ctypes.c_size_t(shared), int(self.reverse), addresses)
+        if failed and failed.startswith(b"race "):
+            raise RaceError(f"{entry}: {_told(failed.decode(), library, text, values)}")
         if failed:
             raise LaunchError(failed.decode())
 
@@ -123,3 +166,26 @@ class HostDevice:
         if isinstance(value, np.ndarray) and value.dtype.fields is None:
             return np.array([value.ctypes.data], np.uint64)
         return np.atleast_1d(np.asarray(value))
+
+
+def _told(report, library, text, values):
+    """A race for people: which word, which lines, which threads."""
+    shared, address, size, *sides = (int(x, 16 if k in (1, 6, 10) else 10) for k, x in enumerate(report.split()[1:]))
+    where = _word(address, size, values) if not shared else f"{size} bytes of shared memory"
+    now, before = (_side(library, text, *sides[k : k + 4]) for k in (0, 4))
+    return f"race on {where}:\n  {now}\n  {before}, and nothing orders the two"
+
+
+def _word(address, size, values):
+    for number, value in enumerate(values):
+        if isinstance(value, np.ndarray) and 0 <= address - value.ctypes.data < value.nbytes:
+            return f"element {(address - value.ctypes.data) // value.itemsize} of the array that is parameter {number}"
+    return f"{size} bytes of global memory at {address:#x}"
+
+
+def _side(library, text, block, thread, kind, code):
+    lines = text.split("\n")
+    shown = _run("addr2line", "-i", "-e", library._name, hex(code - 1)).split("\n")
+    numbers = [int(found[1]) - 1 for found in map(re.compile(r"kernel\.cpp:(\d+)").search, shown) if found]
+    at = " in ".join(f"`{lines[n - 1].strip()}`" for n in numbers if 0 < n <= len(lines)) or "a line that is not known"
+    return f"block {block}, thread {thread} {KINDS[kind]} in {at}"

@@ -1,0 +1,250 @@
+# ruff: noqa: E501
+"""Mutants: changes of one place of the code, each of which a test has to notice.
+
+`python -m tests.mutants --jobs 2` makes each in a copy of the tree, runs the tests that are named for it, and says
+which were killed and which survived; a name or a part of names picks some. None survives but those that say why they
+change nothing. Who rewrites a place aims its mutants anew: `test_mutants.py` fails where a text is not there just once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("dasktc", "kernels", "tests", "pyproject.toml")
+SECONDS = 600
+"""Tests that take longer have noticed something: they hang."""
+
+
+class Mutant(NamedTuple):
+    """A place, what it says instead, and the tests that see it: files, and what pytest's -k picks of them."""
+
+    name: str
+    path: str
+    text: str
+    by: str
+    tests: str
+    chosen: str = ""
+    equivalent: str = ""
+    """Why nothing changes."""
+
+
+def _m(name: str, path: str, text: str, by: str, tests: str, chosen: str = "", equivalent: str = "") -> Mutant:
+    if not path.startswith("kernels/"):
+        path = f"dasktc/{path}"
+    return Mutant(name, path, text, by, tests, chosen, equivalent)
+
+
+def _race(file: str, text: str, by: str, of: str = "", equivalent: str = "") -> Mutant:
+    """Of a kernel, for the detector of races; `of` is the kernel whose work runs it."""
+    of = of or Path(file).stem
+    number = sum(mutant.name.startswith(f"race-{file}") for mutant in RACES)
+    name, tests = f"race-{file}-{number + 1}", "test_races.py"
+    RACES.append(Mutant(name, f"kernels/{file}", text, by, tests, f"have_no_races and {of}", equivalent))
+    return RACES[-1]
+
+
+def without(text: str, part: str) -> tuple[str, str]:
+    """A text, and what it is without a part that it has once."""
+    assert text.count(part) == 1, (text, part)
+    return text, text.replace(part, "")
+
+
+SYNC = "__syncthreads();"
+RACES: list[Mutant] = []
+_race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("1u); }\n    }\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
+_race("edges.cu", *without("  ranges.clear(borders + 1);\n  __syncthreads();\n  for (int64 k = first_of()", SYNC))
+_race("edges.cu", *without("{ own[r] = 0; }\n  __syncthreads();", SYNC))
+_race("edges.cu", "atomicOr(word, bit);", "*word |= bit;")
+_race("edges.cu", "{ atomicAdd(degrees + high, run); }", "{ degrees[high] += run; }")
+_race("edges.cu", "atomicAdd(degrees + (keys[k] >> shift), 1u);", "degrees[keys[k] >> shift] += 1u;")
+_race("edges.cu", "place[i] = atomicAdd(ranges.counts + range[i], 1u);", "place[i] = ranges.counts[range[i]]++;")
+_race("edges.cu", "    atomicMax(facts, low);\n", "    facts[0] = max(facts[0], low);\n")
+_race("vertices.cu", "atomicAdd(usual + value, 1u);", "usual[value] += 1u;")
+_race("vertices.cu", "atomicAdd(counts + value, uint64(1));", "counts[value] += 1;")
+_race("vertices.cu", *without("{ usual[k] = 0; }\n  __syncthreads();", SYNC))
+_race("trust.cu", *without("    uint32 next = shared.row;\n    __syncthreads();", SYNC))
+_race("trust.cu", *without("shared.row = atomicAdd(&lists->block_next, chunk); }\n    __syncthreads();", SYNC))
+_race("trust.cu", *without("(lists.ends[rank] - size);\n  TeamOf<WIDE>::sync();", "TeamOf<WIDE>::sync();"))
+_race("trust.cu", "    if (all == 0) { TeamOf<WIDE>::sync(); }", "")
+_race("tcstream.cu", *without("  __syncwarp();\n  for (uint32 i = threadIdx.x % 32; i < NODES", "__syncwarp();"))
+_race("tcstream.cu", *without("lists.many_size >> TOP]; }\n  __syncwarp();", "__syncwarp();"))
+_race("hash.cuh", *without("    T::sync();\n    clear();", "T::sync();"), "hindex")
+_race("hash.cuh", *without("    clear();\n    T::sync();", "T::sync();"), "hindex")
+_race("hash.cuh", "(level = atomicAdd(fill + bucket, 1u))", "(level = fill[bucket]++)", "hindex")
+_race("lrb.cuh", *without("{ mine[k] = 0; }\n  __syncthreads();", SYNC), "merge")
+_race("lrb.cuh", "atomicAdd(mine + bin, 1u);", "mine[bin]++;", "merge")
+_race("csr.cuh", *without("sums[warp] = ends; }\n    __syncthreads();", SYNC), "merge")
+_race("csr.cuh", *without("{ counts[k] = start; }\n    __syncthreads();", SYNC), "edges")
+_race("sort.cu", *without("count = ranks[warp][digit];\n    __syncwarp();", "__syncwarp();"))
+_race("sort.cu", *without("count + __popc(peers); }\n    __syncwarp();", "__syncwarp();"))
+_race("peel.cu", "next[atomicAdd(next_size, 1u)] = x;", "next[(*next_size)++] = x;")
+_race("peel.cu", "int64 before = atomicAdd(left + x, -1);", "int64 before = left[x]--;")
+_race("bitmatrix.cu", "      atomicAdd(degrees + x, 1u);\n", "      degrees[x] += 1u;\n")
+
+KERNELS = "test_cuda_kernels.py"
+EXACT = "test_counts_are_exact and not device"
+MUTANTS = [
+    *RACES,
+    # from edges to blocks
+    _m("rows-read", "pipeline/canonicalize.py", "return frame, _Counts(rows, 0, Span", "return frame, _Counts(rows + 1, 0, Span", "test_contracts.py", "rows_read"),
+    _m("splitter-lost", "pipeline/canonicalize.py", 'starts = splitters(executor, "canonical", given.handles, rows, count)', 'starts = splitters(executor, "canonical", given.handles, rows, count)[1:]', "test_contracts.py", "equally_large"),
+    _m("partitions-budget", "pipeline/canonicalize.py", "if edges < min(ONE_PARTITION, largest):", "if edges <= ONE_PARTITION:", "test_contracts.py", "few_edges"),
+    _m("loops-kept", "pipeline/canonicalize.py", "frame = frame if kept == rows else frame[proper].reset_index(drop=True)", "frame = frame", "test_contracts.py", "rows_read"),
+    _m("order-overflow", "pipeline/orient.py", "if (top + 1) << bits > 2**63 - 1:", "if (top + 1) << bits > 2**66 - 1:", "test_past_32_bits.py", "weights"),
+    _m("order-ties", "pipeline/orient.py", "    keys *= -1\n    keys += top\n", "", "test_reorder.py", "order_by_is_a_stable"),
+    _m("share-begins", "planning/grid.py", "return vector[(part - first) % self.parts :: self.parts]", "return vector[part % self.parts :: self.parts]", "test_contracts.py", "share"),
+    _m("slabs-spread", "pipeline/build_blocks.py", "at = [where.get(place) if len(places) >= executor.workers else None for place", "at = [where.get(place) for place", "test_contracts.py", "slabs"),
+    _m("block-size", "backends/csr.py", "return object.__sizeof__(self) + self.nbytes", "return object.__sizeof__(self)", "test_count.py", "blocks_know_their_size"),
+    _m("shard-bands", "pipeline/orient_sharded.py", "    _refuse_beyond(bands, bits)\n", "", "test_contracts.py", "bands_of_more_vertices"),
+    _m("shard-numbers", "pipeline/sharded/unique.py", 'numbers = ops.find(values, among).astype("int32")', 'numbers = ops.find(values, among).astype("int16").astype("int32")', "test_past_32_bits.py", "numbers_of_a_shard"),
+    _m("shard-samples", "pipeline/sharded/unique.py", "SAMPLES, MARGIN = 256, 1.1", "SAMPLES, MARGIN = 2, 1.1", "test_shards.py", "about_equal"),
+    _m("shard-first", "pipeline/sharded/unique.py", "    numbers += first\n", "", "test_shards.py", "numbered_in_ascending"),
+    # planning
+    _m("parts-as-vertices", "planning/plan.py", "last = min(MAX_PARTS, max(first, most))", "last = min(MAX_PARTS, max(first, most - 1))", "test_contracts.py", "as_many_parts"),
+    _m("triple-bytes", "planning/memory_model.py", "((stream != index) & (stream != table))", "(stream != table)", "test_contracts.py", "block_that_a_task_has_twice"),
+    _m("triple-bytes-table", "planning/memory_model.py", "once = held[index] + held[table] * (table != index)", "once = held[index] + held[table]", "test_contracts.py", "block_that_a_task_has_twice"),
+    _m("replica-lru", "planning/placement.py", "            self._held.pop(block, None)\n            self._held[block] = None", "            self._held.setdefault(block, None)", "test_contracts.py", "used_longest_ago"),
+    _m("takes-over", "planning/placement.py", "longest = own or max(self._left.values(), key=len)", "longest = own or max(reversed(self._left.values()), key=bool)", "test_contracts.py", "most_left"),
+    _m("takes-over-end", "planning/placement.py", "return longest.popleft() if own else longest.pop()", "return longest.popleft()", "test_contracts.py", "most_left"),
+    # executors
+    _m("keepers", "executors/dask/flow_control.py", "key=lambda key: -sizes[key]", "key=lambda key: sizes[key]", "test_contracts.py", "keep_blocks_of_about"),
+    _m("copies-threads", "executors/dask/flow_control.py", "capacity = threads * self.capacity -", "capacity = self.capacity -", "test_contracts.py", "memory_of_all_threads"),
+    _m("deaths-once", "executors/dask/faults.py", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "test_contracts.py", "death_counts_once"),
+    _m("deaths-retries", "executors/dask/faults.py", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "test_contracts.py", "death_counts_once"),
+    _m("spill-half", "executors/spill/value_files.py", "    except BaseException:\n        _unlink(path)\n", "    except BaseException:\n", "test_spill.py", "full_disk"),
+    _m("spill-owner", "executors/spill/value_files.py", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "test_spill.py", "goes_with_its_owner"),
+    _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "test_spill.py", "cut_short"),
+    _m("spill-limit", "executors/spill/file_store.py", "if self._resident() + nbytes <= self._limit:", "if self._resident() <= self._limit:", "test_contracts.py", "what_does_not_fit"),
+    _m("spill-largest", "executors/spill/file_store.py", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "test_contracts.py", "largest_results_go"),
+    _m("prefetch-capacity", "executors/spill/shared_file_store.py", "if owner == run and blocks.capacity == capacity:", "if owner == run:", "test_contracts.py", "memory_of_each_count"),
+    _m("prefetch-run", "executors/spill/shared_file_store.py", "if owner == run and blocks.capacity == capacity:", "if owner and blocks.capacity == capacity:", "test_contracts.py", "memory_of_each_count"),
+    _m("prefetch-dropped", "executors/spill/shared_file_store.py", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "test_contracts.py", "workers_keep_no_block"),
+    # counting
+    _m("digest", "counting/checkpoint.py", "for array in (block.offsets, block.columns):", "for array in (block.columns,):", "test_contracts.py", "checkpoint_of_another_block"),
+    _m("fsync", "counting/checkpoint.py", "                os.fsync(self._file)\n                self._synced", "                self._synced", "test_contracts.py", "on_the_disk"),
+    _m("record-twice", "counting/checkpoint.py", "if self.records.setdefault(job, record).count[:3] != record.count[:3]:", "if False:", "test_checkpoint.py", "task_with_two_counts"),
+    _m("visit-memory", "counting/edge_support.py", "    if need > plan.memory:", "    if need > 2 * plan.memory:", "test_contracts.py", "visits_beyond_memory"),
+    _m("visit-reserve", "counting/edge_support.py", "needed = min(plan.memory, needed + 2 * nbytes // shares)", "needed = needed", "test_contracts.py", "sums_are_reserved"),
+    _m("support-three", "counting/edge_support.py", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "test_contracts.py", "of_a_task_that_do_not_add_up"),
+    _m("shards-three", "counting/vertex_counts.py", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "test_contracts.py", "vertices_in_shards"),
+    _m("edges-lost", "counting/edge_frames.py", "    _refuse_unless(sum(sizes) == graph.edges,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
+    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
+    _m("corners", "counting/external_ids.py", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "test_shards.py", "results_are_those"),
+    # readers and writers
+    _m("binary", "io/files.py", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "test_contracts.py", "control_bytes"),
+    _m("metis-entries", "io/formats/metis.py", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "test_contracts.py", "metis"),
+    _m("metis-ids", "io/formats/metis.py", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "metis"),
+    _m("lines-ids", "io/formats/entries.py", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "test_past_32_bits.py", "lines"),
+    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_formats.py", "bvgraph_ids_of_either_width"),
+    _m("publish-back", "io/write.py", "            aside.rename(target)\n        raise", "            pass\n        raise", "test_write.py", "puts_the_old_folder_back"),
+    _m("publish-aside", "io/write.py", '        aside.rename(hidden / "replaced")\n', "        pass\n", "test_write.py", "replaced_by_force"),
+    # kernels of the CPU
+    _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "test_contracts.py", "half_empty"),
+    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_properties.py", "trust", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
+    _m("visit-bytes", "backends/cpu/visit.py", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "test_contracts.py", "visits_take"),
+    _m("deferred", "backends/cpu/sizes.py", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "test_past_32_bits.py", "deferred"),
+    # places beyond 32 bits, and kernels of a device
+    _m("device-ends", "backends/cuda/visit.py", 'xp.arange(start, stop, dtype="int64")', 'xp.arange(start, stop, dtype="int32")', "test_past_32_bits.py", "places_of_edges"),
+    _m("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "test_past_32_bits.py", "columns_of_keys"),
+    _m("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "test_past_32_bits.py", "columns_of_keys"),
+    _m("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "test_past_32_bits.py", "columns_of_keys"),
+    _m("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
+    _m("wedge-sums", "kernels/vertices.cu", "uint64 in = inward[v], out = outward[v];", "uint32 in = inward[v], out = outward[v];", "test_cuda_vertices.py", "wedges_pass"),
+    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and merge"),
+    _m("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
+    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and search"),
+    _m("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
+    _m("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
+    _m("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
+    _m("hash-full", "kernels/hash.cuh", "if (size < depth) { return false; }", "return false;", KERNELS, "full_buckets_pass and trust and not device"),
+    _m("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
+    _m("tree", "kernels/tcstream.cu", "high = (node + 1) * lists.many_size >> TOP;", "high = node * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
+    _m("tree-low", "kernels/tcstream.cu", "low = node * lists.many_size >> TOP;", "low = (node + 1) * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
+    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "test_cuda_edges.py", "distinct_keys", ),
+    _m("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "test_cuda_edges.py", "degrees_and_orientation"),
+    _m("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "test_cuda_edges.py", "canonical_keys"),
+    _m("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "test_cuda_edges.py", "by_remainder"),
+    _m("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "test_cuda_vertices.py", "descending"),
+    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "test_cuda_sort.py", "every_width"),
+    _m("peel-window", "kernels/peel.cu", "} else if (before == end) {", "} else if (before == end + 1) {", "test_truss.py", "levels_of_larger or any_multigraph"),
+    _m("peel-once", "kernels/peel.cu", "if ((f_goes && f < e) || (g_goes && g < e)) { return; }", "if (f_goes && f < e) { return; }", "test_truss.py", "levels_of_larger or any_multigraph"),
+]  # fmt: skip
+
+
+def mutated(mutant: Mutant, root: Path = ROOT) -> str:
+    """The text of the mutant's file with the change made.
+
+    Raises
+    ------
+    ValueError
+        Its text is not there, or several times: aim it anew.
+    """
+    whole = (root / mutant.path).read_text(encoding="utf-8")
+    if (times := whole.count(mutant.text)) != 1:
+        raise ValueError(f"mutant {mutant.name}: its text is {times} times in {mutant.path}, not once; aim it anew")
+    return whole.replace(mutant.text, mutant.by)
+
+
+def judge(mutant: Mutant) -> tuple[str, float, str]:
+    """Make the mutant in a copy of the tree, and run its tests: what came of it, seconds, and the end of the output."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        tree = Path(folder)
+        for name in COPIED:
+            given = ROOT / name
+            copy = shutil.copytree if given.is_dir() else shutil.copy
+            copy(given, tree / name)
+        try:
+            (tree / mutant.path).write_text(mutated(mutant, tree), encoding="utf-8")
+        except ValueError as error:
+            return "not applicable", 0.0, str(error)
+        files = [str(tree / "tests" / name) for name in mutant.tests.split()]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-o", "addopts=", "-p", "no:cacheprovider"]
+        command += ["-m", "not gpu and not catalog", *(["-k", mutant.chosen] if mutant.chosen else []), *files]
+        own = os.environ | {"PYTHONPATH": str(tree), "HYPOTHESIS_DATABASE": "none"}
+        try:
+            done = subprocess.run(
+                command, cwd=tree, env=own, capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "killed", time.monotonic() - began, "no end"
+    if done.returncode < 0:
+        return "killed", time.monotonic() - began, "a signal"
+    ways = {0: "equivalent" if mutant.equivalent else "survived", 1: "killed"}
+    said = mutant.equivalent or done.stdout[-2000:]
+    return ways.get(done.returncode, "not run"), time.monotonic() - began, said
+
+
+def main() -> int:
+    """Judge the mutants that are asked for; 1 if any survived or could not be made."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=main.__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names; all mutants otherwise")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time")
+    given = parser.parse_args()
+    chosen = [m for m in MUTANTS if not given.names or any(part in m.name for part in given.names)]
+    counts: Counter[str] = Counter()
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for mutant, (came, seconds, said) in zip(chosen, pool.map(judge, chosen), strict=True):
+            counts[came] += 1
+            print(f"{came:14} {mutant.name:22} {seconds:5.0f} s  {mutant.path}", flush=True)
+            if came not in ("killed", "equivalent"):
+                print("    " + said.replace("\n", "\n    "), flush=True)
+    print(", ".join(f"{number} {came}" for came, number in counts.items()))
+    return int(counts.keys() - {"killed", "equivalent"} != set())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

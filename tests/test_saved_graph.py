@@ -1,0 +1,435 @@
+"""Graphs that are saved and opened again: the same answers by other workers and backends, or a refusal in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from emulation import cuda as emulated_cuda
+from emulation.host import compiler
+from oracle import triangles
+from pipeline import EVERY_REORDER, skewed_edges, source_of
+from tiers import each_once, some
+
+import dasktc
+from dasktc.api.count import build
+from dasktc.api.plan import plan_source
+from dasktc.cli.main import main
+from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.local import LocalExecutor
+from dasktc.io import array_files, saved_folder
+from dasktc.io.array_files import StoredArray, read_array, write_arrays
+from dasktc.io.saved_folder import MANIFEST
+from dasktc.options import Options
+from dasktc.pipeline import saved_graph
+from dasktc.pipeline.sharded import vertex_budget
+
+EDGES = skewed_edges(70, 500, 3)
+COUNT = triangles(EDGES)
+PLANS = [
+    {"partition": "whole"},
+    {"partition": "edges", "splits": 3},
+    {"partition": "hash2d", "parts": 3},
+    {"partition": "vertical", "parts": 2, "column_parts": 3},
+    {"partition": "proxy", "parts": 3},
+]
+TEXT = [(f"é{u}", f"é{v}") for u, v in EDGES]
+
+
+def in_shards(count):
+    return mock.patch.object(vertex_budget, "LEAST_SHARDS", count)
+
+
+@contextmanager
+def small_chunks():
+    """Arrays in many chunks and slabs."""
+    with mock.patch.object(array_files, "CHUNK", 64), mock.patch.object(array_files, "SLAB", 192):
+        yield
+
+
+def answers(graph, trusses=True):
+    result = graph.triangle_count(verify=1.0)
+    of_edges = graph.edge_support(frame="pandas")
+    return [
+        (int(result), result.edges, result.vertices, result.loops_dropped, result.duplicates_dropped),
+        graph.triangles().to_dict(),
+        list(of_edges.itertuples(index=False)),
+        graph.triangle_list(limit=10**6, frame="pandas").values.tolist(),
+        list(graph.trussness(frame="pandas").itertuples(index=False)) if trusses else None,
+        graph.average_clustering(),
+    ]
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return answers(dasktc.prepare(source_of(EDGES), backend="cpu"))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A graph of four blocks."""
+    dasktc.prepare(source_of(EDGES), backend="cpu", partition="hash2d", parts=2).save(tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+@pytest.mark.parametrize(
+    ("plan", "reorder"), each_once((plan, order) for plan in PLANS for order in EVERY_REORDER), ids=str
+)
+def test_all_answers_are_those_of_the_graph(tmp_path, plan, reorder):
+    with small_chunks():
+        graph = dasktc.prepare(source_of(EDGES), backend="cpu", reorder=reorder, **plan)
+        assert graph.save(tmp_path / "graph") == sum(
+            place.nbytes for place in saved_graph._arrays("", json.loads((tmp_path / "graph" / MANIFEST).read_text()))
+        )
+        with mock.patch.object(pickle, "load", side_effect=AssertionError):
+            again = dasktc.open_graph(tmp_path / "graph", backend="cpu", threads=2)
+        shutil.rmtree(tmp_path / "graph")
+    assert answers(again) == answers(graph)
+    same = ("partition", "parts", "splits", "bytes_per_task", "choice", "proxies", "shards")
+    assert [getattr(again.plan, name) for name in same] == [getattr(graph.plan, name) for name in same]
+    assert int(again.triangle_count(kernel="search")) == COUNT
+
+
+@pytest.mark.parametrize("plan", [PLANS[0], PLANS[2]], ids=str)
+def test_updates_of_an_opened_graph(tmp_path, plan):
+    dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / "graph")
+    change = dasktc.open_graph(tmp_path / "graph").update(
+        add=([0, 500], [501, 1]), remove=([EDGES[0][0]], [EDGES[0][1]])
+    )
+    changed = [edge for edge in EDGES if set(edge) != set(EDGES[0])] + [(0, 501), (500, 1)]
+    assert int(change.graph.triangle_count()) == triangles(changed)
+    change.graph.save(tmp_path / "changed")
+    opened = answers(dasktc.open_graph(tmp_path / "changed"))
+    assert opened[1:] == answers(dasktc.prepare(source_of(changed)))[1:]
+
+
+@pytest.mark.parametrize("plan", some(PLANS, lambda plan: plan["partition"] == "whole"), ids=str)
+def test_workers_save_and_open(tmp_path, client, wanted, plan):
+    with mock.patch.object(DaskExecutor, "gather", autospec=True, side_effect=DaskExecutor.gather) as gathered:
+        graph = dasktc.prepare(source_of(EDGES), client, **plan)
+        graph.save(tmp_path / "graph")
+        opened = dasktc.open_graph(tmp_path / "graph", client)
+        values = [value for call in gathered.call_args_list for value in call.args[1]]
+        assert not [value for value in values if getattr(value, "nbytes", 0) > 4096]
+    shutil.copytree(tmp_path / "graph", tmp_path / "copy")
+    shutil.rmtree(tmp_path / "graph")
+    assert int(opened.triangle_count()) == COUNT
+    assert opened.triangles().to_dict() == wanted[1]
+    opened.save(f"file://{tmp_path}/again")
+    for name in ("copy", "again"):
+        assert answers(dasktc.open_graph(tmp_path / name)) == wanted
+    assert int(dasktc.triangle_count(tmp_path / "copy", client)) == COUNT
+    client.publish_dataset(graph=opened)
+    try:
+        assert int(dasktc.get_graph("graph", client).triangle_count()) == COUNT
+    finally:
+        client.unpublish_dataset("graph")
+
+
+@pytest.mark.parametrize(("edges", "ids"), [(EDGES, "int"), (TEXT, "text")], ids=["int", "text"])
+def test_shards_of_vectors_and_ids(tmp_path, edges, ids):
+    expected = answers(dasktc.prepare(source_of(edges, ids), backend="cpu", partition="hash2d", parts=2))
+    for saves, opens in ((1, 3), (3, 1), (3, 2)):
+        with small_chunks():
+            with in_shards(saves):
+                graph = build(LocalExecutor(), source_of(edges, ids), Options("cpu", partition="hash2d", parts=2))
+                assert graph.plan.shards == saves
+                graph.save(tmp_path / "graph", force=True)
+            with in_shards(opens):
+                opened = dasktc.open_graph(tmp_path / "graph", backend="cpu")
+        assert opened.plan.shards == opens
+        assert answers(opened, trusses=opens == 1)[:4] == expected[:4]
+
+
+@pytest.mark.parametrize("how", some(["here", "workers"], lambda how: how == "here"))
+def test_within_memory(tmp_path, client, wanted, how):
+    where = {"client": client} if how == "workers" else {}
+    within = {"memory": "40MB", "work_dir": tmp_path, **where}
+    with dasktc.prepare(source_of(EDGES), partition="hash2d", parts=3, **within) as graph:
+        graph.save(tmp_path / "graph")
+    assert answers(dasktc.open_graph(tmp_path / "graph")) == wanted
+    with dasktc.open_graph(tmp_path / "graph", **within) as opened:
+        assert int(opened.triangle_count()) == COUNT
+        assert opened.triangles().to_dict() == wanted[1]
+    with pytest.raises(InputError, match=r"more than the .* saved graph is too large for it; raise --memory"):
+        dasktc.open_graph(tmp_path / "graph", memory=100)
+
+
+@pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+def test_a_gpu_and_the_cpu_open_the_same_folder(tmp_path, wanted):
+    plans = [PLANS[2], PLANS[0], PLANS[4]]
+    for number, plan in enumerate(plans):
+        dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / f"cpu-{number}")
+    dasktc.prepare(source_of(TEXT, "text"), backend="cpu").save(tmp_path / "text")
+    with emulated_cuda.backend():
+        for number, plan in enumerate(plans):
+            opened = dasktc.open_graph(tmp_path / f"cpu-{number}", backend="cuda")
+            assert int(opened.triangle_count(verify=1.0)) == COUNT
+            assert opened.triangles().to_dict() == wanted[1]
+            dasktc.prepare(source_of(EDGES), backend="cuda", **plan).save(tmp_path / f"cuda-{number}")
+        text = dasktc.open_graph(tmp_path / "text", backend="cuda")
+        assert text.triangles().to_dict() == {f"é{vertex}": count for vertex, count in wanted[1].items()}
+        with dasktc.open_graph(tmp_path / "cpu-0", backend="cuda", memory="40MB", work_dir=tmp_path) as opened:
+            assert int(opened.triangle_count()) == COUNT
+    for number in range(len(plans)):
+        assert answers(dasktc.open_graph(tmp_path / f"cuda-{number}", backend="cpu")) == wanted
+
+
+def test_ids_of_64_bits_and_graphs_without_edges(tmp_path):
+    ids = [-(2**63), -5, 2**63 - 1, 2**40]
+    ends = (np.array([ids[i] for i in (0, 1, 2, 2)]), np.array([ids[i] for i in (1, 2, 0, 3)]))
+    dasktc.prepare(ends).save(tmp_path / "wide")
+    assert dasktc.open_graph(tmp_path / "wide").triangles().to_dict() == {ids[0]: 1, ids[1]: 1, ids[2]: 1, ids[3]: 0}
+    for name, source in {"none": ([], []), "loop": ([1], [1])}.items():
+        dasktc.prepare(source).save(tmp_path / name)
+        graph = dasktc.open_graph(tmp_path / name)
+        assert (int(graph.triangle_count()), graph.vertices, len(graph.triangles())) == (0, 0, 0)
+
+
+def test_weights_and_directions(tmp_path, client):
+    frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=lambda rows: rows.a + rows.b * 0.1)
+    graph = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", partition="hash2d", parts=2)
+    graph.save(tmp_path / "graph")
+    opened = dasktc.open_graph(tmp_path / "graph")
+    assert opened.clustering(weight="w").to_dict() == graph.clustering(weight="w").to_dict()
+    assert (opened.triad_census(), opened.clustering().to_dict()) == (
+        graph.triad_census(),
+        graph.clustering().to_dict(),
+    )
+    dasktc.prepare(tmp_path / "graph", weight="w").save(tmp_path / "graph", force=True)
+    assert int(dasktc.triangle_count(tmp_path / "graph", client)) == int(graph.triangle_count())
+    for how, says in (
+        ({"client": client}, "a cluster is to prepare the graph"),
+        ({"memory": "1GB"}, "may keep parts of the graph in files"),
+        ({"backend": "cuda"}, "has its blocks on a GPU"),
+    ):
+        with pytest.raises(InputError, match=says):
+            dasktc.open_graph(tmp_path / "graph", **how)
+    with pytest.raises(InputError, match=r"weight='v' is given, .* saved with weight='w' and directed=True"):
+        dasktc.prepare(tmp_path / "graph", weight="v")
+
+
+def test_every_byte_is_looked_at(tmp_path, saved):
+    for path in sorted(saved.iterdir()):
+        whole = path.read_bytes()
+        for at in (len(whole) - 1 if path.name == MANIFEST else 64, len(whole) // 2):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            with pytest.raises(InputError, match=r"damaged|format"):
+                dasktc.triangle_count(saved)
+        path.write_bytes(whole[:-9])
+        with pytest.raises(InputError, match="damaged"):
+            dasktc.open_graph(saved)
+        path.unlink()
+        with pytest.raises(InputError, match=rf"{path.name} is missing|binary data|holds no saved graph|a saved graph"):
+            dasktc.triangle_count(saved)
+        path.write_bytes(whole)
+    assert int(dasktc.triangle_count(saved)) == COUNT
+
+
+def test_what_is_damaged_while_it_is_read(tmp_path, saved, monkeypatch):
+    monkeypatch.setattr(saved_graph, "check_sizes", lambda *_: None)
+    order = saved / "order-0.bin"
+    order.write_bytes(order.read_bytes()[:80])
+    with pytest.raises(InputError, match=r"order-0.bin is damaged: it ends \d+ bytes"):
+        dasktc.open_graph(saved)
+    order.unlink()
+    with pytest.raises(InputError, match=r"order-0.bin does not exist"):
+        dasktc.open_graph(saved)
+
+
+def rewritten(folder, **fields):
+    content = json.loads((folder / MANIFEST).read_text()) | fields
+    content.pop("checksum")
+    (folder / MANIFEST).write_text(saved_folder._text(content))
+
+
+def test_other_formats_are_refused(saved):
+    rewritten(saved, format=2, version="9.9")
+    with pytest.raises(InputError, match=r"format 2, written by dasktc 9.9; .* up to 1: install a newer one"):
+        dasktc.triangle_count(saved)
+    for number in (0, "1", None, True):
+        rewritten(saved, format=number)
+        with pytest.raises(InputError, match="is damaged"):
+            dasktc.open_graph(saved)
+    rewritten(saved, format=1, partition="toy")
+    with pytest.raises(InputError, match="partition toy, which is not installed"):
+        dasktc.open_graph(saved)
+    (saved / MANIFEST).write_text("[1]")
+    with pytest.raises(InputError, match="is damaged"):
+        dasktc.open_graph(saved)
+
+
+def test_a_block_that_is_not_what_the_plan_says(saved):
+    content = json.loads((saved / MANIFEST).read_text())
+    content["sizes"]["edges"][0][0] += 1
+    rewritten(saved, sizes=content["sizes"])
+    with pytest.raises(CountError, match="edges were lost"):
+        dasktc.open_graph(saved)
+
+
+def filled(folder, content, name, value):
+    """All but the first and last element of each block's array another value, with a checksum that fits."""
+    for block in content["blocks"]:
+        place = saved_graph._places(str(folder), block["arrays"])[name]
+        with open(place.url, "r+b") as file:
+            array = np.memmap(file, place.dtype, "r+", place.start, (place.length,))
+            array[1:-1] = value
+            block["arrays"][name]["crc32"] = "".join(f"{of:08x}" for of in array_files._checksums(array.view("u1")))
+
+
+@pytest.mark.parametrize("plan", [PLANS[0], PLANS[2], PLANS[4]], ids=str)
+@pytest.mark.parametrize(("name", "value"), [("columns", 2**30), ("columns", -1), ("offsets", 2**30), ("offsets", -1)])
+def test_no_kernel_follows_a_hostile_block(tmp_path, plan, name, value):
+    dasktc.prepare(source_of(EDGES), backend="cpu", **plan).save(tmp_path / "graph")
+    content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
+    filled(tmp_path / "graph", content, name, value)
+    rewritten(tmp_path / "graph", blocks=content["blocks"])
+    with pytest.raises(InputError, match=r"block-\d-\d.bin is damaged: its rows and columns"):
+        dasktc.open_graph(tmp_path / "graph")
+
+
+@pytest.mark.parametrize("name", ["../order-0.bin", "/order-0.bin", "sub/order-0.bin", "zip::order-0.bin", ".."])
+def test_no_file_outside_of_the_folder_is_read(saved, name):
+    content = json.loads((saved / MANIFEST).read_text())
+    shutil.copy(saved / "order-0.bin", saved.parent)
+    content["order"][0]["values"]["file"] = name
+    rewritten(saved, order=content["order"])
+    with pytest.raises(InputError, match="is no file of a saved graph"):
+        dasktc.open_graph(saved)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
+def test_nothing_half_written(tmp_path, saved, monkeypatch, error):
+    graph, write = dasktc.open_graph(saved), array_files.write_arrays
+    before = {path.name: path.read_bytes() for path in saved.iterdir()}
+
+    def failing(url, arrays):
+        if "degree" in url:
+            raise error
+        return write(url, arrays)
+
+    monkeypatch.setattr(saved_graph, "write_arrays", failing)
+    for out in (tmp_path / "new", saved):
+        with pytest.raises((DasktcError, KeyboardInterrupt)):
+            graph.save(out, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["graph"]
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(array_files.os, "replace", mock.Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(DasktcError, match=r"order-0.bin cannot be written: No space left|cannot be written: No space"):
+        dasktc.prepare(source_of(EDGES)).save(tmp_path / "graph")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_stands_there_is_kept(tmp_path, saved):
+    graph = dasktc.open_graph(saved)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for out, force, says in (
+        (saved, False, "exists: it would be lost"),
+        (tmp_path / "data", False, "exists"),
+        (tmp_path / "data", True, "1 entries and no dasktc-graph.json"),
+        (tmp_path / "file", True, "is a file"),
+        (tmp_path / "no" / "graph", False, "is no folder"),
+        ("", False, "no path"),
+    ):
+        with pytest.raises(InputError, match=says):
+            graph.save(out, force=force)
+    (tmp_path / "empty").mkdir()
+    graph.save(tmp_path / "empty", force=True)
+    graph.close()
+    with pytest.raises(InputError, match="was closed"):
+        graph.save(tmp_path / "late")
+
+
+def test_urls(tmp_path, wanted):
+    url = "memory://saved/graph"
+    graph = dasktc.prepare(source_of(TEXT, "text"))
+    graph.save(url)
+    with pytest.raises(InputError, match="exists"):
+        graph.save(url)
+    graph.save(url, force=True)
+    assert int(dasktc.triangle_count(url)) == COUNT
+    assert dasktc.open_graph(url).triangles().sum() == sum(wanted[1].values())
+    fs = saved_folder.streams.filesystem(url)[0]
+    (block,) = fs.glob("/saved/graph/block-*")
+    fs.pipe_file(block, fs.cat_file(block)[:-70])
+    with pytest.raises(InputError, match="damaged"):
+        dasktc.open_graph(url)
+    with mock.patch.object(saved_graph, "write_arrays", side_effect=OSError("gone")), pytest.raises(DasktcError):
+        graph.save(url, force=True)
+    assert not fs.exists("/saved/graph")
+    with pytest.raises(InputError, match="holds no saved graph"):
+        dasktc.open_graph(url)
+
+
+def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = main([*map(str, arguments)])
+        return code, capsys.readouterr()
+
+    edges = data / "email-Eu-core.csv.gz"
+    code, said = run("prepare", edges, "graph", "--partition", "hash2d", "--parts", 2, "--json")
+    fields = json.loads(said.out)
+    assert (code, fields["out"], fields["edges"], fields["parts"]) == (0, "graph", 16_064, 2)
+    assert run("count", "graph", "--quiet")[1].out == "105461\n"
+    assert json.loads(run("plan", "graph", "--json")[1].out)["tasks"] >= 8
+    assert "hash2d" in run("plan", "graph", "--gpus", 8)[1].out
+    for command in (
+        ("clustering", "graph", "-o", "c.csv"),
+        ("truss", "graph", "-o", "t.csv"),
+        ("estimate", "graph"),
+        ("count", "graph", "--per-vertex", "v.csv", "--per-edge", "e.csv", "--report", "r.html", "--checkpoint", "k"),
+        ("count", "graph", "--checkpoint", "k"),
+        ("prepare", "graph", "graph", "--force"),
+    ):
+        code, said = run(*command)
+        assert code == 0, said.err
+    for command, says in (
+        (("prepare", edges, "graph"), "replace a saved graph with --force"),
+        (("count", "graph", edges), "1 more sources are given"),
+        (("count", "graph", "--partition", "whole"), "saved with partition hash2d"),
+        (("count", "graph", "--parts", 3), "saved with parts 2"),
+        (("count", "graph", "--reorder", "none"), "saved with reorder degree"),
+        (("count", "graph", "--columns", "a,b"), "--columns"),
+        (("count", "graph", "--ids", "text"), "--ids"),
+        (("cliques", "graph"), "saved with partition hash2d"),
+        (("count", "graph/block-0-0.bin"), "a file of a saved graph"),
+    ):
+        code, said = run(*command)
+        assert (code, said.out, said.err.count("\n")) == (2, "", 1)
+        assert says in said.err
+
+
+def test_plans_are_made_of_the_manifest_alone(saved):
+    for path in saved.glob("*.bin"):
+        path.write_bytes(bytes(path.stat().st_size))
+    assert plan_source(saved, workers=7).tasks >= 28
+
+
+def test_ranges_of_arrays(tmp_path):
+    values = {"a": np.arange(1000, dtype="int32"), "b": np.arange(333), "none": np.empty(0), "c": np.arange(9)[::2]}
+    with small_chunks():
+        places = write_arrays(str(tmp_path / "file"), values)
+        for name, array in values.items():
+            assert np.array_equal(read_array(places[name]), array)
+            for first in range(0, len(array) + 1, 1 + len(array) // 9):
+                for end in range(first, len(array) + 1, 1 + len(array) // 11):
+                    assert np.array_equal(read_array(places[name], None, first, end), array[first:end])
+    assert all(place.start % 64 == 0 for place in places.values())
+    assert isinstance(places["a"], StoredArray)
+    assert Path(tmp_path / "file").read_bytes().startswith(array_files.MAGIC)

@@ -192,7 +192,10 @@ def test_the_command_from_end_to_end(one_process: None, tmp_path: Any, capsys: p
     assert [(row["workers"], row["m"], row["tasks"]) for row in rows] == [(w, 4 * w, 4 * w) for w in (1, 2, 4, 8, 16)]
     assert all(row["real kernel s"] is not None for row in rows[:2])
     assert all(row["real kernel s"] is None for row in rows[2:])
-    assert [(row["workers"], row["n"], row["m"]) for row in found["sections"][1]["rows"]] == [(8, 2, 4), (16, 2, 8)]
+    parted = found["sections"][1]["rows"]
+    assert [(row["workers"], row["n"], row["m"]) for row in parted] == [(1, 2, 1), (2, 2, 1), (8, 2, 4), (16, 2, 8)]
+    assert all(row["kernel s"] is not None for row in parted)
+    assert [row["real kernel s"] is not None for row in parted] == [True, True, False, False]
     assert "--scale 8" in found["command"]
     assert found["command"].endswith("--memory 1GB")
     assert found["command"] in out.read_text()

@@ -233,12 +233,17 @@ def smallest_that_fits(vertices, edges, scratch, wanted, most=6):
     choices = {"whole": [1], "edges": [1], "hash2d": range(1, most + 1), "auto": range(1, most + 1)}[wanted.partition]
     for n in choices:
         there = len(edges) if wanted.partition == "edges" else -(-vertices // n)
-        splits = max(1, min(wanted.splits or -(-4 * wanted.workers // n**3), there))
-        cuts = 1 if wanted.partition == "edges" else splits
-        needed = bytes_needed(vertices, grid_of(edges)(n), n, splits, scratch, cuts)
-        needed += 8 * (max(1, vertices) + 1) if wanted.partition == "edges" else 0  # offsets of a range
-        if needed <= wanted.memory:
-            return "whole" if n == 1 and wanted.partition == "auto" else wanted.partition, n, needed
+        grid = grid_of(edges)(n)
+        counted = sum(bool(grid[i, k] and grid[k, j]) for i, j, k in product(range(n), repeat=3))
+        splits = max(1, min(wanted.splits or -(-4 * wanted.workers // max(1, counted)), there))
+        whole = n == 1 and wanted.partition != "hash2d"
+        for times in (1, 2, 4, 8, 16) if whole and wanted.splits is None else (1,):
+            tried = max(1, min(times * splits, there))
+            cuts = 1 if wanted.partition == "edges" else tried
+            needed = bytes_needed(vertices, grid, n, tried, scratch, cuts)
+            needed += 8 * (max(1, vertices) + 1) if wanted.partition == "edges" else 0  # offsets of a range
+            if needed <= wanted.memory:
+                return "whole" if whole and wanted.partition == "auto" else wanted.partition, n, needed
     return None
 
 
@@ -250,7 +255,7 @@ ALIKE = [(u, v) for u in range(24) for v in range(u % 2, u, 2)]
 @given(
     edges=multigraphs(max_vertices=30, max_edges=200).map(lambda edges: list(orientation(edges).edges)),
     memory=st.integers(1, 1_500),
-    splits=st.integers(1, 3),  # where it is not given m follows from the triples that are tasks
+    splits=st.none() | st.integers(1, 3),
     workers=st.integers(1, 9),
     scratch=st.sampled_from([no_scratch, lambda of: of.columns, of_edges]),
 )

@@ -38,7 +38,7 @@ from dasktc.planning.rates import RATES
 SOURCES = {
     "kronecker": kronecker(15, parts=2),
     "random": random_graph(2**16, 2**20, parts=2),
-    "grid3d": grid3d(40, parts=2),
+    "grid3d": grid3d(48, parts=2),  # some 0.24 MB are reserved that a small task does not use
 }
 SMALLER = {"kronecker": kronecker(12, parts=2), "grid3d": grid3d(16, parts=2)}
 PLANS = {
@@ -93,8 +93,7 @@ def test_bytes_are_within_15_percent_of_what_a_run_holds(name, plan, kernel):
     work = jobs(graph.plan, kernel, "cpu")
     held_by(work[0], graph.blocks, kernel)  # imports and compiles
     largest = max(least_held_by(job, graph.blocks, kernel, predicted.bytes_per_task) for job in work)
-    above = predicted.heavy_triples and largest <= predicted.bytes_per_task <= 1.2 * largest
-    assert close(predicted.bytes_per_task, largest) or above, "the splits of a heavy triple differ in what they defer"
+    assert close(predicted.bytes_per_task, largest)
     assert predicted.bytes_total == sum(block.nbytes for block in graph.blocks.values())
 
 

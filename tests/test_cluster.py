@@ -372,6 +372,29 @@ def test_a_graph_that_nobody_holds_ends_what_was_opened_for_it(threads):
     other.close()
 
 
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # Dask's, of the loop that was stopped
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <coroutine")
+@pytest.mark.parametrize("options", some([{}, {"partition": "hash2d", "parts": 3}], lambda of: of), ids=str)
+def test_a_client_that_closes_during_a_count_is_said_in_one_line(threads, options):
+    """At every fifth time that progress is told, and by another thread meanwhile."""
+    source, ended = source_of(skewed_edges(60, 400, 5), parts=3), []
+    for moment in range(0, 100, 5):
+        client = Client(threads.scheduler_address, set_as_default=False)
+        told = iter(range(1000))
+        closing = threading.Timer(0.002 * moment, client.close)
+        closing.start()
+        try:
+            dasktc.triangle_count(
+                source, client, progress=lambda *_, c=client, t=told, m=moment: next(t) == m and c.close(), **options
+            )
+            ended.append("counted")
+        except InputError as error:
+            ended.append(str(error)[:20])
+        closing.join()
+        client.close()
+    assert {*ended} - {"counted"} == {"the client is closed"}
+
+
 def test_what_was_opened_for_a_graph_that_could_not_be_prepared_is_closed(threads):
     with pytest.raises(InputError, match="fraction"):
         dasktc.prepare(pd.DataFrame({"a": [0.5], "b": [1.0]}), scheduler=threads.scheduler_address)

@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -268,6 +268,47 @@ def test_other_formats_are_refused(saved):
         dasktc.open_graph(saved)
 
 
+def places_of(value, path=()):
+    """Paths of all values within lists and dicts, the first two of a list."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for name, of in inner:
+        yield from places_of(of, (*path, name))
+
+
+HOSTILE = ([], {}, -1, 3, 10**30, 2.5, "x", True, None)
+
+
+@pytest.mark.slow
+def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
+    manifest = (saved / MANIFEST).read_text()
+    for path in places_of(json.loads(manifest)):
+        for value in HOSTILE:
+            content = json.loads(manifest)
+            of = content
+            for name in path[:-1]:
+                of = of[name]
+            if path and path[-1] not in ("checksum", "format"):
+                of[path[-1]] = value
+            (saved / MANIFEST).write_text(manifest)
+            rewritten(saved, **content)
+            with suppress(DasktcError):  # InputError and CountError, too: another error, or another count, is a defect
+                assert int(dasktc.triangle_count(saved)) == COUNT, (path, value)
+
+
+def test_fields_of_another_type_are_named(saved):
+    manifest = json.loads((saved / MANIFEST).read_text())
+    for fields, says in (
+        ({"vertices": "9"}, "its vertices is '9'"),
+        ({"sizes": {**manifest["sizes"], "rows": [1]}}, "its rows is 1"),
+        ({"blocks": [{**manifest["blocks"][0], "stride": True}]}, "its stride is True"),
+        ({"order": None}, "its order is None"),
+    ):
+        rewritten(saved, **{**manifest, **fields})
+        with pytest.raises(InputError, match=f"is damaged \\({says}"):
+            dasktc.open_graph(saved)
+
+
 def test_a_block_that_is_not_what_the_plan_says(saved):
     content = json.loads((saved / MANIFEST).read_text())
     content["sizes"]["edges"][0][0] += 1
@@ -405,6 +446,9 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
         (("count", "graph", "--partition", "whole"), "saved with partition hash2d"),
         (("count", "graph", "--parts", 3), "saved with parts 2"),
         (("count", "graph", "--reorder", "none"), "saved with reorder degree"),
+        (("count", "graph", "--seed", 5), "saved with seed 0"),
+        (("count", "graph", "--proxies", "tight"), "saved with proxies lstc"),
+        (("count", "graph", "--no-sort-rows", "--kernel", "trust"), "saved with sort rows True"),
         (("count", "graph", "--columns", "a,b"), "--columns"),
         (("count", "graph", "--ids", "text"), "--ids"),
         (("cliques", "graph"), "saved with partition hash2d"),

@@ -15,13 +15,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dasktc.errors import DasktcError, InputError
+from dasktc.errors import DasktcError, InputError, shown
 from dasktc.executors.paths import check_writable_folder
 from dasktc.io.formats import streams
 from dasktc.io.write import hidden_beside, publish
 from dasktc.options import path_text
 
-__all__ = ["FORMAT", "MANIFEST", "Manifest", "check_new", "check_sizes", "joined", "manifest_of", "new_folder"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "Manifest",
+    "check_fields",
+    "check_new",
+    "check_sizes",
+    "joined",
+    "manifest_of",
+    "new_folder",
+]
 
 Manifest = dict[str, Any]
 """What a saved graph is, ready for JSON."""
@@ -73,18 +83,19 @@ def manifest_of(source: str | os.PathLike[str]) -> tuple[str, Manifest] | None:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise ValueError(f"format {number!r}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _damaged(path, " ".join(str(error).split())) from None
+        raise damaged(path, " ".join(str(error).split())) from None
     if number > FORMAT:
         raise InputError(
             f"{folder} is a saved graph of format {number}, written by dasktc {content.get('version')}; this dasktc "
             f"reads formats up to {FORMAT}: install a newer one, or save the graph again with this one"
         )
     if content.pop("checksum", None) != _checksum(content):
-        raise _damaged(path, "its checksum is another")
+        raise damaged(path, "its checksum is another")
     return folder, content
 
 
-def _damaged(path: str, why: str) -> InputError:
+def damaged(path: str, why: str) -> InputError:
+    """The error of a manifest that is not as it was written."""
     return InputError(
         f"{path} is damaged ({why}): it was cut short or changed; fetch it again, or save the graph again"
     )
@@ -107,6 +118,43 @@ def _local(url: str) -> str:
     if url.startswith(("file://", "local://")) and "::" not in url:
         return str(streams.filesystem(url)[1])
     return url
+
+
+def check_fields(folder: str, content: Manifest, shape: Any) -> None:
+    """Refuse a manifest whose fields are not what they should be: its checksum is that of whoever wrote it.
+
+    Parameters
+    ----------
+    folder : str
+    content : dict
+    shape : dict
+        A type, of which int is one of 63 bits, from 0 on; `[shape]`, a list of such; `{name: shape}`, a dict with
+        these fields and others, of which those that may be None may be missing; `{str: shape}`, a dict with any; a
+        tuple of shapes, one of these.
+
+    Raises
+    ------
+    InputError
+    """
+    if wrong := _unlike(content, shape):
+        raise damaged(joined(folder, MANIFEST), f"its {wrong}")
+
+
+def _unlike(value: Any, shape: Any, name: str = "content") -> str | None:
+    """Which field is not of a shape, and what it is; None: all are."""
+    if isinstance(shape, tuple):
+        problems = [_unlike(value, one, name) for one in shape]
+        return None if None in problems else problems[0]
+    kind: Any = shape if isinstance(shape, type) else type(shape)
+    if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or not 0 <= value < 1 << 63)):
+        return f"{name} is {shown(value)}"
+    inner: Iterator[tuple[Any, Any, str]] = iter(())
+    if isinstance(shape, list):
+        inner = ((one, shape[0], name) for one in value)
+    elif isinstance(shape, dict):
+        fields = dict.fromkeys(value, shape[str]) if str in shape else shape
+        inner = ((value.get(field), of, field) for field, of in fields.items())
+    return next((wrong for one in inner if (wrong := _unlike(*one))), None)
 
 
 def check_sizes(folder: str, sizes: dict[str, int]) -> None:

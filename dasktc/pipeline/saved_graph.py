@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -28,10 +28,10 @@ from dasktc.backends import ON_DEVICE, Backend, lean_kernel
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError, shown, without_secrets
 from dasktc.executors.base import Executor
-from dasktc.io.array_files import StoredArray, read_array, write_arrays
-from dasktc.io.saved_folder import Manifest, check_sizes, joined, manifest_of
+from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
+from dasktc.io.saved_folder import MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import AttributeOptions, Ids, Options
+from dasktc.options import AttributeOptions, Ids, Options, check_choice
 from dasktc.pipeline.attributes import EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition, check_edges
@@ -54,6 +54,56 @@ __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "w
 Array = Any
 VECTORS = ("order", "out_degree", "in_degree")
 _FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
+_NO = type(None)
+_ARRAYS = {str: {"file": str, "dtype": str, "length": int, "start": int, "crc32": str}}
+_FIELDS = {
+    "version": str,
+    "name": str,
+    "ids": str,
+    "triangles": (int, _NO),
+    "vertices": int,
+    "edges": int,
+    "rows": int,
+    "loops": int,
+    "wedges": [int],
+    "partition": str,
+    "parts": int,
+    "column_parts": (int, _NO),
+    "splits": (int, _NO),
+    "reorder": str,
+    "backend": str,
+    "kernel": (str, _NO),
+    "assign": str,
+    "seed": object,
+    "proxies_kept": str,
+    "choice": (str, _NO),
+    "facts": {str: int},
+    "shift": int,
+    "ordered": bool,
+    "grid": ([{"parts": int, "starts": ([int], _NO)}], _NO),
+    "sizes": {str: [[int]]},
+    "proxies": [[int]],
+    "blocks": [
+        {
+            "place": [int],
+            **{name: int for name in ("stride", "row_first", "column_first")},
+            "ordered": bool,
+            "arrays": _ARRAYS,
+        }
+    ],
+    **{name: [_ARRAYS] for name in (*VECTORS, "id_shards")},
+    "attributes": (
+        {
+            "weight": (str, _NO),
+            "directed": bool,
+            "largest": str,
+            "blocks": [{"place": [int], "arrays": _ARRAYS}],
+            "neighbours": (_ARRAYS, _NO),
+        },
+        _NO,
+    ),
+}
+"""What the manifest's fields are; as `check_fields` takes it."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +191,7 @@ def write_graph(
         "kernel": None if plan.lean else options.chosen_kernel,
         "assign": "random" if options.assign_file else options.assign,  # a file may be gone when the graph is opened
         "seed": options.seed,
+        "proxies_kept": options.proxies,
         "choice": plan.choice,
         "facts": {name: int(value) for name, value in facts._asdict().items() if name != "processors"},
         **layout,
@@ -271,6 +322,7 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     if opened is None:
         return None
     folder, content = opened
+    check_fields(folder, content, _FIELDS)
     if len(names) > 1:
         raise InputError(
             f"{folder} is a saved graph, and {len(names) - 1:,} more sources are given: it is opened as it is, and no "
@@ -281,6 +333,11 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
             f"{folder} is saved in partition {content['partition']}, which is not installed here: install the plug-in "
             "that has it"
         )
+    try:
+        _interpret(folder, content)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise damaged(joined(folder, MANIFEST), f"its fields do not fit each other: {why}") from None
     sizes: dict[str, int] = {}
     for place in _arrays(folder, content):
         name = os.path.basename(place.url.split("::")[0])
@@ -289,6 +346,45 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
     _refuse_reading(folder, content["ids"], options)
     rows, ids = SourceSize(content["rows"], sum(sizes.values())), cast(Ids, content["ids"])
     return SavedGraph(content["name"], (), ids, content["triangles"], size=rows, folder=folder, manifest=content)
+
+
+def _interpret(folder: str, content: Manifest) -> None:
+    """Raise what following the manifest's fields raises, and ValueError where they say different things."""
+    sizes, (_, wedges) = _sizes(content), content["wedges"]
+    partition = _partition(content, sizes, tuple(Proxies(*of) for of in content["proxies"]), wedges)
+    scheme, parts = scheme_of(content["partition"], content.get("column_parts")), content["parts"]
+    rows, columns = 1 if scheme.replicated else parts, scheme.columns(parts)
+    places = [(i, j) for i in range(rows) for j in range(columns)]
+    blocks = content["blocks"]
+    for name, there in (
+        ("blocks", [tuple(block["place"]) for block in blocks]),
+        ("grid", [*_extents(partition)] if content["grid"] else places if columns == 2 else []),
+        *((f"sizes of {name}", [*np.ndindex(of.shape)]) for name, of in sizes._asdict().items()),
+    ):
+        if there != places:
+            raise ValueError(f"{name} are not those of {rows:,} by {columns:,} blocks")
+    for block, (i, j) in zip(blocks, places, strict=True):
+        numbered = tuple(block[name] for name in ("stride", "row_first", "column_first", "ordered"))
+        if isinstance(partition, GridPartition):
+            rows_of, layout = partition.layout.rows, partition.layout
+            expected = rows_of.stride, rows_of.firsts[i], layout.numbering(j)[0], layout.graph.ordered
+        else:
+            expected = 1, 0, 0, content["ordered"]
+        if numbered != expected:
+            raise ValueError(f"block {(i, j)} is numbered as {numbered}, not as {expected}")
+    Options(backend=content["backend"], reorder=content["reorder"], assign=content["assign"], seed=content["seed"])
+    Facts(**content["facts"], processors=1)
+    check_choice("ids", content["ids"], get_args(Ids))
+    arrays = [{"offsets", "columns"} - block["arrays"].keys() for block in blocks]
+    arrays += [{"values"} - of.keys() for name in VECTORS for of in content[name]]
+    arrays += [
+        ({"offsets", "letters"} if content["ids"] == "text" else {"values"}) - of.keys() for of in content["id_shards"]
+    ]
+    if any(arrays) or not all(content[name] for name in (*VECTORS, "id_shards")):
+        raise ValueError(f"arrays are missing {set().union(*arrays) or ''}")
+    for place in _arrays(folder, content):
+        if np.dtype(place.dtype).kind not in "iuf" or len(place.checksums) % DIGITS:
+            raise ValueError(f"an array is of {place.dtype}")
 
 
 def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
@@ -313,20 +409,21 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     InputError
         Others were asked for.
     """
-    content = saved.manifest
-    asked = {"partition": options.partition, "parts": options.parts, "reorder": options.reorder}
-    asked["column_parts"] = options.column_parts
-    for name, value in asked.items():
-        if value not in (None, "auto", content.get(name)) and not (
-            name == "parts" and SCHEMES[content["partition"]].replicated
-        ):
-            raise InputError(
-                f"--{name.replace('_', '-')} {value} is asked for, {saved.folder} was saved with {name} "
-                f"{content.get(name)}: its blocks stay as they are; leave it out, or prepare the graph again"
-            )
+    content, default = {"sort_rows": True, **saved.manifest}, Options()
+    replicated = SCHEMES[content["partition"]].replicated
+    for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
+        asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
+        if asked in (getattr(default, name), had) or (name == "parts" and replicated):
+            continue
+        given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
+        raise InputError(
+            f"{given} is asked for, {saved.folder} was saved with {name.replace('_', ' ')} {had}: its blocks stay as "
+            "they are; leave it out, or prepare the graph again"
+        )
     splits = content["splits"] if options.splits is None else options.splits
-    had = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "seed")}
-    return replace(options, splits=splits, column_parts=content.get("column_parts"), **had)
+    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "seed")}
+    columns, proxies = content.get("column_parts"), content["proxies_kept"]
+    return replace(options, splits=splits, column_parts=columns, proxies=proxies, **kept)
 
 
 def open_plan(

@@ -204,7 +204,7 @@ class DaskExecutor(Executor):
             if len(shares) == len(threads):
                 self._share = min(shares)
                 return self._share
-        while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1)["workers"]):
+        while not (workers := self.faults.ask(self.client.scheduler_info, n_workers=-1).get("workers")):
             self.faults.threads()  # the client's own poll, which asks for no worker, may take the answer's place
         self._share = min(
             (budget or _fillable(worker["memory_limit"])) // worker["nthreads"] for worker in workers.values()
@@ -253,7 +253,7 @@ class DaskExecutor(Executor):
 
             keep = dask.delayed(self.store.wrap(unchanged), pure=False)
             delayed = [None if item is None else keep(item, dask_key_name=self._key("read-rows")) for item in delayed]
-        futures: list[Any] = self.client.compute(delayed)
+        futures: list[Any] = self.faults.ask(self.client.compute, delayed)
         return futures
 
     def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
@@ -262,7 +262,8 @@ class DaskExecutor(Executor):
 
     def _submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Submit one call, of handles as they are."""
-        return self.client.submit(_call, function, *args, key=self._key(stage), pure=False, **_preferred(prefer))
+        options: dict[str, Any] = {"key": self._key(stage), "pure": False, **_preferred(prefer)}
+        return self.faults.ask(self.client.submit, _call, function, *args, **options)
 
     def measured(
         self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
@@ -279,7 +280,7 @@ class DaskExecutor(Executor):
         for answer in self.ask_workers(_facts_of, keys).values():
             facts |= answer
         gone = [future for future in futures if future.key not in facts]  # with their worker, since they were made
-        made = self._results([self.client.submit(_facts, future, key=self._key(stage)) for future in gone])
+        made = self._results([self.faults.ask(self.client.submit, _facts, of, key=self._key(stage)) for of in gone])
         facts |= dict(zip([future.key for future in gone], made, strict=True))
         return futures, [facts[key] for key in keys]
 
@@ -312,7 +313,7 @@ class DaskExecutor(Executor):
         for _, together in itertools.groupby(calls, key=len):  # the client maps over columns
             columns = list(zip(*((function, *call) for call in together), strict=True))
             keys = [self._key(stage, getattr(first, "label", ())) for first in columns[1]]
-            futures += self.client.map(_call, *columns, key=keys, pure=False, **_preferred(prefer))
+            futures += self.faults.ask(self.client.map, _call, *columns, key=keys, pure=False, **_preferred(prefer))
         return futures
 
     def _key(self, stage: str, label: tuple[Any, ...] = ()) -> tuple[Any, ...]:

@@ -37,6 +37,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,15 +87,20 @@ class FaultPolicy:
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call a function that asks the scheduler; not reaching it is a ClusterError, a closed client an InputError."""
-        if getattr(self._client, "status", "running") in ("closing", "closed"):
-            raise InputError(
-                "the client of this graph is closed, or the workers that were started for it are: nobody answers any "
-                "more; prepare it again, or take a published one with another client: dasktc.get_graph(name, client)"
-            )
+        if self._closed:
+            raise _client_closed()
         try:
             return question(*args, **options)
-        except OSError as error:
-            raise _scheduler_lost(error) from error
+        except Exception as error:
+            if self._closed and not isinstance(error, DasktcError):
+                raise _client_closed() from error
+            if isinstance(error, OSError):
+                raise _scheduler_lost(error) from error
+            raise
+
+    @property
+    def _closed(self) -> bool:
+        return getattr(self._client, "status", "running") in ("closing", "closed")
 
     def threads(self, why: str = NEVER) -> dict[str, int]:
         """Wait for a worker and return the threads of each; if none comes in time, a ClusterError says `why`."""
@@ -140,25 +146,38 @@ class FaultPolicy:
 
     @contextmanager
     def one_line(self) -> Iterator[None]:
-        """Turn Dask's own failures, cancelled tasks and a lost scheduler, into a ClusterError of one line."""
-        from distributed import CancelledError
-
+        """Turn Dask's own failures (cancelled tasks, a lost scheduler, a closed client) into an error of one line."""
         try:
             yield
-        except CancelledError as error:
-            if "scheduler-connection-lost" in str(error):
-                raise _scheduler_lost(error) from error
+        except DasktcError:
+            raise
+        except Exception as error:
+            if self._closed:  # in the middle of a call Dask raises what it met first
+                raise _client_closed() from error
             why = " ".join(str(error).split())
-            raise ClusterError(
-                f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
-            ) from error
-        except RuntimeError as error:
-            if UNREADABLE not in str(error):
-                raise
-            raise ClusterError(
-                f"the scheduler at {self._client.scheduler.address} cannot read dasktc's tasks: dasktc is not "
-                "installed there, or in another version; install the same as here, and on all workers"
-            ) from error
+            if isinstance(error, CancelledError):
+                if "scheduler-connection-lost" in why:
+                    raise _scheduler_lost(error) from error
+                raise ClusterError(
+                    f"a task was cancelled ({why}): the cluster was restarted or shut down; run again"
+                ) from error
+            if isinstance(error, RuntimeError) and UNREADABLE in why:
+                raise ClusterError(
+                    f"the scheduler at {self._client.scheduler.address} cannot read dasktc's tasks: dasktc is not "
+                    "installed there, or in another version; install the same as here, and on all workers"
+                ) from error
+            raise
+
+    def raise_from(self, future: Any) -> None:
+        """Raise what ended a future. A client that is closed meanwhile may never answer, so it is asked in turns."""
+        while True:
+            try:
+                future.result(timeout=1)
+            except TimeoutError:
+                if self._closed:
+                    raise _client_closed() from None
+            else:
+                return
 
     def cancelled(self, tasks: int) -> ClusterError:
         """Make the error of tasks that ended without a result."""
@@ -184,6 +203,13 @@ def was_killed(future: Any) -> bool:
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
+
+
+def _client_closed() -> InputError:
+    return InputError(
+        "the client is closed, or the workers that were started for this graph are: nobody answers any more; prepare "
+        "it again, or take a published one with another client: dasktc.get_graph(name, client)"
+    )
 
 
 def _scheduler_lost(error: Exception) -> ClusterError:

@@ -110,7 +110,7 @@ def _until_killed(
         if failed:
             for future in failed:
                 if not was_killed(future):
-                    future.result()  # raises what went wrong, at once
+                    faults.raise_from(future)
             return
         if batch:
             pause, heard = LEAST_PAUSE, time.monotonic()

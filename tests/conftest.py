@@ -17,9 +17,9 @@ from emulation import host
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from processes import fork_workers, patience
 
-FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=25)
-settings.register_profile("default", FEW)
-settings.register_profile("slow", FEW, max_examples=100)
+FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("default", FEW, max_examples=15)
+settings.register_profile("slow", FEW, max_examples=60)
 
 HERE = Path(__file__).parent
 os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too

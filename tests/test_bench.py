@@ -202,6 +202,7 @@ def test_the_busier_worker_is_told_by_its_seconds(order: int):
     ]
 
 
+@pytest.mark.slow
 def test_counts_in_turns_begin_without_tables(client: Any, monkeypatch: pytest.MonkeyPatch):
     """What a worker keeps of its last count would make the next cheaper than one that is made once."""
     one, two = (build(DaskExecutor(client), kronecker(8), Options(backend="cpu")) for _ in range(2))
@@ -306,6 +307,7 @@ def test_a_peak_is_not_below_what_is_resident():
     assert len(held)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_may_use_one_thread_and_no_module_of_this_one():
     threads, loaded = in_fresh_process(_fresh)
     assert threads == "1"

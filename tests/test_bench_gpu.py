@@ -124,6 +124,7 @@ def test_several_gpus(monkeypatch):
         gpu_scaling.several([(wrong, "hub")], 1, [1], lambda text: None)
 
 
+@pytest.mark.slow
 def test_end_to_end_on_workers_of_the_cpu(tmp_path):
     """What a cluster does for a count is read off in the same way whatever its workers have."""
     cases, page = [replace(gpu.QUICK[-1], triangles=None), kronecker_8()], tmp_path / "profile.html"

@@ -197,6 +197,7 @@ def test_directory_without_edges(run: Any, tmp_path: Path) -> None:
     refused(*run("count", tmp_path), 2, str(tmp_path))
 
 
+@pytest.mark.slow
 def test_scheduler_that_does_not_answer(run: Any, triangle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dasktc.executors.connect.CONNECT_SECONDS", 1)
     refused(*run("count", triangle, "--scheduler", "tcp://127.0.0.1:1"), 1, "tcp://127.0.0.1:1")

@@ -148,6 +148,7 @@ def test_lost_rows_are_an_error(monkeypatch):
         graph.clique_count(4)
 
 
+@pytest.mark.slow
 def test_on_workers(client):
     edges = oracle.complete(40)[::2]
     assert counts(prepared(edges, client)) == known(edges)

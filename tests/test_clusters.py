@@ -66,15 +66,14 @@ def run(*command, env):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
-def test_scheduler_file(tmp_path, certificates, tls):
+def test_scheduler_file(tmp_path, certificates):
     file, script = tmp_path / "scheduler.json", written("scheduler-file", tmp_path)
-    env = environment(tmp_path, SCHEDULER_FILE=str(file), CORES="2", **({"TLS": certificates} if tls else {}))
+    env = environment(tmp_path, SCHEDULER_FILE=str(file), CORES="2", TLS=certificates)
     with ExitStack() as stack:
         for what, port in (("scheduler", ("--port", "0", "--no-dashboard")), ("worker", ("--no-dashboard",))):
             stack.enter_context(background("bash", script, what, *port, log=tmp_path / "log", env=env))
         out = run("bash", script, "count", GRAPH, env=env)
-        assert json.loads(file.read_text())["address"].startswith("tls://" if tls else "tcp://")
+        assert json.loads(file.read_text())["address"].startswith("tls://")
     assert f"triangles  {TRIANGLES}" in out
 
 
@@ -115,19 +114,17 @@ def slurm(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
-def test_slurm_cluster(tmp_path, slurm, certificates, tls):
+def test_slurm_cluster(tmp_path, slurm, certificates):
     """The jobs that dask-jobqueue writes are submitted, run, count and are cancelled."""
-    if tls:
-        without_slurm()
+    without_slurm()
     script = written("slurm", tmp_path, ("CORES = 8", "CORES = 1"), ('"32GB"', '"1GB"'))
-    slurm |= {"JOBS": "2", "LOGS": str(tmp_path / "logs"), **({"TLS": certificates} if tls else {})}
+    slurm |= {"JOBS": "2", "LOGS": str(tmp_path / "logs"), "TLS": certificates}
     assert f"triangles  {TRIANGLES}" in run("python", script, GRAPH, env=slurm)
     jobs = [path.read_text() for path in (tmp_path / "jobs").glob("script.*")]
     assert len(jobs) == 2
     for job in jobs:
         assert "#SBATCH --cpus-per-task=1" in job
-        assert ("--tls-ca-file" in job) == tls
+        assert "--tls-ca-file" in job
     sessions = [int(path.read_text()) for path in (tmp_path / "jobs").iterdir() if path.name.isdigit()]
     until(lambda: not any(alive(session) for session in sessions), seconds=20)
 
@@ -255,9 +252,8 @@ def ssh_server(home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
-def test_ssh(tmp_path, certificates, tls):
-    env = environment(tmp_path, WORKERS="2", **({"TLS": certificates} if tls else {}))
+def test_ssh(tmp_path, certificates):
+    env = environment(tmp_path, WORKERS="2", TLS=certificates)
     with ssh_server(tmp_path) as port:
         script = written("ssh", tmp_path, ('":8787"', '":0"'))
         out = run("python", script, GRAPH, "127.0.0.1", env=env | {"SSH_PORT": port})

@@ -113,6 +113,7 @@ def test_bands_of_more_vertices_than_64_bits_hold_are_refused():
 # planning
 
 
+@pytest.mark.slow
 def test_as_many_parts_as_vertices_if_no_fewer_fit():
     """Of a graph of 40 vertices n = 40 is tried, and no other, where only its tasks fit."""
     size = {"vertices": 40, "edges": 780, "partition": "hash2d", "splits": 1}

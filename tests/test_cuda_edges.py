@@ -155,6 +155,7 @@ def test_keys_of_blocks_by_remainder(edges, keys, modulus):
 # bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operation", "bytes_an_element"),
     [
@@ -267,6 +268,7 @@ def test_at_most_16_bytes_an_edge_while_counting(emulated, name, kernel):
     assert counted_bytes(graph)[0] <= 16 * graph.edges + fixed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(SHAPES, lambda name: name == "Kronecker"))
 def test_what_hub_has_no_room_for_is_counted_as_plain_csr(emulated, monkeypatch, name):
     """In a few splits; then within 6 bytes an edge, offsets (8 a vertex) and the hubs' bitmaps apart; not in parts."""

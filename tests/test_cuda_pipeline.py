@@ -260,6 +260,7 @@ def test_many_parquet_files(emulated, tmp_path):
             assert facts(dasktc.triangle_count(path, backend="cuda")) == facts(dasktc.triangle_count(path)), folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slab", [16, 64, 1 << 20])
 def test_text_is_copied_through_pinned_memory(emulated, tmp_path, monkeypatch, slab):
     """In more slabs than there are, from parts that begin within lines; a row for the host makes it read again."""

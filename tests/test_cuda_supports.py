@@ -11,6 +11,7 @@ from emulation import cuda, cupy_strict
 from emulation.host import HostDevice, compiler
 from hypothesis import given
 from hypothesis import strategies as st
+from pipeline import pairwise_cover
 from test_cuda_kernels import TINY
 from test_kernels import GRAPHS, graphs, tasks, turned
 from tiers import some
@@ -83,7 +84,7 @@ def _added(sums, sides):
 @pytest.mark.parametrize(
     ("variant", "ordered", "reverse", "parts", "splits"),
     some(
-        [*product(VARIANTS, [True, False], [False, True], [1, 2], [1, 3])],
+        pairwise_cover([*VARIANTS], [True, False], [False, True], [1, 2], [1, 3]),
         lambda variant, ordered, reverse, parts, splits: (
             (parts, splits) == ((2, 1) if reverse else (1, 3))
             and ordered != reverse

@@ -61,6 +61,7 @@ def test_on_a_cluster_and_out_of_core(client, tmp_path):
         assert vertex_summary(graph).bins["vertices"].sum() == graph.vertices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [EDGES, NAMES], ids=["int", "text"])
 def test_where_vertices_are_in_shards(client, edges):
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3):

@@ -308,6 +308,7 @@ def test_a_line_beyond_the_limit_is_refused_by_number(long_line, case, packed):
     refused(path, f"line {number} of {path} is longer than {LONG:,} bytes")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("case", LINES)
 def test_a_line_of_the_limit_is_read_or_refused_soon(long_line, case):
@@ -328,6 +329,7 @@ def test_a_line_without_end_takes_no_memory(long_line, case):
     assert peak < 20 << 20
 
 
+@pytest.mark.slow
 def test_a_vertex_of_metis_may_have_more_neighbours_than_fit_a_line(tmp_path):
     leaves = range(2, 300_002)
     rows = [" ".join(map(str, leaves)), *["1"] * len(leaves)]

@@ -107,6 +107,7 @@ def test_with_local_workers_while_they_count(tmp_path, graph):
     running.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(3), lambda seed: seed == 1))
 def test_on_a_cluster_that_lives_on(tmp_path, graph, shared, seed):
     """Its tasks vanish from the scheduler, and its workers work."""

@@ -217,6 +217,7 @@ ON_A_CLUSTER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", some(ON_A_CLUSTER, lambda plan: plan == {"parts": 2}), ids=str)
 def test_on_a_cluster(client, plan, monkeypatch):
     monkeypatch.setattr(frames, "PARTITION_BYTES", 100 * 45)

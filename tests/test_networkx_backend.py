@@ -287,6 +287,7 @@ def test_should_run():
     assert networkx_backend.can_run("betweenness_centrality", (large,), {}) == "dasktc has no betweenness_centrality"
 
 
+@pytest.mark.slow
 def test_should_run_in_a_process_that_has_compiled_nothing():
     code = """
 import networkx as nx
@@ -323,6 +324,7 @@ def test_a_graph_is_prepared_once(monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 def test_on_the_active_client(client, graph):
     with client.as_current():
         for name in ("triangles", "generalized_degree", "square_clustering"):  # the last in this process

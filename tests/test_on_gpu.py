@@ -268,6 +268,7 @@ def test_pieces_go_one_by_one(small, tmp_path):
             assert tasks.store._resident() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"partition": "auto"}, {"partition": "hash2d", "parts": 4}, OOC[0] | {"parts": 5}])
 @pytest.mark.parametrize("host", [TO_HOST, TO_FILES])
 def test_edges_are_dealt_to_ranges_as_they_are_oriented(small, tmp_path, monkeypatch, options, host):

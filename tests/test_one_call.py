@@ -108,11 +108,11 @@ def test_calls_of_a_client_go_to_one_worker(client):
 
 
 def test_questions_before_the_call(client):
-    """Each takes a millisecond: which threads there are, and their memory."""
+    """Each takes a millisecond: which threads there are, and their memory; to submit takes none."""
     dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
     with mock.patch.object(FaultPolicy, "ask", autospec=True, side_effect=FaultPolicy.ask) as ask:
         dasktc.triangle_count(generate.kronecker(6), client, backend="cpu", distribute="never")
-    assert [call.args[1].__name__ for call in ask.call_args_list] == ["nthreads", "scheduler_info"]
+    assert [call.args[1].__name__ for call in ask.call_args_list] == ["nthreads", "scheduler_info", "submit"]
 
 
 class OnDevices:
@@ -174,6 +174,7 @@ def test_a_prepared_graph(client):
         pd.testing.assert_frame_equal(support, here.edge_support())
 
 
+@pytest.mark.slow
 def test_outputs_and_checkpoints_have_tasks(client, tmp_path):
     edges = np.array(skewed_edges(100, 700, seed=2))
     wanted = int(dasktc.triangle_count(edges))

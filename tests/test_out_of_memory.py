@@ -14,6 +14,7 @@ from emulation import cupy_strict
 from emulation.host import compiler
 from oracle import triangles
 from pipeline import skewed_edges
+from tiers import some
 
 import dasktc
 from dasktc import backends as backend
@@ -64,7 +65,13 @@ def allocations(fail_at, error):
         cupy_strict.INSTEAD[0] = None
 
 
-@pytest.mark.parametrize(("kind", "options"), [*((kind, {"partition": "whole"}) for kind in ERRORS), ("RMM", {})])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    some(
+        [*((kind, {"partition": "whole"}) for kind in ERRORS), ("RMM", {})],
+        lambda kind, options: kind == "RMM" and options,
+    ),
+)
 def test_wherever_the_device_has_no_room(emulated, kind, options):
     """At the first allocation, while the source is read, and at others, up to the last of the count.
 

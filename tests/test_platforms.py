@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import dasktc
 
 WITHOUT = """
@@ -49,6 +51,7 @@ def modules():
             yield name
 
 
+@pytest.mark.slow
 def test_every_module_and_a_count_without_posix(tmp_path):
     command = [sys.executable, "-W", "error", "-c", WITHOUT, str(tmp_path), *modules()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)

@@ -161,6 +161,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_workers_have_them_too(toys):
     """Processes of their own, which know the distribution by the path alone."""
     np.save(toys / "edges.npy", np.array(EDGES))

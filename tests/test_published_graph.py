@@ -20,6 +20,7 @@ def wanted():
     return dasktc.prepare(source_of(EDGES)).triangles()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 2}, {"reorder": "collective"}])
 def test_another_client_asks_a_published_graph(client, wanted, options):
     graph = dasktc.prepare(source_of(EDGES), client, **options)

@@ -51,6 +51,7 @@ def test_a_client_that_is_passed_keeps_memory_in_files(client, place):
     assert os.listdir(place) == []
 
 
+@pytest.mark.slow
 def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch):
     made, start = [], SharedFileStore.__init__
     monkeypatch.setattr(SharedFileStore, "__init__", lambda *args: made.append(args) or start(*args))

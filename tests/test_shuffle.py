@@ -281,6 +281,7 @@ def test_frozen_results_cannot_be_written_to():
             array[0] = 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reorder", EVERY_REORDER)
 @pytest.mark.parametrize("scale", [1, 2**40], ids=["table", "sorted"])
 def test_tasks_never_change_their_inputs(reorder, scale):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from unittest import mock
 
 import numpy as np
@@ -14,6 +15,7 @@ from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 from pipeline import random_edges, skewed_edges, source_of
 from processes import patience, until
+from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
@@ -59,9 +61,16 @@ class Finished(SchedulerPlugin):
             self.tasks[key[0].rpartition("-")[0].strip("_")] += 1
 
 
-@pytest.mark.parametrize("partition", ["whole", "edges"])
 @pytest.mark.parametrize(
-    ("source", "triangles"), [(kronecker(12), 486_234), (None, TRIANGLES)], ids=["generated", "files"]
+    ("source", "triangles", "partition"),
+    some(
+        [
+            (of, count, partition)
+            for of, count in ((kronecker(12), 486_234), (None, TRIANGLES))
+            for partition in ("whole", "edges")
+        ],
+        lambda source, triangles, partition: (source is None) == (partition == "edges"),
+    ),
 )
 def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangles, partition):
     cluster, client = workers
@@ -84,8 +93,11 @@ def test_a_count_has_few_tasks_and_few_waits(workers, tmp_path, source, triangle
     assert sum(finished.tasks.values()) <= TASKS_A_WORKER * number
 
 
-@pytest.mark.parametrize("pieces", [False, True], ids=["partitions travel", "pieces travel"])
-@pytest.mark.parametrize("options", [{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "pieces"),
+    each_once(product([{}, {"partition": "hash2d", "parts": 3, "reorder": "collective"}], [False, True])),
+    ids=str,
+)
 def test_workers_build_the_same_graph(workers, monkeypatch, options, pieces):
     _, client = workers
     plain = build(LocalExecutor(), source_of(EDGES), Options(**options))

@@ -109,6 +109,7 @@ def test_two_hosts_in_network_namespaces_count_with_tls(ours, tmp_path):
         check_count(ours, found.file, within[1])
 
 
+@pytest.mark.slow
 def test_python_takes_a_security_or_a_client(ours, address):
     assert int(triangle_count(TRIANGLE, scheduler=address, security=security(ours))) == 1
     without_scheme = address.removeprefix("tls://")

@@ -77,6 +77,7 @@ def test_on_threads_and_in_files(options):
     assert int(count(kernel="hindex", **options)) == EXPECTED
 
 
+@pytest.mark.slow
 def test_on_workers(client):
     for options in ({}, {"partition": "hash2d", "parts": 2}, {"distribute": "never"}):
         assert int(count(client=client, kernel="trust", verify=1.0, **options)) == EXPECTED

@@ -237,6 +237,7 @@ def test_few_calls_are_in_flight(pair):
     assert most <= 2 * (DEPTH + 1)
 
 
+@pytest.mark.slow
 def test_few_calls_that_make_arrays_are_in_flight(pair):
     """Nor are there many arrays at a time: each is added to those before it, and goes."""
     _cluster, client = pair
@@ -267,6 +268,7 @@ def tired_array(number, seconds):
     return [np.full(100, number), number]
 
 
+@pytest.mark.slow
 def test_visits_are_placed_as_counting_tasks_are(pair):
     """Blocks come to a worker once: no more travel than its tasks need, and the sums are exact."""
     cluster, client = pair
@@ -286,6 +288,7 @@ def tired(number, seconds):
     return number
 
 
+@pytest.mark.slow
 def test_a_slow_worker_keeps_nobody_waiting(pair):
     """One second for each of its calls: without help its share would take 20."""
     cluster, client = pair
@@ -303,6 +306,7 @@ def slower_there(address):
     return get_worker().address
 
 
+@pytest.mark.slow
 def test_a_worker_that_comes_later_gets_its_part(pair):
     cluster, client = pair
     ran = Counter()
@@ -369,6 +373,7 @@ def policies(cluster):
     return {type(policy).__name__ for policy in cluster.scheduler.extensions["amm"].policies}
 
 
+@pytest.mark.slow
 def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
     """Each comes once to a worker, whatever Dask's memory manager would drop; later it drops them again."""
     cluster, client = pair
@@ -411,7 +416,7 @@ class Ended:
     def exception(self):
         return None
 
-    def result(self):
+    def result(self, timeout=None):
         raise CountError("the real error") if self.key == "wrong" else CancelledError(self.key)
 
 

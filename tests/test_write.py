@@ -178,6 +178,7 @@ def test_a_worker_that_does_not_see_the_folder_is_one_line(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_terminated_program_leaves_nothing(tmp_path):
     """As a batch system ends a job: hidden files go."""

@@ -22,7 +22,7 @@ ENTRY = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\
 SHARED = "DASKTC_TESTS_COMPILED"
 """Names the folder that keeps compiled kernels."""
 MONTH = 30 * 24 * 3600
-FLAGS = ("-std=c++20", "-O1", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
+FLAGS = ("-std=c++20", "-Og", "-fPIC", "-U_FORTIFY_SOURCE", "-w")
 WATCHED = (
     "-g1", "-DDETECT_RACES", "-fsanitize=thread", "-fno-gnu-unique", "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",

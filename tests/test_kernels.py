@@ -197,6 +197,21 @@ def test_splits_have_equal_work(kernel, below):
     assert max(probes) < 1.1 * min(probes)
 
 
+def test_splits_of_tiles_have_equal_work():
+    """Each entry of v's list is bisected in the tiles of u's, whose steps are the bits of their lengths."""
+    dense = [(u + 2000, v + 2000) for u, v in random_edges(200, 30_000, 9)]
+    edges = sorted({*random_edges(3000, 30_000, 9), *dense})
+    work = []
+    for task in tasks(edges, 3000, 1, 8):
+        begin, end = splitting.rows_of(replace(task, cut_for="lstc"))
+        index, sizes_of = task.index, np.diff(task.table.offsets)
+        work.append(0)
+        for u in range(begin, end):
+            for v in index.columns[index.offsets[u] : index.offsets[u + 1]].tolist():
+                work[-1] += int(sizes_of[v]) * int(sizes_of[u]).bit_length()
+    assert max(work) < 1.25 * min(work)
+
+
 def test_tables_of_a_stream_block_serve_its_next_task():
     vertices, edges = GRAPHS["hubs"]
     (first,), (second,) = tasks(edges, vertices), tasks(edges, vertices)

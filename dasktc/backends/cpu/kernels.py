@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from dasktc.backends.cpu import probes
 from dasktc.backends.cpu.sizes import hash_bytes, hub_bytes, support_bytes
-from dasktc.backends.cpu.splits import hub_cost, sample_bytes, search_cost, stream_cost
+from dasktc.backends.cpu.splits import hub_cost, sample_bytes, search_cost, stream_cost, tile_cost
 from dasktc.backends.csr import BlockTask
 from dasktc.backends.kernel import NO_CORE, ROWS, Kernel, Rule
 from dasktc.backends.protocol import GraphBounds, TaskSize
@@ -138,7 +138,7 @@ OWN = (
         "LSTC's search in tiles of a row (section 4.4)",
         f"{HERE}.bisection:count_lstc",
         probes.lstc,
-        cost=stream_cost,
+        cost=tile_cost,
         times=85,
     ),
     CpuKernel(

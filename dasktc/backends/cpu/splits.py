@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dasktc.backends.cpu.sizes import BLOCK, HUBS, SHORT, SPARSE
+from dasktc.backends.cpu.sizes import BLOCK, HUBS, SHORT, SPARSE, TILE
 from dasktc.backends.csr import BEHIND, Array, BlockTask, on_host
 from dasktc.registry import KERNELS
 
@@ -45,6 +45,7 @@ __all__ = [
     "search_cost",
     "share_of",
     "stream_cost",
+    "tile_cost",
     "walk_cost",
 ]
 
@@ -56,6 +57,9 @@ SAMPLE, SAMPLES_A_SPLIT = 1 << 13, 32
 SAMPLED_BYTES = 110
 """Of each while that is done, at most."""
 
+SEARCH, STEP = 10, 12
+"""Cost of an entry that is searched for, and of a step of the bisection."""
+POWERS = 1 << np.arange(32, dtype="int64")
 ROW = 230
 """Cost of a row, whatever its edges."""
 
@@ -242,7 +246,17 @@ def hub_cost(a: Array, b: Array, v: Array) -> Array:
 
 def search_cost(a: Array, b: Array, _: Array) -> Array:
     """Of kernels that search the shorter list in the longer."""
-    return 50 + 100 * np.minimum(a, b)
+    return 50 + np.minimum(a, b) * (SEARCH + STEP * _steps(np.maximum(a, b)))
+
+
+def tile_cost(a: Array, b: Array, _: Array) -> Array:
+    """Of `lstc`, which searches v's list in every tile of u's."""
+    return 50 + b * -(-a // TILE) * (SEARCH + STEP * _steps(np.minimum(a, TILE)))
+
+
+def _steps(lengths: Array) -> Array:
+    """Steps of a bisection: bits of the lengths, exactly, so that all workers cut at the same rows."""
+    return np.searchsorted(POWERS, lengths, side="right")
 
 
 def walk_cost(a: Array, b: Array, _: Array) -> Array:

@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from dasktc.backends.cpu import probes
-from dasktc.backends.cpu.splits import hub_cost, search_cost, stream_cost
+from dasktc.backends.cpu.splits import hub_cost, search_cost, stream_cost, tile_cost
 from dasktc.backends.cuda import launch_edges, launch_hub, launch_trust
 from dasktc.backends.cuda import probes as device_probes
 from dasktc.backends.cuda.device import THREADS, Launch
@@ -287,7 +287,7 @@ OWN = (
                 f"{SMALL}, and no row keeps a thread block long",
             ),
         ),
-        cost=stream_cost,
+        cost=tile_cost,
     ),
     CudaKernel(
         "tcstream",

@@ -277,7 +277,7 @@ def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
 
 @pytest.mark.slow
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
-    """And one that goes on dying is named by its block triple."""
+    """And one that goes on dying is named by its block triple, or another: Dask counts a death for all the worker had."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)
@@ -285,7 +285,7 @@ def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
     found = list(graph.executor.map_unordered("count", counted_by_the_unlucky, calls))
     assert sum(record.count.triangles for record in found) == TRIANGLES
     hopeless = [(job, Lives(tmp_path / "more", 100) if job == work[3][0] else None, *b) for job, *b in work]
-    with pytest.raises(ClusterError, match=rf"\({re.escape(str(work[3][0]))}\) ended its worker 5 times"):
+    with pytest.raises(ClusterError, match=r"\(Triple\(.*\), split 0 of 1\) ended its worker 5 times"):
         list(DaskExecutor(mortal.client, retries=1).map_unordered("count", counted_by_the_unlucky, hopeless))
 
 

@@ -277,7 +277,7 @@ def test_a_part_whose_worker_dies_six_times_is_read(mortal, tmp_path):
 
 @pytest.mark.slow
 def test_counting_tasks_whose_workers_die_six_times(mortal, tmp_path):
-    """And one that goes on dying is named by its block triple, or another: Dask counts a death for all the worker had."""
+    """And one that goes on dying is named, or another of its worker's: Dask counts a death for each."""
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)
     work = [(job, *(graph.blocks[place] for place in job.triple.places)) for job in jobs(graph.plan, "hub", "cpu")]
     lives = Lives(tmp_path / "lives", 6)

@@ -110,12 +110,7 @@ class Options:
             if value is not None:
                 number = whole_number(name.replace("_", "-"), value, 1, few="a count has at least one part")
                 object.__setattr__(self, name, number)
-        if self.column_parts is not None and (self.partition == "auto" or SCHEMES[self.partition].with_columns is None):
-            takers = ", ".join(name for name, scheme in SCHEMES.items() if scheme.with_columns is not None)
-            raise InputError(
-                f"--column-parts is given with --partition {self.partition}: only the columns of {takers} may have "
-                f"other parts than the rows; leave it out, or take --partition {takers}"
-            )
+        self._check_scheme()
         object.__setattr__(self, "seed", whole_number("seed", self.seed, None))
         bytes_of(self.memory)
         if not isinstance(self.sort_rows, bool):
@@ -124,6 +119,22 @@ class Options:
             raise InputError(
                 f"rows are not to be sorted, but kernel {self.chosen_kernel} needs them in order: give "
                 f"--kernel {' or '.join(unsorted_kernels(self.chosen_backend))}, or let rows be sorted"
+            )
+
+    def _check_scheme(self) -> None:
+        """Refuse what the partition scheme that is asked for does not know."""
+        proxies = None if self.proxies == PROXIES[0] else self.proxies
+        for name, given, taken in (
+            ("column-parts", self.column_parts, lambda scheme: scheme.with_columns is not None),
+            ("assign", self.assign_file, lambda scheme: scheme.dealing.members),
+            ("proxies", proxies, lambda scheme: scheme.dealing.members),
+        ):
+            if given is None or (self.partition != "auto" and taken(SCHEMES[self.partition])):
+                continue
+            takers = " or ".join(scheme for scheme, of in SCHEMES.items() if taken(of))
+            raise InputError(
+                f"--{name} {shown(given)} is given with --partition {self.partition}, which does not know it: leave it "
+                f"out, or take --partition {takers}"
             )
 
     @property

@@ -629,11 +629,11 @@ class Far(HostDevice):
     PAST = 5 * 10**9
 
     def pointer(self, array):
-        return super().pointer(array) - (array.dtype == "int32") * 4 * self.PAST
+        return (super().pointer(array) - (array.dtype == "int32") * 4 * self.PAST) % 2**64  # a heap may begin below
 
     def launch(self, kernel, entry, defines, grid, block, values, shared=0):
         if entry == "hub_tables":  # halves of columns, two bytes each
-            halves = [np.uint64(array.ctypes.data - 2 * self.PAST) for array in values[1:3]]
+            halves = [np.uint64((array.ctypes.data - 2 * self.PAST) % 2**64) for array in values[1:3]]
             values = (values[0], *halves, *values[3:])
         super().launch(kernel, entry, defines, grid, block, values, shared)
 

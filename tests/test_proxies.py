@@ -22,7 +22,7 @@ from dasktc.api.plan import plan_size, plan_source
 from dasktc.cli.main import main
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat
-from dasktc.options import PROXIES
+from dasktc.options import PROXIES, Options
 from dasktc.pipeline import vertex_assignment as assign
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.plan import MAX_PARTS, Proxies
@@ -299,10 +299,21 @@ def test_as_many_column_ranges_as_asked(edges, parts, columns, splits, reorder):
     assert {t.table[1] for t in triples} == {t.stream[1] for t in triples} == {plan.parts + k for k in range(columns)}
 
 
-@pytest.mark.parametrize("partition", ["auto", "whole", "hash2d", "proxy"])
-def test_column_ranges_are_of_vertical_alone(partition):
-    with pytest.raises(InputError, match=rf"--column-parts is given with --partition {partition}: only.* vertical"):
-        dasktc.triangle_count(source_of(complete(4)), partition=partition, column_parts=2)
+@pytest.mark.parametrize("partition", ["auto", "whole", "hash2d", "proxy", "vertical"])
+@pytest.mark.parametrize(
+    ("name", "given", "taker"),
+    [("column_parts", 2, "vertical"), ("proxies", "tight", "proxy"), ("assign", "parts.csv", "proxy")],
+)
+def test_what_a_partition_does_not_know_is_refused(partition, name, given, taker, tmp_path):
+    if name == "assign":
+        given = str(tmp_path / given)
+        Path(given).touch()
+    says = rf"--{name.replace('_', '-')} .* is given with --partition {partition}, .* --partition {taker}$"
+    if partition == taker:
+        Options(partition=partition, **{name: given})
+        return
+    with pytest.raises(InputError, match=says):
+        dasktc.triangle_count(source_of(complete(4)), partition=partition, **{name: given})
 
 
 def test_too_many_column_ranges_are_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import shutil
 import subprocess
@@ -122,6 +123,22 @@ def test_a_full_disk_leaves_no_piece_of_a_file(tmp_path):
         pytest.raises(DasktcError, match=r"No space .* --memory$"),
     ):
         store(str(tmp_path / "f"), [flatten(1)], many=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+class FullDisk(io.FileIO):
+    """A file that takes nothing more, at its end neither."""
+
+    def write(self, data):
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("size", [1, 100_000], ids=["in the buffer", "beside it"])
+def test_a_disk_that_is_full_to_the_end_is_said_in_one_line(tmp_path, monkeypatch, size):
+    """Closing a file writes again what was refused, and is refused again."""
+    monkeypatch.setattr(spill, "open", lambda path, mode: io.BufferedWriter(FullDisk(path, mode)), raising=False)
+    with pytest.raises(DasktcError, match=r"No space .* --memory$"):
+        store(str(tmp_path / "f"), [flatten(np.arange(size))], many=False)
     assert list(tmp_path.iterdir()) == []
 
 

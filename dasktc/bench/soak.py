@@ -7,6 +7,7 @@ that is wrong, by any other exception, by a file that is left, or by memory that
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import random
@@ -290,6 +291,8 @@ def signalled(known: Known, client: Any, backend: str, folder: Path, draw: rando
             if program.returncode == 0:
                 _check(int(said), known, "a program that was signalled too late")
         last = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if last.returncode and os.strerror(errno.ENOSPC) in last.stderr:  # the disk was just filled
+            raise DasktcError(last.stderr.strip())
         if last.returncode:
             raise CountError(f"a program did not go on from a checkpoint: {last.stderr.strip()}: report this")
         _check(int(last.stdout), known, "a program that went on from a checkpoint")

@@ -116,15 +116,18 @@ def store(path: str, values: Iterable[Flat], many: bool) -> Stored:
         The operating system refused; the file is removed.
     """
     starts, folder = [0], os.path.dirname(path)
+    with one_line(folder):
+        file = open(path, "xb")
     try:
+        for value in values:
+            with one_line(folder):
+                _write(file, value)
+            starts.append(file.tell())
         with one_line(folder):
-            file = open(path, "xb")
-        with file:
-            for value in values:
-                with one_line(folder):
-                    _write(file, value)
-                starts.append(file.tell())
+            file.close()
     except BaseException:
+        with suppress(OSError):  # it writes again what there was no room for
+            file.close()
         _unlink(path)
         raise
     return Stored(path, np.array(starts, "int64"), many)

@@ -319,9 +319,9 @@ def block_sizes(kernel, threads):
     return dict.fromkeys(("BLOCK", "THREADS", "STARTS"), threads)
 
 
-BLOCK_SIZES = [*product(["hub", "bitmap", "trust", "plain"], [32, 64, 128, 256, 512, 1024])]
+BLOCK_SIZES = [*product(["hub", "bitmap", "trust", "plain"], [32, 128, 256, 1024])]
 BLOCK_SIZES += product(["short"], [32, 256])
-BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 256, 1024])
+BLOCK_SIZES += product(["hindex", "merge", "search", "lstc", "tcstream"], [32, 1024])
 
 
 @emulated

@@ -279,10 +279,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("workers", "options"),
     [
-        ([1, 2], {"memory": 56_000_000}),
         ([2, 1], {"memory": 28_000_000, "frame": True}),
     ],
-    ids=["of two threads", "a Dask DataFrame of 67 MB"],
+    ids=["a Dask DataFrame of 67 MB"],
 )
 def test_every_worker_keeps_the_budget(kronecker, tmp_path, workers, options):
     """Without --work-dir: files stand where Dask's own do, which all workers of one machine see."""

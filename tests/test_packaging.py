@@ -53,7 +53,8 @@ def test_the_tests_of_the_sdist_run(tmp_path):
     subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=tree, check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # of Python 3.11.4 on
+        packed.extractall(tmp_path)
     (folder,) = tmp_path.glob("dasktc-*/")
     assert folder.name == f"dasktc-{PROJECT['version']}"
     tests = ["tests/test_cli.py", "tests/test_names.py", "tests/test_pages.py", "tests/test_packaging.py"]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from dasktc.options import BACKENDS, DISTRIBUTE, PROXIES, RETRIES, WORKER_SECONDS
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines, kernel_names, left_out
+
+if TYPE_CHECKING:
+    _TextType = click.ParamType[str]
+else:
+    _TextType = click.ParamType  # not generic before click 8.2
 
 __all__ = [
     "LOG_LEVEL",
@@ -87,7 +92,7 @@ class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gener
         return self._choice().shell_complete(ctx, param, incomplete)
 
 
-class PathName(click.ParamType[str]):
+class PathName(_TextType):
     """A parameter type: the name of a file or folder, or a URL, of which nothing is looked at here."""
 
     name = "path"

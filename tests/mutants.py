@@ -124,7 +124,7 @@ MUTANTS = [
     _m("copies-threads", "executors/dask/flow_control.py", "capacity = threads * self.capacity -", "capacity = self.capacity -", "test_contracts.py", "memory_of_all_threads"),
     _m("deaths-once", "executors/dask/faults.py", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "test_contracts.py", "death_counts_once"),
     _m("deaths-retries", "executors/dask/faults.py", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "test_contracts.py", "death_counts_once"),
-    _m("spill-half", "executors/spill/value_files.py", "    except BaseException:\n        _unlink(path)\n", "    except BaseException:\n", "test_spill.py", "full_disk"),
+    _m("spill-half", "executors/spill/value_files.py", "            file.close()\n        _unlink(path)\n", "            file.close()\n", "test_spill.py", "full_disk"),
     _m("spill-owner", "executors/spill/value_files.py", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "test_spill.py", "goes_with_its_owner"),
     _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "test_spill.py", "cut_short"),
     _m("spill-limit", "executors/spill/file_store.py", "if self._resident() + nbytes <= self._limit:", "if self._resident() <= self._limit:", "test_contracts.py", "what_does_not_fit"),

@@ -395,6 +395,13 @@ def test_a_client_that_closes_during_a_count_is_said_in_one_line(threads, option
     assert {*ended} - {"counted"} == {"the client is closed"}
 
 
+def test_a_client_whose_cluster_did_not_start_is_none():
+    left = SimpleNamespace(asynchronous=False, scheduler=None)
+    with mock.patch("distributed.get_client", return_value=left):
+        assert active_client() is None
+        assert int(dasktc.triangle_count(TRIANGLE)) == 1
+
+
 def test_what_was_opened_for_a_graph_that_could_not_be_prepared_is_closed(threads):
     with pytest.raises(InputError, match="fraction"):
         dasktc.prepare(pd.DataFrame({"a": [0.5], "b": [1.0]}), scheduler=threads.scheduler_address)

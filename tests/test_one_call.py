@@ -72,7 +72,7 @@ def test_a_worker_of_several_threads_counts_on_all_of_them():
     here = dasktc.triangle_count(edges, threads=2)
     with (
         mock.patch.object(local, "FEW_EDGES", 0),
-        Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client,
+        Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as client,
     ):
         there = dasktc.triangle_count(edges, client, distribute="auto")
         with dasktc.prepare(edges, client, distribute="auto") as graph:

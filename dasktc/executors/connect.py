@@ -183,9 +183,11 @@ def active_client() -> Any:
     from distributed import get_client
 
     try:
-        return get_client()
+        client = get_client()
     except ValueError:
         return None
+    never = not client.asynchronous and client.scheduler is None  # its cluster did not start
+    return None if never else client
 
 
 def check_client(client: Any) -> None:

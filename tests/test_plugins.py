@@ -154,7 +154,8 @@ COUNT = """
 import sys, numpy as np, dasktc
 from distributed import Client, LocalCluster
 if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
         edges = np.load(sys.argv[1])
         result = dasktc.triangle_count(edges, client, backend="cpu", kernel="toy", partition="toy", parts=2, splits=1)
         print(int(result), result.kernel, result.plan.partition, len(result.tasks))

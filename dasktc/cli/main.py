@@ -222,6 +222,26 @@ def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, de
         click.echo(str(result.triangles) if quiet else str(result))
 
 
+def _write(
+    write: Callable[..., Any],
+    source: tuple[str, ...],
+    out: str,
+    progress: str,
+    as_json: bool,
+    quiet: bool,
+    options: dict[str, Any],
+) -> None:
+    """Call a function that writes what it finds of a source to files, and print its summary."""
+    options = secured(options)
+    options["columns"] = _columns(options["columns"])
+    with _progress(quiet, progress) as report:
+        summary = write(list(source), out, progress=report, **options)
+    if as_json:
+        click.echo(json.dumps(summary.to_dict()))
+    elif not quiet:
+        click.echo(str(summary))
+
+
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
@@ -239,14 +259,7 @@ def clustering(
     """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
     from dasktc.api.clustering import write_clustering
 
-    options = secured(options)
-    options["columns"] = _columns(options["columns"])
-    with _progress(quiet, progress) as report:
-        summary = write_clustering(list(source), out, progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(summary.to_dict()))
-    elif not quiet:
-        click.echo(str(summary))
+    _write(write_clustering, source, out, progress, as_json, quiet, options)
 
 
 @cli.command()
@@ -270,14 +283,7 @@ def prepare(
     """Prepare SOURCE once and save it in the folder OUT, which every command takes for SOURCE from then on."""
     from dasktc.api.saved_graph import save_source
 
-    options = secured(options)
-    options["columns"] = _columns(options["columns"])
-    with _progress(quiet, progress) as report:
-        saved = save_source(list(source), out, progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(saved.to_dict()))
-    elif not quiet:
-        click.echo(str(saved))
+    _write(save_source, source, out, progress, as_json, quiet, options)
 
 
 @cli.command()

@@ -20,6 +20,7 @@ __all__ = [
     "BACKENDS",
     "DISTRIBUTE",
     "DUPLICATES",
+    "PROTOCOLS",
     "PROXIES",
     "RETRIES",
     "WORKER_SECONDS",
@@ -42,6 +43,7 @@ __all__ = [
 Ids = Literal["int", "text"]
 """The type of the vertex ids that a source has."""
 BACKENDS = ("auto", "cpu", "cuda")
+PROTOCOLS = ("auto", "tcp", "ucx")
 RETRIES = 10
 """Times that a task is submitted again whose worker died more often than Dask forgives."""
 WORKER_SECONDS = 60

@@ -624,16 +624,15 @@ def test_arrays_of_the_device_stay_there():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("protocol", ["tcp", "ucx"])
-def test_local_cuda_cluster(protocol, monkeypatch):
+def test_local_cuda_cluster(protocol):
     pytest.importorskip("dask_cuda")
     if protocol == "ucx":
         pytest.importorskip("distributed_ucxx")
-    from dasktc.executors import connect as cluster
-
-    monkeypatch.setattr(cluster, "_protocol", lambda: protocol)
-    for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):
-        found = dasktc.triangle_count(kronecker(14, parts=4), backend="cuda", workers="all", **options)
-        assert (found.backend, found.triangles) == ("cuda", 2843668)
+    with dasktc.cluster(backend="cuda", protocol=protocol) as client:
+        assert client.scheduler.address.startswith(protocol)
+        for options in ({"splits": 2}, {"partition": "hash2d", "parts": 2}):
+            found = dasktc.triangle_count(kronecker(14, parts=4), client, backend="cuda", **options)
+            assert (found.backend, found.triangles) == ("cuda", 2843668)
 
 
 # estimates and updates

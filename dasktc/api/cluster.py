@@ -7,7 +7,7 @@ from typing import Any
 
 from dasktc.api.graph import OwnedCluster
 from dasktc.executors.connect import started
-from dasktc.options import BACKENDS, check_choice
+from dasktc.options import BACKENDS, PROTOCOLS, check_choice
 
 __all__ = ["StartedCluster", "cluster"]
 
@@ -41,7 +41,9 @@ class StartedCluster:
         return str(self.client._repr_html_())
 
 
-def cluster(workers: int | str = "all", backend: str = "auto", *, security: Any = None) -> StartedCluster:
+def cluster(
+    workers: int | str = "all", backend: str = "auto", *, security: Any = None, protocol: str = "auto"
+) -> StartedCluster:
     """Start workers on this host, as `--workers` does.
 
     A worker is a process of one thread, one a core, or one a GPU: these have a pool of device memory, and UCX where it
@@ -56,6 +58,8 @@ def cluster(workers: int | str = "all", backend: str = "auto", *, security: Any 
         "auto": GPUs where there are any and dask-cuda is installed.
     security : distributed.Security, optional
         TLS certificates. Default: those of Dask's configuration.
+    protocol : {"auto", "tcp", "ucx"}
+        Between workers that have GPUs. "auto": UCX where distributed-ucxx is installed. Others use TCP.
 
     Returns
     -------
@@ -66,7 +70,8 @@ def cluster(workers: int | str = "all", backend: str = "auto", *, security: Any 
     Raises
     ------
     InputError
-        Fewer than one worker, more than the host has memory or GPUs for, or an unusable certificate.
+        Fewer than one worker, more than the host has memory or GPUs for, an unusable certificate, or UCX where it is
+        not installed or workers have no GPU.
     ClusterError
         Workers could not be started.
 
@@ -78,6 +83,7 @@ def cluster(workers: int | str = "all", backend: str = "auto", *, security: Any 
     1
     """
     check_choice("backend", backend, BACKENDS)
+    check_choice("protocol", protocol, PROTOCOLS)
     with ExitStack() as stack:
-        client = stack.enter_context(started(workers, backend, security, default=True))
+        client = stack.enter_context(started(workers, backend, security, default=True, protocol=protocol))
         return StartedCluster(client, OwnedCluster(stack.pop_all()))

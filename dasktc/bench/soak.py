@@ -29,6 +29,7 @@ import psutil
 
 from dasktc.api.cluster import cluster
 from dasktc.api.count import prepare, triangle_count
+from dasktc.bench.kills import worker_pids
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
@@ -172,17 +173,12 @@ def _percent(grown: float | None) -> str:
 def _resident(client: Any) -> tuple[int, int]:
     """Bytes of this process, and of the median worker."""
     gc.collect()
-    processes = [psutil.Process(pid) for pid in _pids(client)]
+    processes = [psutil.Process(pid) for pid in worker_pids(client)]
     bytes_of: list[int] = []
     for process in processes:
         with suppress(psutil.Error):
             bytes_of.append(process.memory_info().rss)
     return psutil.Process().memory_info().rss, int(median(bytes_of)) if bytes_of else 0
-
-
-def _pids(client: Any) -> list[int]:
-    nannies = getattr(client.cluster, "workers", {}).values()
-    return [nanny.pid for nanny in nannies if getattr(nanny, "pid", None)]
 
 
 @contextmanager
@@ -345,7 +341,7 @@ class _Trouble:
 
     def _make(self) -> None:
         while not self._over.wait(self._draw.uniform(1, 8)):
-            pids = _pids(self._client)
+            pids = worker_pids(self._client)
             if len(pids) == len(self._client.cluster.scheduler.workers):  # else some are coming back
                 with suppress(IndexError, OSError):
                     self._draw.choice(self._kinds)(self._draw.choice(pids))

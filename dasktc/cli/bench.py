@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dasktc.cli.options import NameOf, counting, reporting
-from dasktc.options import BACKENDS
+from dasktc.options import BACKENDS, PROTOCOLS
 from dasktc.registry import SCHEMES
 
 __all__ = ["bench"]
@@ -126,6 +126,21 @@ def bench_questions(as_json: bool, debug: bool, **options: Any) -> None:
 def bench_soak(as_json: bool, debug: bool, **options: Any) -> None:
     """Count changing graphs on a cluster whose workers are killed, stopped and slowed: 0 wrong, memory flat."""
     from dasktc.bench.soak import run
+
+    _print(run(**options, say=_say), as_json)
+
+
+@bench.command("kills")
+@click.option("--kills", type=int, default=50, show_default=True, help="Until so many workers were killed.")
+@click.option("--scale", type=int, default=26, show_default=True, help="Of the Kronecker graph.")
+@click.option("--workers", type=int, default=2, show_default=True, help="Processes that count, and are killed.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What counts.")
+@click.option("--protocol", type=click.Choice(PROTOCOLS), default="auto", show_default=True, help="Between workers.")
+@click.option("--seed", type=int, help="Of moments and workers.  [default: drawn, and reported]")
+@reporting
+def bench_kills(as_json: bool, debug: bool, **options: Any) -> None:
+    """Count a graph again and again while workers are killed: every count is exact, every worker comes back."""
+    from dasktc.bench.kills import run
 
     _print(run(**options, say=_say), as_json)
 

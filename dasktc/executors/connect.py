@@ -147,7 +147,12 @@ def _may_use_a_gpu() -> bool:
 
 @contextmanager
 def started(
-    workers: int | str, backend: str, security: Any = None, default: bool = False, lean: bool = True
+    workers: int | str,
+    backend: str,
+    security: Any = None,
+    default: bool = False,
+    lean: bool = True,
+    protocol: str = "auto",
 ) -> Iterator[Any]:
     """Start workers on this host, and yield a client of them; both are closed afterwards.
 
@@ -161,6 +166,8 @@ def started(
         The client becomes the active one of this process.
     lean : bool
         As for `connect`.
+    protocol : {"auto", "tcp", "ucx"}
+        Between workers with GPUs, "auto": UCX where it is installed. Others use TCP.
 
     Raises
     ------
@@ -171,7 +178,11 @@ def started(
     security = checked(security)
     if find_spec("bokeh") is None:
         log.info("the dashboard has no pages: bokeh is not installed; pip install 'dasktc[dashboard]'")
-    start = _on_gpus if _wants_gpus(backend) else partial(_local, lean=lean)
+    if _wants_gpus(backend):
+        start = partial(_on_gpus, protocol=_protocol(protocol))
+    else:
+        _refuse_ucx(protocol)
+        start = partial(_local, lean=lean)
     with _settings, start(workers, security, default) as client:
         yield client
 
@@ -291,7 +302,7 @@ def _number(workers: int | str, all_of_them: int | None) -> int | None:
 
 
 @contextmanager
-def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
+def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) -> Iterator[Any]:
     """Start a worker for each GPU, whose cuDF and CuPy share an RMM pool; this process touches no GPU."""
     number = _number(workers, None)
     try:
@@ -309,7 +320,7 @@ def _on_gpus(workers: int | str, security: Any, default: bool) -> Iterator[Any]:
             cluster = LocalCUDACluster(
                 n_workers=number,
                 threads_per_worker=1,
-                protocol=_protocol(),
+                protocol=protocol,
                 rmm_pool_size=pool,
                 rmm_allocator_external_lib_list=["cupy"],
                 dashboard_address=f"127.0.0.1:{_free_port(8787)}",
@@ -352,9 +363,23 @@ def _pool(number: int | None) -> int | float:
     return POOL if free is None else max(LEAST_POOL, int(POOL * (free - GPU_WORKER_BYTES)))
 
 
-def _protocol() -> str:
+def _protocol(asked: str) -> str:
     """Choose UCX, which moves blocks from GPU to GPU, where it is installed; TCP takes them through the host."""
-    return "tcp" if find_spec("distributed_ucxx") is None else "ucx"
+    installed = find_spec("distributed_ucxx") is not None
+    if asked == "ucx" and not installed:
+        raise InputError(
+            "protocol 'ucx' is not installed here: distributed-ucxx brings it; pip install distributed-ucxx-cu13 (or "
+            "-cu12), or leave the protocol out"
+        )
+    return ("ucx" if installed else "tcp") if asked == "auto" else asked
+
+
+def _refuse_ucx(protocol: str) -> None:
+    if protocol == "ucx":
+        raise InputError(
+            "protocol 'ucx' joins workers that have GPUs, and these have none: they use TCP; leave it out, or pass "
+            "backend 'cuda'"
+        )
 
 
 @contextmanager

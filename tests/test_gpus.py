@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import logging
+import pickle
 import sys
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
 from types import ModuleType, SimpleNamespace
 
+import cloudpickle
 import pytest
 from distributed import Status
 from processes import until
@@ -16,6 +19,7 @@ import dasktc
 from dasktc.errors import ClusterError, InputError
 from dasktc.executors import connect as cluster
 from dasktc.executors import gpu_discovery as gpus
+from dasktc.executors import ucx
 from dasktc.executors.connect import connect
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.options import RunOptions
@@ -114,7 +118,8 @@ def dask_cuda(monkeypatch):
 @pytest.mark.parametrize(("workers", "started"), [(2, 2), ("all", None)])
 @pytest.mark.parametrize("protocol", ["ucx", "tcp"])
 def test_a_worker_a_gpu(dask_cuda, monkeypatch, workers, started, protocol):
-    monkeypatch.setattr(cluster, "find_spec", lambda name: object() if protocol == "ucx" else None)
+    monkeypatch.setattr(ucx, "_installed", lambda: protocol == "ucx")
+    monkeypatch.setattr(cluster, "log_ucx", lambda client: None)
     monkeypatch.setattr(gpus.shutil, "which", lambda name: None)
     with connect(RunOptions(workers=workers), "cuda") as tasks:
         assert tasks.workers == 1
@@ -225,12 +230,12 @@ WORKERS = {
 @pytest.mark.parametrize("scheduler", WORKERS)
 def test_tcp_between_gpus_of_a_host_is_named_once(caplog, monkeypatch, scheduler, installed):
     addresses, said = WORKERS[scheduler]
-    monkeypatch.setattr(cluster, "_warned", set())
-    monkeypatch.setattr(cluster, "find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr(ucx, "_warned", set())
+    monkeypatch.setattr(ucx, "_installed", lambda: installed)
     executor = DaskExecutor(Client(scheduler, *addresses))
     monkeypatch.setattr(executor.faults, "ask", lambda function, *args: function(*args))
     for _ in range(2):
-        cluster.warn_of_tcp(executor)
+        ucx.warn_of_tcp(executor)
     assert [record.levelname for record in caplog.records] == ["WARNING"] * bool(said)
     assert said in caplog.text
     assert ("install distributed-ucxx" in caplog.text) == bool(said and not installed)
@@ -242,6 +247,48 @@ def test_workers_that_do_not_start_are_told_at_once(dask_cuda):
     dask_cuda.workers = {0: SimpleNamespace(status=Status.running), 1: SimpleNamespace(status=Status.failed)}
     with pytest.raises(ClusterError, match=r"^1 of 2 workers could not be started on a GPU: other programs hold"):
         connect(RunOptions(workers=2), "cuda").__enter__()
+
+
+def test_a_script_that_starts_workers_whenever_it_is_imported(dask_cuda, monkeypatch):
+    """Its workers end in the middle of their start, so that dask-cuda has a cluster of failed ones."""
+
+    def start(**options):
+        open(cluster.os.environ[cluster.IMPORTED_AGAIN], "w").close()
+        return started(**options)
+
+    started, dask_cuda.workers = dask_cuda.LocalCUDACluster, {0: SimpleNamespace(status=Status.failed)}
+    dask_cuda.LocalCUDACluster = start
+    with pytest.raises(InputError, match='below `if __name__ == "__main__":`'):
+        connect(RunOptions(workers=1), "cuda").__enter__()
+
+
+def test_ucx_is_refused_where_it_cannot_be(monkeypatch):
+    monkeypatch.setattr(ucx, "_installed", lambda: False)
+    with pytest.raises(InputError, match="joins workers that have GPUs"):
+        dasktc.cluster(1, "cpu", protocol="ucx")
+    with pytest.raises(InputError, match="pip install distributed-ucxx-cu13"):
+        dasktc.cluster(1, "cuda", protocol="ucx")
+    with pytest.raises(InputError, match="--protocol 'infiniband'"):
+        dasktc.cluster(1, "cuda", protocol="infiniband")
+
+
+def test_what_ucx_says_is_logged_and_not_shown(caplog, capsys, monkeypatch):
+    """Its logger, which shows errors by a handler of its own, is a stand-in's here; the workers' by a plugin."""
+    shown, registered = logging.StreamHandler(sys.stderr), []
+    logger = logging.getLogger("ucx")
+    monkeypatch.setattr(logger, "handlers", [shown])
+    monkeypatch.setattr(logger, "propagate", False)
+    client = SimpleNamespace(register_plugin=registered.append)
+    for wanted in (True, False):
+        monkeypatch.setenv("UCXPY_LOG_LEVEL", "ERROR") if wanted else monkeypatch.delenv("UCXPY_LOG_LEVEL")
+        ucx.log_ucx(client)
+        assert (logger.handlers == [shown], bool(registered)) == (wanted, not wanted)
+    for _ in range(2):
+        pickle.loads(cloudpickle.dumps(registered[0])).setup(None)  # as on a worker that came back
+    with caplog.at_level(logging.DEBUG, "dasktc"):
+        logger.error("Unexpected error in\nlistener handler coroutine")
+    assert capsys.readouterr().err == ""
+    assert caplog.text.count("UCX: Unexpected error in listener handler coroutine") == 1
 
 
 def test_too_many_gpus(dask_cuda):

@@ -25,12 +25,13 @@ from dasktc.counting.result import TriangleCount
 from dasktc.counting.small_graph import count_small, forced, refuse_other_ways, too_large
 from dasktc.errors import DeviceMemoryError, InputError, shown
 from dasktc.executors.base import Executor
-from dasktc.executors.connect import connect, threads_here, warn_of_tcp, with_all_threads
+from dasktc.executors.connect import connect, threads_here, with_all_threads
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.memory_budget import limited, within_memory
 from dasktc.executors.progress import Progress, Tracker, tracker_of
 from dasktc.executors.spill.file_store import blocksize_within
 from dasktc.executors.spill.work_dir import check_place
+from dasktc.executors.ucx import warn_of_tcp
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import (
     RETRIES,

@@ -15,16 +15,14 @@ import sys
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit
 
 from dasktc.backends import get_backend
-from dasktc.errors import ClusterError, InputError
+from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.progress import install, page_of
@@ -35,6 +33,7 @@ from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
+from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "connect",
     "started",
     "threads_here",
-    "warn_of_tcp",
     "with_all_threads",
 ]
 
@@ -179,9 +177,9 @@ def started(
     if find_spec("bokeh") is None:
         log.info("the dashboard has no pages: bokeh is not installed; pip install 'dasktc[dashboard]'")
     if _wants_gpus(backend):
-        start = partial(_on_gpus, protocol=_protocol(protocol))
+        start = partial(_on_gpus, protocol=chosen_protocol(protocol))
     else:
-        _refuse_ucx(protocol)
+        refuse_ucx(protocol)
         start = partial(_local, lean=lean)
     with _settings, start(workers, security, default) as client:
         yield client
@@ -312,38 +310,48 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
             f"dask-cuda cannot be imported ({missing}): it starts a worker a GPU; install dasktc[cuda13] or "
             "dasktc[cuda12] to match the driver, or leave --workers out to count on one GPU"
         ) from missing
-    from distributed import Client, Status
+    from distributed import Client
 
     pool = _pool(number)
-    try:
-        with held(), _main_guarded():
-            cluster = LocalCUDACluster(
-                n_workers=number,
-                threads_per_worker=1,
-                protocol=protocol,
-                rmm_pool_size=pool,
-                rmm_allocator_external_lib_list=["cupy"],
-                dashboard_address=f"127.0.0.1:{_free_port(8787)}",
-                silence_logs=logging.CRITICAL,
-                security=security,
-            )
-    except InputError:
-        raise
-    except Exception as error:  # of NVML, of dask-cuda, of the workers
-        raise InputError(
-            f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, or "
-            "the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
-        ) from error
-    with cluster:
-        failed = sum(worker.status is Status.failed for worker in cluster.workers.values())  # dask-cuda does not say
-        if failed:
-            raise ClusterError(
-                f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
-                "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
-            )
-        with Client(cluster, set_as_default=default) as client:
-            _with_page(cluster, client)
-            yield client
+    with ExitStack() as opened:
+        try:
+            with held(), _main_guarded():
+                cluster = LocalCUDACluster(
+                    n_workers=number,
+                    threads_per_worker=1,
+                    protocol=protocol,
+                    rmm_pool_size=pool,
+                    rmm_allocator_external_lib_list=["cupy"],
+                    dashboard_address=f"127.0.0.1:{_free_port(8787)}",
+                    silence_logs=logging.CRITICAL,
+                    security=security,
+                )
+                opened.enter_context(cluster)
+                _refuse_failed(cluster)
+        except DasktcError:
+            raise
+        except Exception as error:  # of NVML, of dask-cuda, of the workers
+            raise InputError(
+                f"no cluster of {workers} GPUs could be started ({' '.join(str(error).split())}): fewer are visible, "
+                "or the driver does not answer; check nvidia-smi and CUDA_VISIBLE_DEVICES, or give fewer --workers"
+            ) from error
+        client = opened.enter_context(Client(cluster, set_as_default=default))
+        if protocol == "ucx":
+            log_ucx(client)
+        _with_page(cluster, client)
+        yield client
+
+
+def _refuse_failed(cluster: Any) -> None:
+    """Refuse a cluster of which workers failed to start: dask-cuda hands it out as if nothing were wrong."""
+    from distributed import Status
+
+    failed = sum(worker.status is Status.failed for worker in cluster.workers.values())
+    if failed:
+        raise ClusterError(
+            f"{failed} of {len(cluster.workers)} workers could not be started on a GPU: other programs hold its "
+            "memory, or the driver does not answer; check nvidia-smi, or leave --workers out"
+        )
 
 
 def _pool(number: int | None) -> int | float:
@@ -361,25 +369,6 @@ def _pool(number: int | None) -> int | float:
             "data: other programs hold the rest; end them (nvidia-smi lists them), or leave --workers out"
         )
     return POOL if free is None else max(LEAST_POOL, int(POOL * (free - GPU_WORKER_BYTES)))
-
-
-def _protocol(asked: str) -> str:
-    """Choose UCX, which moves blocks from GPU to GPU, where it is installed; TCP takes them through the host."""
-    installed = find_spec("distributed_ucxx") is not None
-    if asked == "ucx" and not installed:
-        raise InputError(
-            "protocol 'ucx' is not installed here: distributed-ucxx brings it; pip install distributed-ucxx-cu13 (or "
-            "-cu12), or leave the protocol out"
-        )
-    return ("ucx" if installed else "tcp") if asked == "auto" else asked
-
-
-def _refuse_ucx(protocol: str) -> None:
-    if protocol == "ucx":
-        raise InputError(
-            "protocol 'ucx' joins workers that have GPUs, and these have none: they use TCP; leave it out, or pass "
-            "backend 'cuda'"
-        )
 
 
 @contextmanager
@@ -463,40 +452,6 @@ _settings = _Settings()
 
 IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"
 """Names a file that a worker makes whose start ran the user's script once more."""
-
-
-_warned = set[str]()
-
-
-def warn_of_tcp(executor: Executor) -> None:
-    """Warn once per cluster where several GPUs of one host use TCP and UCX would be faster.
-
-    Parameters
-    ----------
-    executor : Executor
-        Its workers count with CUDA.
-    """
-    client = getattr(executor, "client", None)
-    address = getattr(getattr(client, "scheduler", None), "address", None)
-    if address is None or address in _warned:
-        return
-    _warned.add(address)
-    hosts = Counter(urlsplit(worker).hostname for worker in set(executor.worker_threads) if not _direct(worker))
-    host, number = max(hosts.items(), key=lambda pair: pair[1], default=("", 0))
-    if number > 1:
-        log.warning(
-            "dasktc: warning: %d GPU workers of %s send each other edges by TCP, through the host's memory, at about "
-            "1 GB/s: UCX takes them from GPU to GPU at 45; %s start them by `dasktc.cluster(backend='cuda')`, "
-            "--workers all, or LocalCUDACluster(protocol='ucx', rmm_pool_size=0.01)",
-            number,
-            host,
-            "install distributed-ucxx-cu13 (or -cu12), and" if find_spec("distributed_ucxx") is None else "",
-        )
-
-
-def _direct(worker: str) -> bool:
-    """Whether a worker is reached without TCP: by UCX, or in this process."""
-    return worker.startswith(("ucx", "inproc"))
 
 
 def _end_if_imported_again() -> None:

@@ -66,7 +66,7 @@ def log_ucx(client: Any) -> None:
 def _plugin() -> Any:
     from distributed import WorkerPlugin
 
-    class LogUcx(WorkerPlugin):
+    class LogUcx(WorkerPlugin):  # type: ignore[misc]
         idempotent = True
         name = "dasktc-log-ucx"
 

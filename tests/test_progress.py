@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from distributed import Client, LocalCluster
+from processes import until
 
 import dasktc
 from dasktc.api.progress import View, bar
@@ -295,3 +296,31 @@ def test_a_scheduler_without_bokeh_has_no_page_and_says_so(caplog):
 )
 def test_durations_in_words(seconds, words):
     assert in_words(seconds) == words
+
+
+def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
+    """Of a task that sends many, from several threads; the loop is asked to send a few times, not for each."""
+
+    def send():
+        from concurrent.futures import ThreadPoolExecutor
+
+        from distributed import get_worker
+
+        from dasktc.executors.worker_events import outbox_of
+
+        worker, wakes = get_worker(), []
+        outbox = outbox_of(worker)
+        add_callback = outbox._loop.add_callback
+        outbox._loop.add_callback = lambda *call: (wakes.append(call), add_callback(*call))
+        try:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda number: outbox.add(["numbers"], {"number": number}), range(2000)))
+            outbox.flush()
+        finally:
+            del outbox._loop.add_callback
+        return len(wakes)
+
+    wakes = client.submit(send, pure=False).result()
+    until(lambda: len(client.get_events("numbers")) == 2000)
+    assert sorted(event["number"] for _, event in client.get_events("numbers")) == list(range(2000))
+    assert wakes < 100

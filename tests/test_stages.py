@@ -23,7 +23,7 @@ from dasktc.executors.base import CPU
 from dasktc.executors.dask import executor as submission
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.measured import TOPIC
+from dasktc.executors.worker_events import TOPIC
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage

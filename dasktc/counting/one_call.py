@@ -28,9 +28,9 @@ from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.progress import WorkerEvents, tell_scheduler
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.measured import TOPIC
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.progress import Event, Progress, Tracker, tracker_of
+from dasktc.executors.worker_events import TOPIC
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks
@@ -60,12 +60,15 @@ class _Call:
         """Yield a tracker of the run, whose events go to the scheduler and from there to the client."""
         tracker = Tracker()
         tracker.name, tracker.facts = self.run, self.facts
-        tracker.listen("scheduler", WorkerEvents(self.run))
+        events = WorkerEvents(self.run)
+        tracker.listen("scheduler", events)
         try:
             yield tracker
         except BaseException as error:
             tracker.close(error=" ".join(f"{type(error).__name__}: {error}".split()))
             raise
+        finally:
+            events.flush()
 
     def prepared(
         self, executor: Executor, tracker: Tracker, parts: list[Any], values: list[Any]

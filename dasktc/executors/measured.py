@@ -11,10 +11,7 @@ import sys
 from functools import cache
 from typing import Any
 
-__all__ = ["TOPIC", "Measured", "stage_ended", "value_of"]
-
-TOPIC = "dasktc"
-"""Of the events of workers."""
+__all__ = ["Measured", "value_of"]
 
 
 class _Registering(type):
@@ -58,20 +55,6 @@ def value_of(arg: Any) -> Any:
     if isinstance(arg, Measured):
         return arg.value
     return [value_of(item) for item in arg] if type(arg) is list else arg
-
-
-def stage_ended(stage: str) -> None:
-    """Send an event that a stage has ended within a task of several; nothing happens outside of Dask's workers."""
-    if "distributed" not in sys.modules:
-        return
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-        key = worker.get_current_task()
-    except (ValueError, AttributeError):
-        return
-    worker.log_event(TOPIC, {"stage": stage, "task": str(key)})
 
 
 @cache

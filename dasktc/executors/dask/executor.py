@@ -2,8 +2,8 @@
 
 A key such as ("canonical-1f3a9c02", 4), or ("count-1f3a9c02", (2, 1, 1), 0, 17) of a block triple and a split, puts
 every stage into a task group of its own on the dashboard; that of a task of several stages names them
-("orient-plan-1f3a9c02"), and each sends an event when it ends (`measured.stage_ended`). The token keeps two runs on one
-cluster apart: without it the second would be handed the first one's results.
+("orient-plan-1f3a9c02"), and each sends an event when it ends (`worker_events.stage_ended`). The token keeps two runs
+on one cluster apart: without it the second would be handed the first one's results.
 
 A task takes a millisecond of the scheduler, and a wait of the client ten. So results that a plan needs numbers of carry
 them (`measured`), and a block that every worker needs is stacked by each from the others' slabs (`replicated`).

@@ -14,8 +14,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from dasktc.executors.measured import TOPIC
 from dasktc.executors.progress import Event, Tracker
+from dasktc.executors.worker_events import TOPIC, outbox_of
 
 __all__ = ["PAGE", "ClientEvents", "WorkerEvents", "install", "page_of", "tell_scheduler"]
 
@@ -80,11 +80,15 @@ class WorkerEvents:
     def __init__(self, run: str) -> None:
         from distributed import get_worker
 
-        self._worker, self._topics = get_worker(), [TOPIC, f"{TOPIC}-{run}"]
+        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, f"{TOPIC}-{run}"]
 
     def __call__(self, event: Event) -> None:
         """Send an event."""
-        self._worker.log_event(self._topics, event)
+        self._outbox.add(self._topics, event)
+
+    def flush(self) -> None:
+        """Have everything sent before what the task returns."""
+        self._outbox.flush()
 
 
 def tell_scheduler(tracker: Tracker, executor: Any) -> None:

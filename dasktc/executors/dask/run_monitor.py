@@ -10,8 +10,8 @@ from typing import Any
 from distributed import SchedulerPlugin
 
 from dasktc.executors.dask.worker_state import RECEIVED
-from dasktc.executors.measured import TOPIC
 from dasktc.executors.progress import RUN, Event
+from dasktc.executors.worker_events import TOPIC
 
 __all__ = ["RunMonitor", "RunState"]
 

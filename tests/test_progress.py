@@ -314,13 +314,13 @@ def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
         outbox._loop.add_callback = lambda *call: (wakes.append(call), add_callback(*call))
         try:
             with ThreadPoolExecutor(4) as pool:
-                list(pool.map(lambda number: outbox.add(["numbers"], {"number": number}), range(2000)))
+                list(pool.map(lambda number: outbox.add(["numbers"], {"number": number}), range(500)))
             outbox.flush()
         finally:
             del outbox._loop.add_callback
         return len(wakes)
 
     wakes = client.submit(send, pure=False).result()
-    until(lambda: len(client.get_events("numbers")) == 2000)
-    assert sorted(event["number"] for _, event in client.get_events("numbers")) == list(range(2000))
-    assert wakes < 100
+    until(lambda: len(client.get_events("numbers")) == 500)
+    assert sorted(event["number"] for _, event in client.get_events("numbers")) == list(range(500))
+    assert wakes < 50

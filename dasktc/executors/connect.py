@@ -33,7 +33,7 @@ from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
-from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
+from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx, wait_in_threads
 from dasktc.options import RunOptions, format_size, whole_number
 
 __all__ = [
@@ -61,6 +61,8 @@ whose other programs leave 1.3 GB."""
 SPAWN, DASK_TRIM = "distributed.nanny.pre-spawn-environ", 1 << 16
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
 """glibc's names: one heap for all threads, large arrays included, which grows by 64 MiB and keeps 1 GiB at its end."""
+PORT_TAKEN = "Port .* is already in use"
+"""What Dask warns of where another program took the dashboard's port since we looked."""
 WORKER_BYTES = 1 << 27
 """Resident memory of a worker's interpreter and libraries, at least."""
 
@@ -313,9 +315,12 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     from distributed import Client
 
     pool = _pool(number)
+    if protocol == "ucx":
+        wait_in_threads()
     with ExitStack() as opened:
         try:
-            with held(), _main_guarded():
+            with held(), _main_guarded(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 cluster = LocalCUDACluster(
                     n_workers=number,
                     threads_per_worker=1,
@@ -381,7 +386,7 @@ def _local(workers: int | str, security: Any, default: bool, lean: bool) -> Iter
     with loop_without_interrupts() as loop, ExitStack() as opened:
         try:
             with held(), _main_guarded(), _starting(number), warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # taken since we looked
+                warnings.filterwarnings("ignore", PORT_TAKEN, UserWarning)
                 if not lean:
                     opened.enter_context(dask.config.set(_keeping_memory(dask.config.get(SPAWN, {}))))
                 cluster = LocalCluster(

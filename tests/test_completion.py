@@ -47,11 +47,25 @@ def test_the_scripts(shell, capsys):
         subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-def test_bash_completes(tmp_path):
+@pytest.fixture
+def program(tmp_path):
+    """A folder with a program `dasktc`, which runs what is tested here."""
     (tmp_path / "dasktc").write_text(f'#!/bin/sh\nexec {sys.executable} -m dasktc "$@"\n')
     (tmp_path / "dasktc").chmod(0o755)
+    return str(tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_completes(program):
     script = """PATH=$1:$PATH; eval "$(dasktc completion bash)"
         COMP_WORDS=(dasktc count --kernel me) COMP_CWORD=3; _dasktc_completion dasktc; echo "${COMPREPLY[@]}" """
-    done = subprocess.run(["bash", "-c", script, "bash", str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", script, "bash", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("merge\n", "")
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+def test_fish_completes(program):
+    script = """set -x PATH $argv[1] $PATH; dasktc completion fish | source
+        complete -C "dasktc count --kernel me"; complete -C "dasktc bench papers trust-fig14" """
+    done = subprocess.run(["fish", "-c", script, program], capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (["merge", "trust-fig14"], "")

@@ -87,7 +87,7 @@ _race("hash.cuh", "(level = atomicAdd(fill + bucket, 1u))", "(level = fill[bucke
 _race("lrb.cuh", *without("{ mine[k] = 0; }\n  __syncthreads();", SYNC), "merge")
 _race("lrb.cuh", "atomicAdd(mine + bin, 1u);", "mine[bin]++;", "merge")
 _race("csr.cuh", *without("sums[warp] = ends; }\n    __syncthreads();", SYNC), "merge")
-_race("csr.cuh", *without("{ counts[k] = start; }\n    __syncthreads();", SYNC), "edges")
+_race("csr.cuh", *without("{ counts[k] = start; }\n    __syncthreads();", SYNC), "merge")
 _race("sort.cu", *without("count = ranks[warp][digit];\n    __syncwarp();", "__syncwarp();"))
 _race("sort.cu", *without("count + __popc(peers); }\n    __syncwarp();", "__syncwarp();"))
 _race("peel.cu", "next[atomicAdd(next_size, 1u)] = x;", "next[(*next_size)++] = x;")
@@ -141,19 +141,19 @@ MUTANTS = [
     _m("support-three", "counting/edge_support.py", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "test_contracts.py", "of_a_task_that_do_not_add_up"),
     _m("shards-three", "counting/vertex_counts.py", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "test_contracts.py", "vertices_in_shards"),
     _m("edges-lost", "counting/edge_frames.py", "    _refuse_unless(sum(sizes) == graph.edges,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
-    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
+    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "supports_of_all_edges"),
     _m("corners", "counting/external_ids.py", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "test_shards.py", "results_are_those"),
     # readers and writers
     _m("binary", "io/files.py", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "test_contracts.py", "control_bytes"),
     _m("metis-entries", "io/formats/metis.py", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "test_contracts.py", "metis"),
     _m("metis-ids", "io/formats/metis.py", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "metis"),
     _m("lines-ids", "io/formats/entries.py", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "test_past_32_bits.py", "lines"),
-    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_formats.py", "bvgraph_ids_of_either_width"),
+    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "nodes_of_a_bvgraph"),
     _m("publish-back", "io/write.py", "            aside.rename(target)\n        raise", "            pass\n        raise", "test_write.py", "puts_the_old_folder_back"),
     _m("publish-aside", "io/write.py", '        aside.rename(hidden / "replaced")\n', "        pass\n", "test_write.py", "replaced_by_force"),
     # kernels of the CPU
     _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "test_contracts.py", "half_empty"),
-    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_properties.py", "trust", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
+    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
     _m("visit-bytes", "backends/cpu/visit.py", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "test_contracts.py", "visits_take"),
     _m("deferred", "backends/cpu/sizes.py", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "test_past_32_bits.py", "deferred"),
     # places beyond 32 bits, and kernels of a device
@@ -163,9 +163,9 @@ MUTANTS = [
     _m("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "test_past_32_bits.py", "columns_of_keys"),
     _m("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
     _m("wedge-sums", "kernels/vertices.cu", "uint64 in = inward[v], out = outward[v];", "uint32 in = inward[v], out = outward[v];", "test_cuda_vertices.py", "wedges_pass"),
-    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and merge"),
+    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
     _m("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
-    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and search"),
+    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),
     _m("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
     _m("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
     _m("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
@@ -173,12 +173,12 @@ MUTANTS = [
     _m("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
     _m("tree", "kernels/tcstream.cu", "high = (node + 1) * lists.many_size >> TOP;", "high = node * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
     _m("tree-low", "kernels/tcstream.cu", "low = node * lists.many_size >> TOP;", "low = (node + 1) * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
-    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "test_cuda_edges.py", "distinct_keys", ),
+    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "test_cuda_edges.py", "distinct_among_themselves"),
     _m("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "test_cuda_edges.py", "degrees_and_orientation"),
     _m("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "test_cuda_edges.py", "canonical_keys"),
     _m("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "test_cuda_edges.py", "by_remainder"),
     _m("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "test_cuda_vertices.py", "descending"),
-    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "test_cuda_sort.py", "every_width"),
+    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "test_cuda_sort.py", "end_within_a_tile"),
     _m("peel-window", "kernels/peel.cu", "} else if (before == end) {", "} else if (before == end + 1) {", "test_truss.py", "levels_of_larger or any_multigraph"),
     _m("peel-once", "kernels/peel.cu", "if ((f_goes && f < e) || (g_goes && g < e)) { return; }", "if (f_goes && f < e) { return; }", "test_truss.py", "levels_of_larger or any_multigraph"),
 ]  # fmt: skip

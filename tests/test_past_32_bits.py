@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from emulation.host import HostDevice, compiler
+from test_formats import LISTS, bvgraph_file
 
 import dasktc
 from dasktc.backends import get_backend
@@ -16,7 +17,7 @@ from dasktc.backends.cpu import sizes
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.counting.vertex_counts import added_up
-from dasktc.io.formats import entries, metis
+from dasktc.io.formats import bvgraph, entries, metis
 from dasktc.pipeline.orient import order_by
 from dasktc.pipeline.sharded.unique import _number, integers
 
@@ -66,6 +67,18 @@ def test_ids_of_matrix_market_lines(tmp_path, vertex):
     file.write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n{vertex} {vertex} 3\n{text}")
     found = dasktc.prepare(str(file), backend="cpu", partition="whole").triangles()
     assert sorted(found.index.tolist()) == [1, 2, vertex]
+
+
+@pytest.mark.parametrize("nodes", [2**31 - 1, 2**31, 2**31 + 5, 2**32 + 5, 2**53 + 5])
+def test_ids_of_the_last_nodes_of_a_bvgraph(tmp_path, nodes):
+    """A node's successors are written relative to it: those of the first nodes of a small file, read as the last."""
+    url = str(bvgraph_file(tmp_path, LISTS))
+    properties, first = bvgraph._properties(url), nodes - len(LISTS)
+    decoder = bvgraph._Decoder(url, properties._replace(nodes=nodes), bvgraph._stream(url, 0, None), 0)
+    degrees, targets = decoder.decode(first, nodes, sum(map(len, LISTS)))
+    assert degrees.tolist() == [*map(len, LISTS)]
+    assert targets.tolist() == [first + v for successors in LISTS for v in successors]
+    assert targets.dtype == ("int32" if nodes < 2**31 else "int64")
 
 
 @pytest.mark.parametrize("top", [2**31, 2**53, 2**62, 2**63 - 1])

@@ -62,6 +62,8 @@ def without(text: str, part: str) -> tuple[str, str]:
 
 SYNC = "__syncthreads();"
 RACES: list[Mutant] = []
+# None drops a barrier at the end of keys_scatter's tile, as an earlier list did: there is none, for between the places of
+# a tile and those of the next one stand the two barriers that the third and the second mutant drop.
 _race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
@@ -124,6 +126,9 @@ MUTANTS = [
     _m("copies-threads", "executors/dask/flow_control.py", "capacity = threads * self.capacity -", "capacity = self.capacity -", "test_contracts.py", "memory_of_all_threads"),
     _m("deaths-once", "executors/dask/faults.py", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "test_contracts.py", "death_counts_once"),
     _m("deaths-retries", "executors/dask/faults.py", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "test_contracts.py", "death_counts_once"),
+    _m("stranded", "executors/dask/faults.py", '        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")\n', "", "test_cluster.py", "preferred_worker_went"),
+    _m("stranded-others", "executors/dask/faults.py", "task.loose_restrictions and is_own(task.key) and", "task.loose_restrictions and", "test_cluster.py", "preferred_worker_went"),
+    _m("folder-renamed", "executors/spill/claims.py", "    with suppress(OSError):\n        os.rename(folder, gone)\n", "", "test_spill.py", "no_place_to_write"),
     _m("spill-half", "executors/spill/value_files.py", "            file.close()\n        _unlink(path)\n", "            file.close()\n", "test_spill.py", "full_disk"),
     _m("spill-owner", "executors/spill/value_files.py", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "test_spill.py", "goes_with_its_owner"),
     _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "test_spill.py", "cut_short"),
@@ -156,6 +161,9 @@ MUTANTS = [
     _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
     _m("visit-bytes", "backends/cpu/visit.py", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "test_contracts.py", "visits_take"),
     _m("deferred", "backends/cpu/sizes.py", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "test_past_32_bits.py", "deferred"),
+    _m("hub-reach", "backends/cpu/hub.py", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "test_past_32_bits.py", "put_off_may_stand_far"),
+    _m("hub-reach-vertices", "backends/cpu/hub_support.py", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "test_past_32_bits.py", "put_off_may_stand_far"),
+    _m("hub-reach-edges", "backends/cpu/hub_support.py", "            or table[u + 1] - table[begin] > REACH\n", "", "test_past_32_bits.py", "supports_of_lists_that_stand_far"),
     # places beyond 32 bits, and kernels of a device
     _m("device-ends", "backends/cuda/visit.py", 'xp.arange(start, stop, dtype="int64")', 'xp.arange(start, stop, dtype="int32")', "test_past_32_bits.py", "places_of_edges"),
     _m("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "test_past_32_bits.py", "columns_of_keys"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import tempfile
 from math import comb
 from types import SimpleNamespace
 
@@ -13,7 +15,8 @@ from test_formats import LISTS, bvgraph_file
 
 import dasktc
 from dasktc.backends import get_backend
-from dasktc.backends.cpu import sizes
+from dasktc.backends.cpu import hub_tables, sizes, supports
+from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.cuda import visit as device_visit
 from dasktc.backends.cuda.edges import DeviceEdges
 from dasktc.counting.vertex_counts import added_up
@@ -134,6 +137,43 @@ def test_columns_of_keys_and_bounds_of_rows(reverse, columns, start):
 
 def test_deferred_edges_are_numbered_in_32_bits():
     assert sizes.MOST <= np.iinfo(np.int32).max
+
+
+def sparse(folder, size):
+    """An array of so many 0, int32, that takes no memory where nobody looks."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.truncate(4 * size)
+        return np.frombuffer(mmap.mmap(file.fileno(), 4 * size), dtype="int32")
+
+
+@pytest.fixture
+def far_rows(tmp_path):
+    """A task of two edges whose table rows stand 2^32 places apart: 2 triangles of the one, and 3 of the other."""
+    first, last, between = [1, 2, 50], [3, 4, 5, 60], 2**32 + 1
+    columns = sparse(tmp_path, between + len(last))
+    columns[: len(first)], columns[between:] = first, last
+    table = OrientedCSR(np.array([0, len(first), between, len(columns)]), columns, ordered=True)
+    index = OrientedCSR(np.array([0, 1, 1, 2]), np.array([80, 80], "int32"), ordered=True)
+    stream = OrientedCSR(np.repeat([0, 40], [81, 20]), np.arange(1, 41, dtype="int32"), ordered=True)
+    yield BlockTask(index, table, stream)
+    hub_tables.forget()
+
+
+def test_lists_that_are_put_off_may_stand_far_apart(far_rows):
+    assert hub_tables.count(far_rows)[:2] == (5, 80)
+    sums, *counts = supports.vertices(far_rows, (0, 1, 2), {0: 3, 1: 100, 2: 101})
+    assert counts == [5, 80]
+    assert (sums[0].tolist(), sums[1].nonzero()[0].tolist(), int(sums[1].sum())) == ([2, 0, 3], [80], 5)
+    assert sums[2].nonzero()[0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_supports_of_lists_that_stand_far_apart(far_rows, tmp_path, monkeypatch):
+    zeros, many = np.zeros, far_rows.table.edges
+    monkeypatch.setattr(np, "zeros", lambda size, *of: sparse(tmp_path, size) if size == many else zeros(size, *of))
+    (at_index, at_table, at_stream), *counts = supports.edges(far_rows)
+    assert counts == [5, 80]
+    assert (at_index.tolist(), at_stream[:6].tolist(), int(at_stream.sum())) == ([2, 3], [1] * 5 + [0], 5)
+    assert (at_table[:8].tolist(), at_table[-6:].tolist()) == ([1, 1] + [0] * 6, [0, 0, 1, 1, 1, 0])
 
 
 # sums

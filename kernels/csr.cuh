@@ -111,9 +111,10 @@ template <class Number> __device__ __forceinline__ Number warp_ends(Number mine)
   return mine;
 }
 
-// Counts become what stands before each, tile by tile, by one block of so many threads.
-template <uint32 Threads, class Number> __device__ __forceinline__ void starts_of(Number* counts, uint32 size) {
-  __shared__ Number sums[Threads / 32];
+// Counts become what stands before each, tile by tile, by one block of so many threads; `sums` is in its shared memory,
+// with an entry for each warp.
+template <uint32 Threads, class Number>
+__device__ __forceinline__ void starts_of(Number* counts, uint32 size, Number (&sums)[Threads / 32]) {
   uint32 warp = threadIdx.x / 32;
   Number before = 0;
   for (uint32 tile = 0; tile < size; tile += Threads) {

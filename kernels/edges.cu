@@ -115,7 +115,8 @@ __device__ __forceinline__ void note_share(uint64* counts, uint64 of_lane) {
 }
 
 extern "C" __global__ void __launch_bounds__(SCAN) share_starts(uint64* counts, uint32 size) {
-  starts_of<SCAN>(counts, size);
+  __shared__ uint64 sums[SCAN / 32];
+  starts_of<SCAN>(counts, size, sums);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

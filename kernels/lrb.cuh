@@ -60,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) lrb_histogram(Task t, uint32
 }
 
 extern "C" __global__ void __launch_bounds__(STARTS) lrb_starts(Task, uint32* counts, uint32 size) {
-  starts_of<STARTS>(counts, size);
+  __shared__ uint32 sums[STARTS / 32];
+  starts_of<STARTS>(counts, size, sums);
 }
 
 // Of `size` edges all u, then all v, then all a.

@@ -118,7 +118,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(SCAN) text_starts(uint64* counts, uint32 size) {
-  starts_of<SCAN>(counts, size);
+  __shared__ uint64 sums[SCAN / 32];
+  starts_of<SCAN>(counts, size, sums);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) text_rows(const uint8* bytes, int64 size, int64 share,

@@ -31,7 +31,7 @@ extern "C" __global__ void wedges_closed(
     }
     int64 place = wedge - (u ? ends[u - 1] : 0), high, low;
     if (one) {
-      high = int64((1 + sqrt(double(1 + 8 * place))) / 2);
+      high = int64((1 + sqrt(1 + 8.0 * double(place))) / 2);
       high -= high * (high - 1) / 2 > place;
       high += (high + 1) * high / 2 <= place;
       low = place - high * (high - 1) / 2;

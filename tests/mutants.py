@@ -62,6 +62,8 @@ def without(text: str, part: str) -> tuple[str, str]:
 
 SYNC = "__syncthreads();"
 RACES: list[Mutant] = []
+# None drops a barrier at the end of keys_scatter's tile, as an earlier list did: there is none, for between the places of
+# a tile and those of the next one stand the two barriers that the third and the second mutant drop.
 _race("edges.cu", *without("uint64(ranges.counts[r])); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("1u); }\n    }\n    __syncthreads();", SYNC))
 _race("edges.cu", *without("    ranges.clear(borders + 1);\n    __syncthreads();", SYNC))
@@ -87,7 +89,7 @@ _race("hash.cuh", "(level = atomicAdd(fill + bucket, 1u))", "(level = fill[bucke
 _race("lrb.cuh", *without("{ mine[k] = 0; }\n  __syncthreads();", SYNC), "merge")
 _race("lrb.cuh", "atomicAdd(mine + bin, 1u);", "mine[bin]++;", "merge")
 _race("csr.cuh", *without("sums[warp] = ends; }\n    __syncthreads();", SYNC), "merge")
-_race("csr.cuh", *without("{ counts[k] = start; }\n    __syncthreads();", SYNC), "edges")
+_race("csr.cuh", *without("{ counts[k] = start; }\n    __syncthreads();", SYNC), "merge")
 _race("sort.cu", *without("count = ranks[warp][digit];\n    __syncwarp();", "__syncwarp();"))
 _race("sort.cu", *without("count + __popc(peers); }\n    __syncwarp();", "__syncwarp();"))
 _race("peel.cu", "next[atomicAdd(next_size, 1u)] = x;", "next[(*next_size)++] = x;")
@@ -124,6 +126,9 @@ MUTANTS = [
     _m("copies-threads", "executors/dask/flow_control.py", "capacity = threads * self.capacity -", "capacity = self.capacity -", "test_contracts.py", "memory_of_all_threads"),
     _m("deaths-once", "executors/dask/faults.py", "for error in {future.exception().task: future.exception() for future in killed}.values():", "for error in [future.exception() for future in killed]:", "test_contracts.py", "death_counts_once"),
     _m("deaths-retries", "executors/dask/faults.py", "if self._deaths[error.task] > self.retries:", "if self._deaths[error.task] > self.retries + 1:", "test_contracts.py", "death_counts_once"),
+    _m("stranded", "executors/dask/faults.py", '        dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")\n', "", "test_cluster.py", "preferred_worker_went"),
+    _m("stranded-others", "executors/dask/faults.py", "task.loose_restrictions and is_own(task.key) and", "task.loose_restrictions and", "test_cluster.py", "preferred_worker_went"),
+    _m("folder-renamed", "executors/spill/claims.py", "    with suppress(OSError):\n        os.rename(folder, gone)\n", "", "test_spill.py", "no_place_to_write"),
     _m("spill-half", "executors/spill/value_files.py", "            file.close()\n        _unlink(path)\n", "            file.close()\n", "test_spill.py", "full_disk"),
     _m("spill-owner", "executors/spill/value_files.py", "        weakref.finalize(self, _unlink, self.path).atexit = False\n", "", "test_spill.py", "goes_with_its_owner"),
     _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "test_spill.py", "cut_short"),
@@ -141,21 +146,70 @@ MUTANTS = [
     _m("support-three", "counting/edge_support.py", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "test_contracts.py", "of_a_task_that_do_not_add_up"),
     _m("shards-three", "counting/vertex_counts.py", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "test_contracts.py", "vertices_in_shards"),
     _m("edges-lost", "counting/edge_frames.py", "    _refuse_unless(sum(sizes) == graph.edges,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
-    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
+    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "supports_of_all_edges"),
     _m("corners", "counting/external_ids.py", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "test_shards.py", "results_are_those"),
     # readers and writers
     _m("binary", "io/files.py", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "test_contracts.py", "control_bytes"),
     _m("metis-entries", "io/formats/metis.py", "if 2 * header.edges not in (neighbours, neighbours + loops):", "if 2 * header.edges not in (neighbours, neighbours + loops, neighbours - 1):", "test_contracts.py", "metis"),
     _m("metis-ids", "io/formats/metis.py", "np.int32 if header.vertices < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "metis"),
     _m("lines-ids", "io/formats/entries.py", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "test_past_32_bits.py", "lines"),
-    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_formats.py", "bvgraph_ids_of_either_width"),
+    _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "nodes_of_a_bvgraph"),
     _m("publish-back", "io/write.py", "            aside.rename(target)\n        raise", "            pass\n        raise", "test_write.py", "puts_the_old_folder_back"),
     _m("publish-aside", "io/write.py", '        aside.rename(hidden / "replaced")\n', "        pass\n", "test_write.py", "replaced_by_force"),
     # kernels of the CPU
     _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "test_contracts.py", "half_empty"),
-    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_properties.py", "trust", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
+    _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),
     _m("visit-bytes", "backends/cpu/visit.py", "return 4 * edges + 5 * columns", "return 4 * edges + 4 * columns", "test_contracts.py", "visits_take"),
     _m("deferred", "backends/cpu/sizes.py", "MOST = (1 << 31) - 1", "MOST = (1 << 33) - 1", "test_past_32_bits.py", "deferred"),
+    _m("hub-reach", "backends/cpu/hub.py", "table[u + 1] - table[begin] > REACH", "table[u + 1] - table[begin] > 4 * REACH", "test_past_32_bits.py", "put_off_may_stand_far"),
+    _m("hub-reach-vertices", "backends/cpu/hub_support.py", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > REACH)", "(deferred + length(index, u) > most or table[u + 1] - table[begin] > 4 * REACH)", "test_past_32_bits.py", "put_off_may_stand_far"),
+    _m("hub-reach-edges", "backends/cpu/hub_support.py", "            or table[u + 1] - table[begin] > REACH\n", "", "test_past_32_bits.py", "supports_of_lists_that_stand_far"),
+    # sums past 32 bits, and past what float64 holds
+    _m("probes-sum", "counting/tasks.py", "sum(probes), max(collisions)", "int(float(sum(probes))), max(collisions)", "test_past_32_bits.py", "reports_of_tasks"),
+    _m("wedges-sum", "counting/tasks.py", "if handled != wedges:", "if float(handled) != float(wedges):", "test_past_32_bits.py", "wedges_of_tasks"),
+    _m("probes-frame", "counting/result.py", "return pd.DataFrame(rows, columns=names)", 'return pd.DataFrame(rows, columns=names).astype({"probes": "float64"})', "test_past_32_bits.py", "probes_in_a_result"),
+    _m("probes-json", "counting/result.py", '"probes": self.probes,', '"probes": float(self.probes),', "test_past_32_bits.py", "probes_in_a_result"),
+    _m("report-join", "counting/html_report.py", "totals.reindex(names, fill_value=0)", "totals.reindex(names).fillna(0)", "test_past_32_bits.py", "tasks_in_a_report"),
+    _m("report-narrow", "counting/html_report.py", 'totals["triangles"].to_numpy(),', 'totals["triangles"].to_numpy("int32"),', "test_past_32_bits.py", "tasks_in_a_report"),
+    _m("progress-probes", "counting/work.py", "self._probes += count.probes", "self._probes += float(count.probes)", "test_past_32_bits.py", "progress_says"),
+    _m("progress-workers", "counting/work.py", "of[1] + count.probes", "float(of[1] + count.probes)", "test_past_32_bits.py", "progress_says"),
+    _m("checkpoint-count", "counting/checkpoint.py", '"count": list(record.count)', '"count": [float(number) for number in record.count]', "test_past_32_bits.py", "checkpoint_keeps"),
+    _m("wedges-arrays", "pipeline/orient.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "test_past_32_bits.py", "wedges_of_degrees"),
+    _m("wedges-compiled", "backends/cpu/vertices.py", "high += inward[i] * (outward[i] >> 20)", "high += np.uint32(inward[i] * (outward[i] >> 20))", "test_past_32_bits.py", "wedges_of_degrees"),
+    _m("wedges-rows", "backends/wedge_sample.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "test_past_32_bits.py", "wedges_of_long_rows"),
+    _m("wedges-numbered", "counting/estimate.py", "if wedges > MOST:", "if wedges > 4 * MOST:", "test_past_32_bits.py", "number_are_counted"),
+    _m("wedge-place", "backends/cpu/wedges.py", "1 + 8.0 * place", "1 + 8 * place", "test_past_32_bits.py", "found_by_their_numbers and cpu"),
+    _m("wedge-place-device", "kernels/wedges.cu", "8.0 * double(place)", "double(8 * place)", "test_past_32_bits.py", "found_by_their_numbers and cuda"),
+    _m("pairs", "counting/vertex_counts.py", "return ((int((others * high).sum()) << 20) + int((others * low).sum())) // 2", "return int((others * degree).sum()) // 2", "test_past_32_bits.py", "pairs_of_neighbours"),
+    _m("pairs-directed", "counting/triad_census.py", "return (int((a * (b >> 20)).sum()) << 20) + int((a * (b & ((1 << 20) - 1))).sum())", "return int((a * b).sum())", "test_past_32_bits.py", "pairs_of_neighbours"),
+    _m("hub-probes", "backends/cpu/hub.py", "                probes += b if b <= SHORT else min(a, b)\n", "                probes = np.int32(probes + (b if b <= SHORT else min(a, b)))\n", "test_past_32_bits.py", "probes_of_a_complete"),
+    _m("merge-probes", "backends/cpu/intersect.py", "probes += cut - first + row_end - row", "probes = np.uint32(probes + cut - first + row_end - row)", "test_past_32_bits.py", "wedges_of_a_task and not device"),
+    _m("merge-wedges", "backends/cpu/intersect.py", "wedges += length(offsets, columns[p])", "wedges = np.uint32(wedges + length(offsets, columns[p]))", "test_past_32_bits.py", "wedges_of_a_task and not device"),
+    _m("thread-probes", "kernels/csr.cuh", "uint64 triangles = 0, wedges = 0, probes = 0;", "uint64 triangles = 0, wedges = 0;\n  uint32 probes = 0;", "test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
+    _m("warp-sums", "kernels/csr.cuh", "__device__ __forceinline__ uint64 warp_sum(uint64 x) {", "__device__ __forceinline__ uint32 warp_sum(uint32 x) {", "test_past_32_bits.py", "wedges_of_a_task_on_a_device"),
+    _m("expected-probes", "backends/cpu/probes.py", "int(rule(lengths).sum())", 'int(rule(lengths).sum(dtype="int32"))', "test_past_32_bits.py", "expected_probes and cpu"),
+    _m("expected-probes-device", "backends/cuda/probes.py", "_lengths(xp, task, u, v)), macros).sum())", '_lengths(xp, task, u, v)), macros).sum(dtype="int32"))', "test_past_32_bits.py", "expected_probes and cuda"),
+    _m("sides", "counting/vertex_counts.py", 'counts = xp.zeros(vertices, dtype="int64")', 'counts = xp.zeros(vertices, dtype="float64")', "test_past_32_bits.py", "whole_numbers"),
+    _m("sides-checked", "counting/vertex_counts.py", "count is None or int(counts.sum()) == 3 * count", 'count is None or int(counts.sum(dtype="float64")) == 3 * count', "test_past_32_bits.py", "whole_numbers"),
+    _m("sides-shards", "counting/vertex_counts.py", "return int(vector.sum())", 'return int(vector.sum(dtype="float64"))', "test_past_32_bits.py", "whole_numbers"),
+    _m("sides-total", "pipeline/orient.py", "result = vectors.pop().copy()", 'result = vectors.pop().astype("float64")', "test_past_32_bits.py", "whole_numbers"),
+    _m("ends-sums", "backends/cpu/visit.py", "            at_row[u] += values[p]\n", "            at_row[u] = np.uint32(at_row[u] + values[p])\n", "test_past_32_bits.py", "added_up_at_both_ends"),
+    _m("ends-sums-device", "backends/cuda/visit.py", 'xp.add.at(at_column.view("uint64"), block.columns[start:stop], more)', 'at_column += xp.bincount(block.columns[start:stop], more, len(at_column)).astype("int32")', "test_past_32_bits.py", "added_up_at_both_ends"),
+    _m("facts-sums", "kernels/answers.cu", "  uint64 sum = 0;\n", "  uint32 sum = 0;\n", "test_past_32_bits.py", "device_adds_supports"),
+    _m("task-sums", "counting/edge_support.py", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="float64")) for array in sums', "test_past_32_bits.py", "compared_with_their_vertices"),
+    _m("task-sums-narrow", "counting/edge_support.py", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "test_past_32_bits.py", "compared_with_its_triangles"),
+    _m("edges-summed", "counting/edge_frames.py", 'sums = xp.cumsum(values, dtype="int64")[last]', 'sums = xp.cumsum(values, dtype="float64")[last]', "test_past_32_bits.py", "edges_in_several_blocks"),
+    _m("edges-added", "counting/edge_frames.py", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "test_past_32_bits.py", "edges_in_several_blocks"),
+    _m("edges-asked", "counting/edge_frames.py", "    found = np.zeros((2, len(wanted)), np.int64)\n", "    found = np.zeros((2, len(wanted)), np.float64)\n", "test_past_32_bits.py", "edges_in_several_blocks"),
+    _m("vertices-asked", "counting/vertex_frames.py", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "test_past_32_bits.py", "in_every_answer"),
+    _m("vertices-placed", "counting/vertex_frames.py", "array_module(values).empty_like(values)", "array_module(values).empty(len(values))", "test_past_32_bits.py", "in_every_answer"),
+    _m("vertices-moved", "pipeline/sharded/vectors.py", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "test_past_32_bits.py", "in_every_answer"),
+    _m("vertices-most", "counting/distributions.py", "on_host(of.take(places)).astype(np.int64) for of", "on_host(of.take(places)).astype(np.float64) for of", "test_past_32_bits.py", "in_every_answer"),
+    _m("far-merged", "backends/cpu/intersect.py", "        x, y = left[U(i)], right[U(j)]\n        common", "        x, y = left[np.uint32(i)], right[U(j)]\n        common", "test_past_32_bits.py", "kernels_find_rows and merge"),
+    _m("far-searched", "backends/cpu/intersect.py", "for p in range(U(i), U(i_end)):", "for p in range(np.uint32(i), np.uint32(i_end)):", "test_past_32_bits.py", "kernels_find_rows and search"),
+    _m("far-walked", "kernels/csr.cuh", "row.first = t.same ? row.begin : t.table.offsets[row.u];", "row.first = t.same ? row.begin : int32(t.table.offsets[row.u]);", "test_past_32_bits.py", "kernels_of_a_device_find and plain"),
+    _m("far-binned", "kernels/lrb.cuh", "t.table.columns + t.table.offsets[list.u(e)]", "t.table.columns + int32(t.table.offsets[list.u(e)])", "test_past_32_bits.py", "kernels_of_a_device_find and merge"),
+    _m("far-edges", "backends/cpu/edge_columns.py", "v, i = np.int64(column_ids[U(columns[U(p)])]), U(p - start)", "v, i = np.int64(column_ids[U(columns[np.uint32(p)])]), U(p - start)", "test_past_32_bits.py", "far_behind"),
     # places beyond 32 bits, and kernels of a device
     _m("device-ends", "backends/cuda/visit.py", 'xp.arange(start, stop, dtype="int64")', 'xp.arange(start, stop, dtype="int32")', "test_past_32_bits.py", "places_of_edges"),
     _m("key-columns", "kernels/edges.cu", "place % uint64(columns));", "uint32(place) % uint32(columns));", "test_past_32_bits.py", "columns_of_keys"),
@@ -163,9 +217,9 @@ MUTANTS = [
     _m("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "test_past_32_bits.py", "columns_of_keys"),
     _m("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
     _m("wedge-sums", "kernels/vertices.cu", "uint64 in = inward[v], out = outward[v];", "uint32 in = inward[v], out = outward[v];", "test_cuda_vertices.py", "wedges_pass"),
-    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and merge"),
+    _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
     _m("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
-    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and search"),
+    _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),
     _m("owner", "kernels/csr.cuh", "row += end <= e ? step : 0;", "row += end < e ? step : 0;", KERNELS, f"{EXACT} and plain"),
     _m("wedges", "kernels/csr.cuh", "  sums.wedges += b;\n", "  sums.wedges += b > 0;\n", KERNELS, f"{EXACT} and plain"),
     _m("trust-level", "kernels/hash.cuh", "return level + 1;", "return level;", KERNELS, "full_buckets_pass and trust and not device"),
@@ -173,12 +227,12 @@ MUTANTS = [
     _m("lrb-bin", "kernels/lrb.cuh", "return 32 - __clz(int(min(work, 1ll << 31) - 1));", "return 32 - __clz(int(min(work, 1ll << 31)));", KERNELS, "binned"),
     _m("tree", "kernels/tcstream.cu", "high = (node + 1) * lists.many_size >> TOP;", "high = node * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
     _m("tree-low", "kernels/tcstream.cu", "low = node * lists.many_size >> TOP;", "low = (node + 1) * lists.many_size >> TOP;", KERNELS, f"{EXACT} and tcstream"),
-    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "test_cuda_edges.py", "distinct_keys", ),
+    _m("compact", "kernels/edges.cu", "(k == 0 || keys[k - 1] != key)", "(keys[k - 1] != key)", "test_cuda_edges.py", "distinct_among_themselves"),
     _m("degrees-run", "kernels/edges.cu", "uint32 run = later ? __ffs(int(later)) : 32 - lane;", "uint32 run = later ? __ffs(int(later)) : 31 - lane;", "test_cuda_edges.py", "degrees_and_orientation"),
     _m("dense", "kernels/edges.cu", "((1u << (x & 31)) - 1));", "((2u << (x & 31)) - 1));", "test_cuda_edges.py", "canonical_keys"),
     _m("residues", "kernels/edges.cu", "own + high % modulus * modulus + low % modulus", "own + low % modulus * modulus + high % modulus", "test_cuda_edges.py", "by_remainder"),
     _m("order-weight", "kernels/vertices.cu", "(most - weights[v]) << 31 | v", "(most - weights[v]) << 30 | v", "test_cuda_vertices.py", "descending"),
-    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "test_cuda_sort.py", "every_width"),
+    _m("sort-behind", "kernels/sort.cu", "uint32 own = sum - (d == mask ? behind : 0);", "uint32 own = sum;", "test_cuda_sort.py", "end_within_a_tile"),
     _m("peel-window", "kernels/peel.cu", "} else if (before == end) {", "} else if (before == end + 1) {", "test_truss.py", "levels_of_larger or any_multigraph"),
     _m("peel-once", "kernels/peel.cu", "if ((f_goes && f < e) || (g_goes && g < e)) { return; }", "if (f_goes && f < e) { return; }", "test_truss.py", "levels_of_larger or any_multigraph"),
 ]  # fmt: skip

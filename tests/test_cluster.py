@@ -36,6 +36,7 @@ from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors import connect as places
 from dasktc.executors.connect import active_client, connect
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
@@ -595,6 +596,20 @@ def test_workers_may_come_late():
         later.start()
         assert int(dasktc.triangle_count(TRIANGLE, client)) == 1
         later.join()
+
+
+def test_tasks_whose_preferred_worker_went_run_on_the_one_that_comes():
+    """Dask leaves a task that was ready while there was no worker until the preferred one is back."""
+    with local_cluster(n_workers=0, processes=False) as late, Client(late, set_as_default=False) as client:
+        preferred = {"workers": ["inproc://gone"], "allow_other_workers": True}
+        future = client.submit(int, "7", key=("count-0123abcd", 0), **preferred)
+        other = client.submit(int, "7", key="of another application", **preferred)
+        until(lambda: len(late.scheduler.unrunnable) == 2)
+        late.scale(1)
+        client.wait_for_workers(1, timeout=patience())
+        FaultPolicy(client, 60, 1, "0123abcd").look()
+        assert future.result(timeout=patience(15)) == 7
+        assert other.status == "pending"
 
 
 @pytest.mark.parametrize(

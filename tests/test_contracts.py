@@ -334,6 +334,20 @@ def test_the_number_of_edges_is_that_of_their_supports(monkeypatch):
         graph.edge_support()
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_supports_of_all_edges_are_three_for_each_triangle(monkeypatch, parts):
+    graph, joined = prepared(oracle.complete(20), partition="hash2d", parts=parts), edge_frames._joined
+
+    def one_less(slices):
+        found = joined(slices)
+        found[1, found[1].argmax()] -= 1
+        return found
+
+    monkeypatch.setattr(edge_frames, "_joined", one_less)
+    with pytest.raises(CountError, match="support of edges do not add up"):
+        graph.edge_support()
+
+
 # files
 
 

@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from dask.sizeof import sizeof
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import complete, wheel
@@ -496,3 +497,5 @@ def test_blocks_know_their_size():
     block = block_of([[1, 2], [], [0]])
     assert isinstance(block, OrientedCSR)
     assert (block.rows, block.edges, block.nbytes) == (3, 3, 4 * 8 + 3 * 4)
+    many = OrientedCSR(np.zeros(1001, "int64"), np.zeros(1000, "int32"), members=np.zeros(500, "int32"))
+    assert 0 <= sizeof(many) - (8 * 1001 + 4 * 1000 + 4 * 500) < 1000, "what Dask goes by"

@@ -13,7 +13,7 @@ import pytest
 from emulation import cuda as emulated_cuda
 from emulation import cupy_strict
 from emulation.host import HostDevice, compiler
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tiers import each_once, some
 
@@ -107,7 +107,18 @@ def test_distinct_keys_without_loops(edges, keys, more):
 
 @on_host
 @pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
+def test_keys_that_are_a_part_of_others_are_distinct_among_themselves(edges):
+    """Of slices: what stands before the first key is not looked at."""
+    keys = np.array([7, 7, 7, 9, 11, 11], dtype="int64")
+    for first in range(1, 6):
+        assert edges.distinct(keys[first:], 6).tolist() == sorted({*keys[first:].tolist()})
+
+
+@on_host
+@pytest.mark.parametrize("edges", BOTH, ids=["forward", "reverse"])
 @given(keys=KEYS)
+@example(keys=[key for key in range(2**12) if key % 7])  # whole warps, with runs that end with them and in them
+@example(keys=[64 * 5 + low for low in range(64)] * 2)
 def test_degrees_and_orientation(edges, keys):
     ascending, rank = np.sort(np.array(keys, dtype="int64")), np.random.default_rng(1).permutation(64).astype("int32")
     degrees, sources = np.zeros((2, 64), "int32")

@@ -64,6 +64,20 @@ def test_arrays_are_sorted_together_and_stay_as_they_are(radix, given_keys, cuts
 
 
 @on_host
+@pytest.mark.parametrize("radix", BOTH, ids=["forward", "reverse"])
+@pytest.mark.parametrize("sizes", [(770, 800, 1), (1000, 960, 775, 5), (768, 769)])
+def test_arrays_that_end_within_a_tile(radix, sizes):
+    """Others follow, whose keys of the highest digit go behind those of the tile that is not full."""
+    rng = np.random.default_rng(1)
+    for bound in (1 << 6, 1 << 20):
+        arrays = [rng.integers(0, bound, size) for size in sizes]
+        for keys in arrays:
+            keys[::3] = bound - 1
+        known = np.sort(np.concatenate(arrays))
+        assert radix.merge(arrays, bound).tolist() == known.tolist()
+
+
+@on_host
 @pytest.mark.parametrize("size", [LARGE.keys - 1, LARGE.keys, 3 * LARGE.keys + 1])
 def test_tiles_of_the_usual_size(size):
     keys = np.random.default_rng(size).integers(0, 2**40, size)

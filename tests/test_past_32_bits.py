@@ -2,23 +2,67 @@
 
 from __future__ import annotations
 
+import json
+import mmap
+import pickle
+import re
+import tempfile
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
 from math import comb
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
+import oracle
 import pandas as pd
 import pytest
 from emulation.host import HostDevice, compiler
+from test_formats import LISTS, bvgraph_file
 
 import dasktc
-from dasktc.backends import get_backend
-from dasktc.backends.cpu import sizes
+from dasktc.backends import get_backend, wedge_sample
+from dasktc.backends.cpu import edge_columns, hub_tables, sizes, supports
+from dasktc.backends.cpu import wedges as cpu_wedges
+from dasktc.backends.cpu.vertices import CpuVertices
+from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
+from dasktc.backends.cuda import launch
 from dasktc.backends.cuda import visit as device_visit
+from dasktc.backends.cuda import wedges as device_wedges
+from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.edges import DeviceEdges
+from dasktc.backends.wedge_sample import Strata
+from dasktc.counting import (
+    checkpoint,
+    count,
+    distributions,
+    edge_frames,
+    edge_support,
+    estimate,
+    html_report,
+    measures,
+    tasks,
+    triad_census,
+    vertex_counts,
+)
+from dasktc.counting.findings import RunFacts
+from dasktc.counting.tasks import Job, Record, add_up
 from dasktc.counting.vertex_counts import added_up
-from dasktc.io.formats import entries, metis
+from dasktc.counting.work import Meter
+from dasktc.errors import CountError
+from dasktc.executors.local import LocalExecutor
+from dasktc.executors.progress import Tracker
+from dasktc.executors.usage import Usage
+from dasktc.io.formats import bvgraph, entries, metis
+from dasktc.io.write import write_frames
+from dasktc.pipeline import orient
 from dasktc.pipeline.orient import order_by
+from dasktc.pipeline.sharded import vertex_budget
 from dasktc.pipeline.sharded.unique import _number, integers
+from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.planning.schemes import Triple
+from dasktc.registry import KERNELS
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
 BIG = [2**31 - 2, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1, 2**53, 2**62]
@@ -66,6 +110,18 @@ def test_ids_of_matrix_market_lines(tmp_path, vertex):
     file.write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n{vertex} {vertex} 3\n{text}")
     found = dasktc.prepare(str(file), backend="cpu", partition="whole").triangles()
     assert sorted(found.index.tolist()) == [1, 2, vertex]
+
+
+@pytest.mark.parametrize("nodes", [2**31 - 1, 2**31, 2**31 + 5, 2**32 + 5, 2**53 + 5])
+def test_ids_of_the_last_nodes_of_a_bvgraph(tmp_path, nodes):
+    """A node's successors are written relative to it: those of the first nodes of a small file, read as the last."""
+    url = str(bvgraph_file(tmp_path, LISTS))
+    properties, first = bvgraph._properties(url), nodes - len(LISTS)
+    decoder = bvgraph._Decoder(url, properties._replace(nodes=nodes), bvgraph._stream(url, 0, None), 0)
+    degrees, targets = decoder.decode(first, nodes, sum(map(len, LISTS)))
+    assert degrees.tolist() == [*map(len, LISTS)]
+    assert targets.tolist() == [first + v for successors in LISTS for v in successors]
+    assert targets.dtype == ("int32" if nodes < 2**31 else "int64")
 
 
 @pytest.mark.parametrize("top", [2**31, 2**53, 2**62, 2**63 - 1])
@@ -123,6 +179,43 @@ def test_deferred_edges_are_numbered_in_32_bits():
     assert sizes.MOST <= np.iinfo(np.int32).max
 
 
+def sparse(folder, size):
+    """An array of so many 0, int32, that takes no memory where nobody looks."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.truncate(4 * size)
+        return np.frombuffer(mmap.mmap(file.fileno(), 4 * size), dtype="int32")
+
+
+@pytest.fixture
+def far_rows(tmp_path):
+    """A task of two edges whose table rows stand 2^32 places apart: 2 triangles of the one, and 3 of the other."""
+    first, last, between = [1, 2, 50], [3, 4, 5, 60], 2**32 + 1
+    columns = sparse(tmp_path, between + len(last))
+    columns[: len(first)], columns[between:] = first, last
+    table = OrientedCSR(np.array([0, len(first), between, len(columns)]), columns, ordered=True)
+    index = OrientedCSR(np.array([0, 1, 1, 2]), np.array([80, 80], "int32"), ordered=True)
+    stream = OrientedCSR(np.repeat([0, 40], [81, 20]), np.arange(1, 41, dtype="int32"), ordered=True)
+    yield BlockTask(index, table, stream)
+    hub_tables.forget()
+
+
+def test_lists_that_are_put_off_may_stand_far_apart(far_rows):
+    assert hub_tables.count(far_rows)[:2] == (5, 80)
+    sums, *counts = supports.vertices(far_rows, (0, 1, 2), {0: 3, 1: 100, 2: 101})
+    assert counts == [5, 80]
+    assert (sums[0].tolist(), sums[1].nonzero()[0].tolist(), int(sums[1].sum())) == ([2, 0, 3], [80], 5)
+    assert sums[2].nonzero()[0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_supports_of_lists_that_stand_far_apart(far_rows, tmp_path, monkeypatch):
+    zeros, many = np.zeros, far_rows.table.edges
+    monkeypatch.setattr(np, "zeros", lambda size, *of: sparse(tmp_path, size) if size == many else zeros(size, *of))
+    (at_index, at_table, at_stream), *counts = supports.edges(far_rows)
+    assert counts == [5, 80]
+    assert (at_index.tolist(), at_stream[:6].tolist(), int(at_stream.sum())) == ([2, 3], [1] * 5 + [0], 5)
+    assert (at_table[:8].tolist(), at_table[-6:].tolist()) == ([1, 1] + [0] * 6, [0, 0, 1, 1, 1, 0])
+
+
 # sums
 
 
@@ -175,3 +268,319 @@ def test_a_complete_graph_by_arithmetic():
     supports = graph.edge_support().iloc[:, 2]
     assert (supports.min(), supports.max()) == (size - 2,) * 2
     assert int(graph.triangle_count()) == comb(size, 3) > 2**31
+
+
+JOB = Job(Triple((0, 0), (0, 0), (0, 0)), 0, 3, "merge", "cpu")
+ODD = [2**31 + 1, 2**32 + 1, 2**53 + 1, 2**60 + 1]
+"""No float64 is the last two of them."""
+
+
+@pytest.mark.parametrize("each", ODD)
+@pytest.mark.parametrize("named", [False, True])
+def test_sums_of_vertices_are_whole_numbers(each, named):
+    """Of a vertex on two sides, and of edges, which have twice the triangles of their ends."""
+    numbering = np.arange(3) if named else (0, 1)
+    sides = [np.array([each, 0, 1]), np.array([0, each, each - 1])]
+    assert added_up(sides, [numbering] * 2, 3, each).tolist() == [each] * 3
+    assert added_up([2 * side for side in sides], [numbering] * 2, 3, each, twice=True).tolist() == [each] * 3
+    with pytest.raises(CountError, match="do not add up"):
+        added_up(sides, [numbering] * 2, 3, each - 1)
+    assert orient.total([*sides]).tolist() == [each] * 3
+    assert [vertex_counts._sum(side) for side in sides] == [each + 1, 2 * each - 1]
+
+
+def test_sums_of_vertices_past_63_bits_are_refused():
+    each = 2**62 + 1
+    with pytest.raises(CountError, match="do not add up"):
+        added_up([np.full(3, each)], [(0, 1)], 3, each)
+
+
+@pytest.mark.parametrize("device", [False, True])
+@pytest.mark.parametrize("edges", [3, 2**22 + 3])
+def test_supports_are_added_up_at_both_ends(edges, device):
+    """Of a row of so many edges, in 2^31 - 1 triangles each: 2^33, and more than float64 holds."""
+    each = 2**31 - 1
+    block = OrientedCSR(np.array([0, edges]), np.zeros(edges, "int32"))
+    at_row, at_column = np.zeros(1, "int64"), np.zeros(1, "int64")
+    add = partial(device_visit.add_ends, np) if device else CPU.add_ends
+    add(block, np.full(edges, each, "int32"), at_row, at_column)
+    assert (at_row.tolist(), at_column.tolist()) == ([edges * each], [edges * each])
+    if not device:
+        assert vertex_counts._at_ends(block, np.full(edges, each, "int32"), 1, 1, True, "cpu")[0].tolist() == [
+            2 * edges * each
+        ]
+
+
+@needs_compiler
+def test_a_device_adds_supports_up():
+    size, each = 2**22 + 3, 2**31 - 1
+    answers = DeviceAnswers(HostDevice())
+    assert answers.facts(np.full(size, each, "int32")) == (size * each, each)
+    numbers = np.array([2**53 + 1, 2**31, 2**62 + 1])
+    assert answers.place(numbers, np.array([2, 0, 1], "int32")).tolist() == [2**31, 2**62 + 1, 2**53 + 1]
+
+
+@pytest.mark.parametrize("each", ODD)
+def test_triangles_of_a_task_are_compared_with_their_vertices(each):
+    edge_support._refuse_unless_three(JOB, [np.array([each, each, 0]), np.array([each])], each)
+    with pytest.raises(CountError, match="not three each"):
+        edge_support._refuse_unless_three(JOB, [np.array([each, each, 0]), np.array([each - 1])], each)
+
+
+def test_supports_of_a_task_are_compared_with_its_triangles():
+    """Supports are of 32 bits, their sum is not."""
+    triangles = 2**31 - 1
+    edge_support._refuse_unless_three(JOB, [np.full(3, triangles, "int32")], triangles)
+
+
+@pytest.mark.parametrize("each", ODD)
+def test_numbers_of_edges_in_several_blocks(each):
+    """They are added up where slices meet, and where a caller asks for some edges; and put into a frame."""
+    keys = np.array([3 << 32 | 4, 1 << 32 | 2, 1 << 32 | 3])
+    slices = [np.stack([keys, np.array([each, 5, each - 7])]), np.stack([keys[::-1], np.array([7, each, 0])])]
+    known = [each + 5, each, each]
+    assert edge_frames._summed([part.copy() for part in slices]).tolist() == [sorted(keys.tolist()), known]
+    assert edge_frames._added(np.stack([keys, np.array(known)])) == (3, sum(known))
+    matches = np.sum([edge_frames._matched(part, np.sort(keys)) for part in slices], axis=0)
+    assert matches.tolist() == [[2, 2, 2], known]
+    frame = edge_frames._edge_frame(slices[0], SimpleNamespace(external=np.asarray), "support", "pandas", 0)
+    assert frame["support"].dtype == "int64"
+    assert frame.to_numpy().tolist() == [[1, 2, 5], [1, 3, each - 7], [3, 4, each]]
+
+
+def wide_graph(each, shards=1):
+    """A graph of 5 vertices which is told that they have so many triangles, and more."""
+    edges = pd.DataFrame(oracle.complete(5), columns=["src", "dst"])
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", shards):
+        graph = dasktc.prepare(edges, backend="cpu", partition="hash2d", parts=2)
+    assert graph.plan.shards == shards
+    order, starts = graph.prepared.graph.order, graph.prepared.graph.order.starts
+    dense = [part.tolist() for part in graph.executor.gather(order.parts)]
+    graph.counted.by_vertex = Sharded(starts, [np.array([each + v for v in part]) for part in dense])
+    graph.counted.triangles = each
+    return graph
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("each", ODD)
+def test_triangles_of_vertices_in_every_answer(each, shards, tmp_path):
+    graph, known = wide_graph(each, shards), [each + v for v in range(5)]
+    for answer in (graph.triangles(), graph.triangles(frame="dask").compute(), graph.measures()["triangles"]):
+        assert (answer.dtype, answer.tolist()) == ("int64", known)
+    some_of = graph.triangles(vertices=[3, 0])
+    assert (some_of.dtype, some_of.tolist()) == ("int64", [each + 3, each])
+    frames, _ = measures.vertex_frames(graph)
+    for name in ("out.csv", "out.parquet"):
+        write_frames(frames, str(tmp_path / name), graph.executor, False)
+    written = [pd.read_csv(tmp_path / "out.csv")["triangles"], pd.read_parquet(tmp_path / "out.parquet")["triangles"]]
+    assert [of.tolist() for of in written] == [known] * 2
+    summary = distributions.vertex_summary(graph)
+    assert summary.most["triangles"].tolist() == known[::-1]
+
+
+# probes and wedges of tasks
+
+
+def records_of(each, number=3):
+    """Records of as many tasks, each with so many probes and wedges, and one more than the one before."""
+    counts = [TaskCount(each + k, each + 2 * k, each + 3 * k, 7, 0.5) for k in range(number)]
+    return [Record(replace(JOB, split=k), of, f"host:{k % 2}", k, k + 1) for k, of in enumerate(counts)]
+
+
+@pytest.fixture(params=ODD)
+def counted(request):
+    """A count of which each task reported so much."""
+    edges = pd.DataFrame(oracle.complete(9), columns=["src", "dst"])
+    graph = dasktc.prepare(edges, backend="cpu", partition="edges", splits=3)
+    records = records_of(request.param)
+    total = add_up(graph.executor, records)
+    return graph, request.param, count._result(graph, records, total, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("batch", [10_000, 2])
+@pytest.mark.parametrize("each", [*ODD, 2**62 + 1])
+def test_reports_of_tasks_are_added_up(each, batch, monkeypatch):
+    """Past 2^63 too: the last three add up to more."""
+    monkeypatch.setattr(tasks, "BATCH", batch)
+    total = add_up(LocalExecutor(), records_of(each))
+    assert total[:4] == (3 * each + 3, 3 * each + 6, 3 * each + 9, 7)
+    assert all(type(number) is int for number in total[:4])
+
+
+def test_probes_in_a_result(counted):
+    _, each, result = counted
+    said = json.loads(json.dumps(result.to_dict()))
+    assert (said["triangles"], said["wedges"], said["probes"]) == (3 * each + 3, 3 * each + 6, 3 * each + 9)
+    for step, name in enumerate(("triangles", "wedges", "probes"), 1):
+        assert result.tasks[name].tolist() == [each + step * k for k in range(3)]
+        assert result.tasks[name].dtype == "int64"
+    assert pickle.loads(pickle.dumps(result)).probes == 3 * each + 9
+
+
+def test_numbers_of_tasks_in_a_report(counted):
+    """Also beside a worker that ran none of them, or has ended."""
+    _, each, result = counted
+    usage = {name: Usage(name, 1, 2) for name in ("host:0", "host:7")}
+    text = html_report.page(result, "a graph", run=RunFacts("count", {}, usage))
+    assert f"<h1>{3 * each + 3:,} triangles in a graph</h1>" in text
+    table = text[text.index("<h2>Workers</h2>") : text.index("<h2>Memory")]
+    for worker, triangles in (("host:0", 2 * each + 2), ("host:1", each + 1), ("host:7", 0)):
+        assert re.search(rf"<td>{worker}</td><td[^>]*>\d+</td><td[^>]*>[\d.]+</td><td[^>]*>{triangles:,}</td>", table)
+    for number in (each + 1, each + 2, each + 3, each + 4, each + 6):
+        assert f">{number:,}</td>" in text
+
+
+def test_progress_says_probes_of_all_tasks(counted):
+    graph, each, result = counted
+    tracker, events = Tracker(), []
+    tracker.listen("test", events.append)
+    meter = Meter(graph, [record.job for record in result.records], [], tracker)
+    for record in result.records:
+        meter.counted(record)
+    said = json.loads(json.dumps(tracker.now()))
+    assert (said["triangles"], said["wedges"], said["probes"]) == (3 * each + 3, 3 * each + 6, 3 * each + 9)
+    assert said["workers"]["host:0"][1:3] == [2 * each + 6, 2 * each + 2]
+
+
+@pytest.mark.parametrize("each", ODD)
+def test_a_checkpoint_keeps_counts_as_they_are(tmp_path, each):
+    records, what = records_of(each), {"graph": "0" * 32, "vertices": 1, "edges": 1, "version": version("dasktc")}
+    what |= {"parts": 1, "splits": 3, "partition": "whole", "kernel": "merge", "backend": "cpu", "reorder": "degree"}
+    work = [record.job for record in records]
+    with checkpoint.opened(tmp_path, what, work) as kept:
+        for record in records:
+            kept.add(record)
+    with checkpoint.opened(tmp_path, what, work) as kept:
+        assert sorted(kept.records.values()) == records
+
+
+@pytest.mark.parametrize("each", [*ODD, 2**63 + 1])
+def test_wedges_of_tasks_are_compared_with_those_of_degrees(each):
+    records, plan = records_of(each), SimpleNamespace(tasks=3)
+    tasks.check(records, plan, 3 * each + 6)
+    for wrong in (3 * each + 5, 3 * each + 7):
+        with pytest.raises(CountError, match="edges were lost or repeated"):
+            tasks.check(records, plan, wrong)
+
+
+@pytest.mark.parametrize("function", [orient.wedges_of, CpuVertices().wedges], ids=["arrays", "compiled"])
+def test_wedges_of_degrees_past_63_bits(function):
+    inward, outward = np.array([2**40 - 1, 2**31 - 1, 0, 3]), np.array([2**39 + 1, 2**31 - 1, 2**40, 0])
+    assert function(inward, outward) == (2**40 - 1) * (2**39 + 1) + (2**31 - 1) ** 2 > 2**64
+
+
+def test_pairs_of_neighbours_past_63_bits():
+    """Of five vertices with nearly all others as neighbours, and of a directed graph's."""
+    outward, inward = np.full(5, 2**31 - 2, "int32"), np.array([0, 1, 0, 1, 1], "int32")
+    degrees = [2**31 - 2 + more for more in inward.tolist()]
+    assert vertex_counts.pairs_of(outward, inward) == sum(map(comb, degrees, [2] * 5)) > 2**63
+    assert triad_census._dot(np.array(degrees), np.array(degrees)) == sum(of * of for of in degrees) > 2**63
+
+
+def test_wedges_of_long_rows():
+    """In an order in which vertices of high degree are targets of none: of three rows with nearly all vertices."""
+    degree = 2**31 - 1
+    index = SimpleNamespace(rows=3, offsets=np.arange(4) * degree)
+    assert wedge_sample.wedges_of(index, index, True, np) == 3 * comb(degree, 2) > 2**62
+    assert wedge_sample.wedges_of(index, index, False, np) == 3 * degree**2 > 2**63
+
+
+def test_more_wedges_than_64_bits_number_are_counted_not_sampled():
+    graph = SimpleNamespace(edges=10**12)
+    assert estimate._never_pays(graph, 2**62) == ""
+    assert estimate._never_pays(graph, 2**62 + 1).endswith("64 bits do not number them")
+
+
+@pytest.fixture
+def long_row(tmp_path):
+    """A row of 2^31 - 1 edges to vertex 0, but for the last one, to vertex 1; and these two are joined."""
+    columns = sparse(tmp_path, 2**31 - 1)
+    columns[-1] = 1
+    index = OrientedCSR(np.array([0, len(columns)]), columns, ordered=True)
+    stream = OrientedCSR(np.array([0, 0, 1]), np.zeros(1, "int32"), ordered=True)
+    return BlockTask(index, index, stream)
+
+
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=needs_compiler)])
+def test_wedges_of_a_long_row_are_found_by_their_numbers(long_row, backend):
+    """Of C(2^31 - 1, 2) those with the last edge are the last 2^31 - 2, and closed."""
+    last, wedges = 2**31 - 2, comb(2**31 - 1, 2)
+    closed = cpu_wedges.closed if backend == "cpu" else partial(device_wedges.closed, HostDevice())
+    for first, known in ((wedges - last, 5), (wedges - last - 5, 0), (wedges - 5, 5), (2**60 // 8 * 7, 0)):
+        assert closed(long_row, Strata(0, 5, -first, 1, 3, True)) == (5, known)
+
+
+@pytest.fixture
+def long_lists(tmp_path):
+    """A task of 96 edges to a row of 2^31 - 1 entries; the one entry of the row that they leave is below all."""
+    edges, columns = 96, sparse(tmp_path, 2**31 - 1)
+    columns[0] = 1
+    index = OrientedCSR(np.array([0, edges]), np.zeros(edges, "int32"))
+    table = OrientedCSR(np.array([0, 1]), np.zeros(1, "int32"))
+    return BlockTask(index, table, OrientedCSR(np.array([0, len(columns)]), columns))
+
+
+WALKED = 96 * 2**31  # 1 + 2^31 - 1 for each edge
+STREAMED = 96 * (2**31 - 1)
+
+
+def test_probes_and_wedges_of_a_task(long_lists):
+    count = CPU.count(long_lists, "merge")
+    assert count[:3] == (0, STREAMED, WALKED)
+    assert WALKED > 2**37
+
+
+@needs_compiler
+def test_probes_and_wedges_of_a_task_on_a_device(long_lists):
+    assert launch.count(HostDevice(), long_lists, "plain", {"BLOCK": 64})[:3] == (0, STREAMED, WALKED)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_expected_probes_of_a_task(long_lists, backend):
+    found = {
+        kernel: CPU.expected_probes(long_lists, kernel)
+        if backend == "cpu"
+        else launch.expected_probes(np, long_lists, kernel)
+        for kernel in KERNELS[backend]
+    }
+    known = {"merge": WALKED, "plain": WALKED, "short": WALKED, "trust": STREAMED, "lstc": STREAMED}
+    known |= dict.fromkeys(("hindex", "hindex-unbinned"), STREAMED)
+    assert found == {kernel: known.get(kernel, 96) for kernel in found}
+
+
+@pytest.mark.slow
+def test_probes_of_a_complete_graph():
+    """Of 3,000 vertices: an edge's row and that of its end are as far as the end the same, and met with the shorter."""
+    size = 3000
+    dst, src = np.tril_indices(size, -1)
+    frame = pd.DataFrame({"src": src.astype("int32"), "dst": dst.astype("int32")})
+    graph = dasktc.prepare(frame, backend="cpu", partition="whole", kernel="hub", splits=1)
+    result = graph.triangle_count()
+    assert (int(result), result.wedges, result.probes) == (comb(size, 3),) * 3
+    assert result.probes > 2**32
+
+
+# places past 2^32 in blocks
+
+
+@pytest.mark.parametrize("kernel", ["hub", "merge", "search", "tcstream"])
+def test_kernels_find_rows_that_stand_far_apart(far_rows, kernel):
+    assert CPU.count(far_rows, kernel)[:2] == (5, 80)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kernel", ["merge", "search", "tcstream", "lstc", "short", "plain"])
+def test_kernels_of_a_device_find_rows_that_stand_far_apart(far_rows, kernel):
+    macros = {name: 64 for name in dict(launch.defines(kernel)) if name in ("BLOCK", "THREADS", "STARTS")}
+    assert launch.count(HostDevice(), far_rows, kernel, macros)[:2] == (5, 80)
+
+
+def test_edges_far_behind_in_a_block(tmp_path):
+    size, first = 2**32 + 9, 2**32 + 4
+    columns, values = sparse(tmp_path, size), sparse(tmp_path, size)
+    columns[first:], values[first:] = [2, 3, 4, 5, 6], [11, 12, 13, 14, 15]
+    ids, offsets = np.arange(10, 20, dtype="int32"), np.array([0, 7, 2**32 + 6, size])
+    found = edge_columns.keys_of_block(offsets, columns, ids, ids, values, first, size)
+    rows = [11, 11, 12, 12, 12]
+    ends = [tuple(sorted((row, column))) for row, column in zip(rows, range(12, 17), strict=True)]
+    assert found.tolist() == [[u << 32 | v for u, v in ends], [11, 12, 13, 14, 15]]

@@ -285,6 +285,22 @@ def test_a_folder_that_was_taken_for_abandoned_before_it_was_locked(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_task_that_still_runs_finds_no_place_to_write(tmp_path, monkeypatch):
+    """What it writes into a folder that is being removed would stay."""
+    claim, honest, late = Claim(tmp_path), shutil.rmtree, []
+
+    def slow(folder, **options):
+        with pytest.raises(FileNotFoundError):
+            Path(claim.folder, "late").touch()
+        late.append(folder)
+        honest(folder, **options)
+
+    monkeypatch.setattr(claims.shutil, "rmtree", slow)
+    claim.release()
+    assert late
+    assert os.listdir(tmp_path) == []
+
+
 # Reading ahead
 
 

@@ -48,9 +48,9 @@ class Strata(NamedTuple):
 
 
 def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType) -> int:
-    """Wedges of a block triple, exact.
+    """Wedges of a block triple, exact: one factor is cut so that no partial sum can pass 64 bits.
 
-    Their sum stays far below 2^63: a row has at most √(2E) entries, its targets having no lower degree than it.
+    Where edges point to higher degrees a row has at most √(2E) entries; in another order it may have all vertices.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def wedges_of(index: OrientedCSR, table: OrientedCSR, one: bool, xp: ModuleType)
     for row in range(0, index.rows, CHUNK):
         of = xp.diff(index.offsets[row : row + CHUNK + 1])
         by = of - 1 if one else xp.diff(table.offsets[row : row + CHUNK + 1])[: len(of)]
-        wedges += int((of * by).sum()) >> one
-    return wedges
+        wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())
+    return wedges >> one

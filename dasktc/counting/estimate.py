@@ -47,6 +47,8 @@ come row by row. Measured on the CPU: 0.25 µs a wedge and 28 ns an edge of a Kr
 66 ns at scale 22."""
 CHUNK = {"cpu": 1 << 15, "cuda": 1 << 22}
 """Sampled wedges of a task. On a device what comes before them, sums of all rows' wedges, takes longer than they do."""
+MOST = 1 << 62
+"""Wedges that are numbered in 64 bits, with the end of the last stratum."""
 SURE = 3.0
 """Standard deviations by which the pilot's share of closed wedges is taken as smaller: the second sample then is large
 enough in all but one of 700 runs."""
@@ -223,6 +225,8 @@ def _never_pays(graph: CountingContext, wedges: int) -> str:
         return f"{graph.edges:,} edges: below {least:,} a first sample alone takes as long as the count"
     if wedges < 2 * PILOT:
         return f"{wedges:,} wedges: a sample would be as many"
+    if wedges > MOST:
+        return f"{wedges:,} wedges: 64 bits do not number them"
     return ""
 
 

@@ -50,7 +50,7 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
         while wedge < behind:
             place = wedge - start
             if one:
-                high = np.int64((1 + sqrt(1 + 8 * place)) / 2)
+                high = np.int64((1 + sqrt(1 + 8.0 * place)) / 2)
                 high -= high * (high - 1) // 2 > place
                 high += (high + 1) * high // 2 <= place
                 low = place - high * (high - 1) // 2

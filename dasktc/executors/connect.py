@@ -33,7 +33,7 @@ from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
 from dasktc.executors.tls import checked, greet, with_scheme
-from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx, wait_in_threads
+from dasktc.executors.ucx import chosen_protocol, log_ucx, refuse_ucx
 from dasktc.options import RunOptions, format_size, whole_number
 
 __all__ = [
@@ -315,8 +315,6 @@ def _on_gpus(workers: int | str, security: Any, default: bool, protocol: str) ->
     from distributed import Client
 
     pool = _pool(number)
-    if protocol == "ucx":
-        wait_in_threads()
     with ExitStack() as opened:
         try:
             with held(), _main_guarded(), warnings.catch_warnings():

@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 
-__all__ = ["chosen_protocol", "log_ucx", "refuse_ucx", "wait_in_threads", "warn_of_tcp"]
+__all__ = ["chosen_protocol", "log_ucx", "refuse_ucx", "warn_of_tcp"]
 
 log = logging.getLogger("dasktc")
-IN_THREADS = {"UCXPY_PROGRESS_MODE": "thread", "UCXPY_ENABLE_PYTHON_FUTURE": "1"}
 _warned = set[str]()
 
 
@@ -52,16 +51,6 @@ def refuse_ucx(asked: str) -> None:
 
 def _installed() -> bool:
     return find_spec("distributed_ucxx") is not None
-
-
-def wait_in_threads() -> None:
-    """Have UCX's Python layer wait in threads of its own, in this process and in workers that it starts.
-
-    Else the event loop asks again and again whether a message has come, and so takes the interpreter's lock from the
-    thread that counts, on every worker, and from the caller's, where the scheduler is.
-    """
-    if not IN_THREADS.keys() & os.environ.keys():  # else somebody has chosen
-        os.environ.update(IN_THREADS)
 
 
 def log_ucx(client: Any) -> None:

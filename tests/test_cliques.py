@@ -117,7 +117,18 @@ def test_too_much_work_is_refused():
     with pytest.raises(InputError, match="more than the bound of"):
         graph.clique_count(5, bound=comb(20, 4) - 1)
     with pytest.raises(InputError, match="cliques of 4 vertices take"):
-        graph.clique_count(5, bound=10)
+        prepared(oracle.complete(70)).clique_count(5, bound=comb(70, 3))
+    for k in (3, 5):
+        with pytest.raises(InputError, match="cliques of 3 vertices take at most"):
+            graph.clique_count(k, bound=comb(20, 3) - 1)
+
+
+def test_the_log_has_the_work_before_it_begins(caplog):
+    with caplog.at_level("INFO", "dasktc"):
+        prepared(oracle.complete(70)).clique_count(4)
+    first, second = (record.getMessage() for record in caplog.records if "cliques of" in record.getMessage())
+    assert first.startswith(f"cliques of 3 vertices: at most {comb(70, 3):.3g} ANDs")
+    assert second.startswith("cliques of 4 vertices: ")
 
 
 @pytest.mark.parametrize("partition", ["hash2d", "vertical", "proxy", "edges"])
@@ -203,7 +214,7 @@ def test_command():
     path = str(DATA / "email-Eu-core.csv.gz")
     answer = json.loads(CliRunner().invoke(cli, ["cliques", path, "-k", "4", "--json", "--backend", "cpu"]).stdout)
     assert (answer["k"], answer["cliques"], answer["edges"]) == (4, 423750, 16064)
-    assert CliRunner().invoke(cli, ["cliques", path, "-k", "3", "--quiet"]).stdout.split() == ["105461"]
+    assert CliRunner().invoke(cli, ["cliques", path, "--k", "3", "--quiet"]).stdout.split() == ["105461"]
     assert "423,750 of 4 vertices" in CliRunner().invoke(cli, ["cliques", path]).stdout
 
 

@@ -272,6 +272,10 @@ def test_users_are_told_why(caplog):
         "networkx.transitivity does not run in dasktc: dasktc ignores directions, NetworkX's transitivity does not"
     )
     assert [record.message.partition(": pass")[0] for record in caplog.records if record.name == "dasktc"] == [expected]
+    weightless = nx.Graph([(0, 1, {"w": 0}), (1, 2, {"w": 0}), (2, 0, {"w": 0})])
+    with pytest.raises(NotImplementedError, match="dasktc"):
+        nx.clustering(weightless, weight="w", backend="dasktc")
+    assert "networkx.clustering does not run in dasktc: the largest weight of 'w' is 0" in caplog.text
 
 
 def test_should_run():

@@ -214,6 +214,8 @@ def test_weights_and_directions(tmp_path, client):
     ):
         with pytest.raises(InputError, match=says):
             dasktc.open_graph(tmp_path / "graph", **how)
+    with pytest.raises(InputError, match=r"duplicates='sum' is given, .* is a saved graph"):
+        dasktc.prepare(tmp_path / "graph", weight="w", duplicates="sum")
     with pytest.raises(InputError, match=r"weight='v' is given, .* saved with weight='w' and directed=True"):
         dasktc.prepare(tmp_path / "graph", weight="v")
 

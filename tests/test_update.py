@@ -33,6 +33,19 @@ def frame(edges, ids="int64"):
     return pd.DataFrame(edges, columns=["src", "dst"]).astype(ids)
 
 
+def test_rows_come_in_any_form_that_prepare_takes(tmp_path):
+    import dask.dataframe as dd
+
+    graph = dasktc.prepare(([0, 1, 2, 2], [1, 2, 0, 3]), **HERE)
+    rows = frame([(3, 0), (3, 1), (1, 3)])
+    np.savetxt(tmp_path / "add.txt", rows.to_numpy(), fmt="%d")
+    forms = [rows, dd.from_pandas(rows, npartitions=2), rows.to_numpy(), [(3, 1), (3, 0), (3, 0)], ([3, 3], [1, 0])]
+    for add in (*forms, tmp_path / "add.txt", [str(tmp_path / "add.txt")]):
+        assert graph.update(add=add).triangles == 3
+    for nothing in (None, [], (), rows[:0], rows[:0].to_numpy(), dd.from_pandas(rows[:0], npartitions=1)):
+        assert graph.update(add=nothing).triangles == 0
+
+
 def changed(edges, add, remove):
     """The simple edges afterwards."""
     return (oracle.clean(edges) - oracle.clean(remove)) | oracle.clean(add)

@@ -363,6 +363,11 @@ def prepare(
     reading = read_options(format, columns, ids, skip, memory, threads_here(run, backend))
     opened = as_source(source, replace(reading, weight=attributes.weight, directed=directed))
     if isinstance(opened, SavedGraph):
+        if duplicates is not None:
+            raise InputError(
+                f"duplicates={duplicates!r} is given, {opened.folder} is a saved graph, whose edges have one weight "
+                "each: leave it out, or prepare the graph again"
+            )
         options, attributes = fitted(opened, options), opened.attributes
         if attributes:
             options = _in_one_process(attributes, options)

@@ -300,7 +300,9 @@ class Graph(CountingContext):
             options = replace(self.options, kernel=kernel, reorder=self.options.chosen_reorder)
             check_stages(kernel)
             prepared = replace(self.prepared, plan=plan_again(self.executor, self.prepared, options))
-            return count(replace(self, prepared=prepared, options=options), counting)
+            result = count(replace(self, prepared=prepared, options=options), counting)
+            self.counted.agree(result.triangles)
+            return result
 
     @said_in_one_line
     def triangles(self, *, frame: str | None = None, vertices: Any = None) -> Any:
@@ -354,7 +356,7 @@ class Graph(CountingContext):
         ----------
         frame : {"pandas", "cudf", "dask"}, optional
             As of `triangles`; default: with a client Dask, else as there.
-        edges : table, array of shape (m, 2), or sequence of pairs, optional
+        edges : table, array of shape (m, 2), sequence of pairs, or pair of lists or arrays, optional
             The answer is for these alone, in their order; either end may come first. A pair that is no edge is refused.
 
         Returns
@@ -897,8 +899,8 @@ class Graph(CountingContext):
         k : {3, 4, 5}
         bound : int
             Work, in 64-bit words that are ANDed, above which it is refused before it begins; a thread takes about
-            3 · 10^8 of them in a second. The work for k = 4 is known from the triangles, that for k = 5 from the
-            cliques of 4, which are counted first.
+            3 · 10^8 of them in a second. That for k = 3 is at most the wedges; the work for k = 4 is known from the
+            triangles, that for k = 5 from the cliques of 4, which are counted first. The log has each before it begins.
         progress : callable (stage, done, total) or bool, optional
 
         Returns

@@ -387,7 +387,9 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
         try:
             values = G.here(weight, G.is_directed()).clustering(weight=None if weight is None else "weight")
         except InputError as error:  # the largest weight is 0, or overflow: NetworkX has its own ways
-            raise NotImplementedError(str(error)) from error
+            why = str(error).replace("'weight'", repr(weight))
+            _say("clustering", why)
+            raise NotImplementedError(why) from error
     return G.select(nodes, G.spread(values))
 
 

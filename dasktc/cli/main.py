@@ -323,9 +323,13 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
+@click.option("-k", "--k", type=int, metavar="K", help="Write the K-truss alone, with each edge's triangles within it.")
 @click.option(
-    "-o", "--output", type=PATH, required=True, metavar="OUT", help="What is written: .parquet, .csv or .txt."
+    *("-o", "--out", "--output", "output"),
+    type=PATH,
+    required=True,
+    metavar="OUT",
+    help="The file: .parquet, .csv or .txt.",
 )
 @replacing
 @counting
@@ -389,7 +393,7 @@ def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool,
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@click.option("-k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
+@click.option("-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
 @click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
 @counting
 @spilling

@@ -6,6 +6,7 @@ is done first, each time, and what would take more than a bound is refused befor
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,15 +15,16 @@ from typing import Any
 from dasktc.backends import ON_DEVICE, get_backend
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.counting.context import CountingContext
-from dasktc.counting.count import count
 from dasktc.counting.summary import as_text
+from dasktc.counting.vertex_counts import known_triangles
 from dasktc.errors import CountError, InputError
-from dasktc.options import CountOptions, format_size, whole_number
+from dasktc.options import format_size, whole_number
 from dasktc.pipeline.prepare import Progress, silent
 from dasktc.registry import SCHEMES
 
 __all__ = ["BOUND", "WORDS_A_SECOND", "CliqueCount", "clique_count"]
 
+log = logging.getLogger("dasktc")
 BOUND = 10**13
 """Words that are ANDed without being asked: nine hours of one thread."""
 WORDS_A_SECOND = 3 * 10**8
@@ -79,18 +81,15 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
     bound = whole_number("bound", bound, 1, few="nothing could be counted")
     began, report, work = time.perf_counter(), progress or silent, 0
     _refuse(graph)
+    _within(bound, SIZES[0], graph.prepared.wedges, "at most ")
     if k == SIZES[0]:
-        cliques = int(count(graph, CountOptions(progress=progress)))
+        cliques = known_triangles(graph, progress)
     else:
         memory = _memory(graph)
         graph.executor.set_task_memory(memory)
         _, work = _level(graph, 3, report)
         for size in range(4, k + 1):
-            if work > bound:
-                raise InputError(
-                    f"cliques of {size} vertices take {work:.3g} ANDs of 64-bit words, more than the bound of "
-                    f"{bound:.3g}: about {work / WORDS_A_SECOND / 3600:.3g} hours of one thread; give a larger bound"
-                )
+            _within(bound, size, work)
             words = work
             cliques, work = _level(graph, size, report)
         work = words
@@ -98,6 +97,17 @@ def clique_count(graph: CountingContext, k: int, bound: int = BOUND, progress: P
     before = graph.prepared.seconds
     seconds = {**before, "count": ended, "total": sum(before.values()) + ended}
     return CliqueCount(k, cliques, work, graph.vertices, graph.edges, seconds)
+
+
+def _within(bound: int, size: int, work: int, about: str = "") -> None:
+    """Log how much work cliques of a size are; refuse more than a bound."""
+    seconds = work / WORDS_A_SECOND
+    log.info("cliques of %d vertices: %s%.3g ANDs of 64-bit words, %.3g s of one thread", size, about, work, seconds)
+    if work > bound:
+        raise InputError(
+            f"cliques of {size} vertices take {about}{work:.3g} ANDs of 64-bit words, more than the bound of "
+            f"{bound:.3g}: about {seconds / 3600:.3g} hours of one thread; give a larger bound"
+        )
 
 
 def _refuse(graph: CountingContext) -> None:

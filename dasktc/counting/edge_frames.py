@@ -494,8 +494,10 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
 
 
 def _is_column(values: Any) -> bool:
-    """Of a tuple of two, as everywhere: columns of ids, and no edges."""
-    return isinstance(values, list | tuple) or getattr(values, "ndim", 0) == 1
+    """Of a tuple of two: a column of ids. A tuple of two ids is an edge, as in any sequence of pairs."""
+    if isinstance(values, tuple):
+        return len(values) != 2
+    return isinstance(values, list) or getattr(values, "ndim", 0) == 1
 
 
 def _no_edges(edges: Any) -> InputError:

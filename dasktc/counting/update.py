@@ -185,13 +185,9 @@ def _refuse(graph: CountingContext) -> None:
 def _source(rows: Any, ids: Ids) -> Source:
     """The rows that a caller hands over; None, and frames and lists of none, are no rows."""
     options = ReadOptions(ids=ids)
-    if (
-        rows is None
-        or (hasattr(rows, "shape") and 0 in rows.shape[:1])
-        or (isinstance(rows, list | tuple) and not rows)
-    ):
+    if rows is None or _is_empty(rows):
         return Source("no edges", (), ids)
-    if isinstance(rows, str | os.PathLike):
+    if all(isinstance(row, str | os.PathLike) for row in (rows if isinstance(rows, list) else [rows])):
         from dasktc.io.files import open_source
 
         return open_source(rows, options)
@@ -199,6 +195,13 @@ def _source(rows: Any, ids: Ids) -> Source:
 
     opened: Source = from_object(rows, options)
     return opened
+
+
+def _is_empty(rows: Any) -> bool:
+    if isinstance(rows, list | tuple):
+        return not rows
+    first = next(iter(getattr(rows, "shape", ())), None)
+    return isinstance(first, int) and first == 0  # of a Dask collection it is not known yet
 
 
 def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Array, ids: Ids) -> _Batch:

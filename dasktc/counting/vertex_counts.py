@@ -16,7 +16,9 @@ from dasktc.counting.edge_support import edge_supports, vertex_supports
 from dasktc.counting.external_ids import shares_of
 from dasktc.counting.frames import array_module
 from dasktc.errors import CountError
+from dasktc.options import CountOptions
 from dasktc.pipeline.orient import total
+from dasktc.pipeline.prepare import Progress
 from dasktc.pipeline.sharded.vectors import Sharded
 from dasktc.planning.schemes import Block
 
@@ -76,12 +78,12 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
         return counted.by_vertex, counted.triangles
 
 
-def known_triangles(graph: CountingContext) -> int:
+def known_triangles(graph: CountingContext, progress: Progress | None = None) -> int:
     """The graph's triangles; counted where they are not known."""
     counted = graph.counted
     with counted.lock:
         if counted.triangles is None:
-            counted.agree(int(count_triangles(graph)))
+            counted.agree(int(count_triangles(graph, CountOptions(progress=progress))))
         assert counted.triangles is not None
         return counted.triangles
 

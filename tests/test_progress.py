@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import sys
+import time
 from types import SimpleNamespace
 from unittest import mock
 
@@ -14,6 +15,7 @@ from processes import until
 import dasktc
 from dasktc.api.progress import View, bar
 from dasktc.executors.dask.progress import install, page_of
+from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
 from dasktc.executors.dask.worker_state import RECEIVED, meter_transfers
 from dasktc.executors.progress import EVENT_SECONDS, Pace, Tracker
 from dasktc.generate import kronecker
@@ -324,3 +326,43 @@ def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
     until(lambda: len(client.get_events("numbers")) == 500)
     assert sorted(event["number"] for _, event in client.get_events("numbers")) == list(range(500))
     assert wakes < 50
+
+
+@pytest.mark.slow
+def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
+    """Neither spans of Dask's, nor topics that nobody has asked for; what still has tasks stays."""
+
+    def spans(dask_scheduler, forget=None):
+        if forget:
+            forget(dask_scheduler, time.time() - 2)
+        return len(dask_scheduler.extensions["spans"].spans)
+
+    def topics(dask_scheduler):
+        return [name for name in dask_scheduler._broker._topics if name.startswith("dasktc-")]
+
+    before = client.run_on_scheduler(topics)
+    held = client.submit(lambda: 7, pure=False)
+    with dasktc.prepare(kronecker(8), client, distribute="always", partition="hash2d", parts=2) as graph:
+        for _ in range(5):
+            assert int(dasktc.triangle_count(kronecker(8), client)) == int(graph.triangle_count())
+        there = client.run_on_scheduler(spans)
+        time.sleep(5)  # workers have said what they know of them
+        assert client.run_on_scheduler(spans, forget=forget_spans) < there
+        assert int(graph.triangle_count()) == int(dasktc.triangle_count(kronecker(8), client, distribute="always"))
+    assert held.result() == 7
+    assert client.run_on_scheduler(topics) == before
+
+
+def test_a_monitor_keeps_the_latest_runs():
+    monitor = RunMonitor(SimpleNamespace(workers={}, _broker=SimpleNamespace(_topics={}), worker_ttl=None))
+    for number in range(3 * RUNS):
+        monitor.scheduler._broker._topics[f"dasktc-{number}"] = "events"
+        monitor.scheduler.workers = {f"w{number}": SimpleNamespace(metrics={RECEIVED: 2}, has_what={})}
+        event = {"run": str(number), "event": "begun", "stage": "run", "seconds": 0.0}
+        monitor.log_event("dasktc", event)
+        monitor.remove_worker(monitor.scheduler, f"w{number}")
+    latest = [str(number) for number in range(2 * RUNS, 3 * RUNS)]
+    assert (list(monitor.runs), list(monitor._before)) == (latest, latest)
+    assert list(monitor.scheduler._broker._topics) == [f"dasktc-{number}" for number in latest]
+    monitor.scheduler.workers = {}
+    assert (monitor._all_received(), monitor._received) == (2 * 3 * RUNS, {})

@@ -46,7 +46,7 @@ PREPARE = "read-canonical-orient-reorder-blocks"
 
 @dataclass(frozen=True)
 class _Call:
-    """What a worker needs to run the stages: options, limits, the name of the call in its events, and its threads."""
+    """What a worker needs to run the stages: options, limits, threads; of its events the run, and who asks for them."""
 
     source: Source
     options: Options
@@ -54,13 +54,14 @@ class _Call:
     run: str
     facts: Event
     threads: int = 1
+    asked: bool = True
 
     @contextmanager
     def telling(self) -> Iterator[Tracker]:
         """Yield a tracker of the run, whose events go to the scheduler and from there to the client."""
         tracker = Tracker()
         tracker.name, tracker.facts = self.run, self.facts
-        events = WorkerEvents(self.run)
+        events = WorkerEvents(self.run, self.asked)
         tracker.listen("scheduler", events)
         try:
             yield tracker
@@ -108,7 +109,8 @@ def count_in_one_call(
     threads = threads_of_a_call(executor)
     here = replace(limits, workers=threads) if options.memory is None else None  # else what its budget leaves
     with _heard(executor, counting.progress) as (tracker, hear):
-        call = _Call(replace(source, parts=()), options, here, tracker.name, tracker.facts, threads)
+        asked = hear is not None
+        call = _Call(replace(source, parts=()), options, here, tracker.name, tracker.facts, threads, asked)
         places = (run.work_dir, run.host_memory)
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
@@ -155,7 +157,8 @@ def prepare_in_one_call(
     """
     with _heard(executor, progress) as (tracker, hear):
         threads = threads_of_a_call(executor)
-        call = _Call(replace(source, parts=()), options, limits, tracker.name, tracker.facts, threads)
+        asked = hear is not None
+        call = _Call(replace(source, parts=()), options, limits, tracker.name, tracker.facts, threads, asked)
         at = _usual(executor)
         made = executor.submit(PREPARE, _prepare, call, *_sent(executor, source, at), prefer=at)
         head, places = executor.watch(executor.submit(PREPARE, operator.itemgetter(-1), made, prefer=at), hear)

@@ -74,13 +74,15 @@ class WorkerEvents:
     Parameters
     ----------
     run : str
-        Its name: that run's client subscribes to a topic of its own.
+        Its name.
+    asked : bool
+        That run's client subscribes to a topic of its own, which the scheduler would keep for every run.
     """
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, asked: bool = True) -> None:
         from distributed import get_worker
 
-        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, f"{TOPIC}-{run}"]
+        self._outbox, self._topics = outbox_of(get_worker()), [TOPIC, *([f"{TOPIC}-{run}"] if asked else ())]
 
     def __call__(self, event: Event) -> None:
         """Send an event."""

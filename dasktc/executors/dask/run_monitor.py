@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,10 @@ RUNS, POINTS = 20, 600
 """Runs that a monitor keeps, and points of each one's curves; beyond these every second one is dropped."""
 LOOK_SECONDS = 1.0
 """Between two looks at what workers hold."""
+DEFAULT = ("default",)
+"""Name of Dask's spans of tasks that no caller has put into one."""
+CLEAN_SECONDS = 60.0
+"""Between two looks for spans that nobody needs."""
 QUIET_SECONDS = 3600
 """A run of which nothing was heard for so long is taken to be over."""
 
@@ -106,6 +111,30 @@ class RunState:
         return max(0.0, float(self.latest["left"]) - (now - self.heard))
 
 
+def forget_spans(scheduler: Any, before: float) -> None:
+    """Let go of Dask's default spans that ended before a time and of whose tasks none is left.
+
+    Dask makes one for every burst of tasks and keeps it, and with it their groups, for as long as the scheduler lives:
+    five a count, 46 KB together. The time has to lie so far back that no worker has more to say of them: a heartbeat
+    that names a span which is not there ends its worker. One that is silent for `Scheduler.worker_ttl` is given up.
+    """
+    extension, groups = scheduler.extensions["spans"], scheduler.task_groups
+    gone = {
+        span.id
+        for span in extension.root_spans
+        if span.name == DEFAULT
+        and not span.children
+        and 0 < span.stop < before
+        and not any(groups.get(group.name) is group for group in span.groups)
+    }
+    if gone:
+        by_name, by_tag = extension.spans_search_by_name[DEFAULT], extension.spans_search_by_tag[DEFAULT[0]]
+        for kept in (extension.root_spans, by_name, by_tag):
+            kept[:] = [span for span in kept if span.id not in gone]
+        for span in gone:
+            del extension.spans[span]
+
+
 class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
     """A scheduler's plugin that keeps the state of the latest runs.
 
@@ -126,8 +155,9 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         self.runs: OrderedDict[str, RunState] = OrderedDict()
         self.page = False
         self._received: dict[str, int] = {}
+        self._received_by_gone = 0
         self._before: dict[str, int] = {}
-        self._looked = 0.0
+        self._looked = self._cleaned = 0.0
 
     def log_event(self, topic: str, msg: Any) -> None:
         """Hear an event that was published."""
@@ -136,14 +166,25 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
         now = time.time()
         if msg["run"] not in self.runs:
             self.runs[msg["run"]] = RunState(msg["run"], now - msg["seconds"], now)
-            while len(self.runs) > RUNS:
-                self.runs.popitem(last=False)
             self._before[msg["run"]] = self._all_received()
+            while len(self.runs) > RUNS:
+                self._forget(self.runs.popitem(last=False)[0])
+            if now - self._cleaned >= CLEAN_SECONDS:
+                self._cleaned = now
+                with suppress(AttributeError, KeyError):  # of a Dask whose spans are built otherwise
+                    if silence := self.scheduler.worker_ttl:
+                        forget_spans(self.scheduler, now - 2 * silence)
         run = self.runs[msg["run"]]
         run.hear(msg, now)
         if now - self._looked >= LOOK_SECONDS or msg["event"] != "progress":
             self._looked = now
             self.look(run)
+
+    def _forget(self, run: str) -> None:
+        """Let go of what is known of a run, and of the events that its client had asked for."""
+        self._before.pop(run, None)
+        with suppress(AttributeError):  # of a Dask that keeps them elsewhere
+            self.scheduler._broker._topics.pop(f"{TOPIC}-{run}", None)
 
     def look(self, run: RunState) -> None:
         """Note what the workers hold and have received, for a run that is under way or the latest one."""
@@ -154,10 +195,11 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
     def _all_received(self) -> int:
         for address, worker in self.scheduler.workers.items():
             self._received[address] = worker.metrics.get(RECEIVED, 0)
-        return sum(self._received.values())
+        return self._received_by_gone + sum(self._received.values())
 
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
         """Note in the runs that are under way that a worker went; its tasks run again elsewhere."""
+        self._received_by_gone += self._received.pop(worker, 0)
         for run in self.runs.values():
             if not run.is_over and time.time() - run.heard < QUIET_SECONDS:
                 run.faults.append((time.time(), f"worker {worker} went: what it ran and held is made again"))

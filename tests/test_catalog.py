@@ -11,11 +11,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import igraph
 import networkx as nx
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import dasktc
 from dasktc.backends.cpu import backend as cpu
+from dasktc.counting import edge_support
 from dasktc.registry import ORDERS
 
 LAYOUTS = [("whole", 1), ("edges", 1), *(("hash2d", n) for n in (1, 2, 3, 5)), ("vertical", 3), ("proxy", 4)]
@@ -100,6 +104,35 @@ def test_catalog_file_on_the_device(catalog_row: Row, graphs_dir: Path) -> None:
 @pytest.mark.timeout(3600)
 def test_catalog_file_every_way(catalog_row: Row, graphs_dir: Path) -> None:
     check_every_way(catalog_row)
+
+
+@pytest.mark.catalog
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kernel", ["hub", "merge"])
+def test_answers_of_a_catalog_file(catalog_row: Row, kernel: str) -> None:
+    """By vertex and by edge: those of NetworkX, of igraph, of A² where A is not 0, and of `visit`."""
+    if catalog_row.edges >= 1_000_000:
+        pytest.skip("a graph of a million edges or more")
+    graph = dasktc.prepare(str(catalog_row.path), kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+    edges, measures = graph.edge_support(), graph.measures()
+    assert edges.attrs["kernel"] == kernel
+    ends = [measures.index.get_indexer(edges[name]) for name in ("src", "dst")]
+    places = np.concatenate(ends), np.concatenate(ends[::-1])
+    matrix = sp.csr_array((np.ones(2 * len(edges), np.int64), places), shape=(len(measures),) * 2)
+    common = ((matrix @ matrix) * matrix).tocsr()
+    assert np.array_equal(common[ends[0], ends[1]], edges.support)
+    assert np.array_equal(common.sum(axis=1) // 2, measures.triangles)
+    vertices = nx.from_pandas_edgelist(edges, "src", "dst")
+    assert nx.triangles(vertices) == measures.triangles.to_dict()
+    local = igraph.Graph(len(measures), np.stack(ends, axis=1)).transitivity_local_undirected(mode="zero")
+    np.testing.assert_allclose(measures.clustering, local, rtol=0, atol=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        chosen = edge_support.kernel_and_bytes
+        patch.setattr(edge_support, "kernel_and_bytes", lambda graph: (edge_support.VISITED, chosen(graph)[1]))
+        graph = dasktc.prepare(str(catalog_row.path), kernel=kernel, **AMBIGUOUS.get(catalog_row.name, ("", {}))[1])
+        visited = graph.edge_support()
+    assert visited.attrs["kernel"] == "visit"
+    assert visited.support.equals(edges.support)
 
 
 def nested_trusses(graph: nx.Graph) -> dict[frozenset[int], int]:

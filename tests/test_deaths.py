@@ -196,6 +196,28 @@ def expected():
     return dasktc.prepare(GRAPH).triangles()
 
 
+QUESTIONS = {
+    "supports": lambda graph: graph.edge_support(frame="pandas"),
+    "measures": lambda graph: graph.measures(),
+    "list": lambda graph: graph.triangle_list(limit=10**6, frame="pandas"),
+    "trusses": lambda graph: graph.trussness(frame="pandas"),
+    "cores": lambda graph: graph.core_number(),
+    "oriented edges": lambda graph: graph.oriented_edges(frame="pandas"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_exact_while_workers_die(mortal, question):
+    ask = QUESTIONS[question]
+    graph = prepared(mortal, partition="hash2d", parts=2, splits=2)
+    with killing(mortal, seed=3, kills=2) as killed:
+        found = ask(graph)
+    assert killed
+    known = ask(dasktc.prepare(GRAPH, partition="hash2d", parts=2))
+    assert found.reset_index().equals(known.reset_index())
+
+
 @pytest.mark.slow
 def test_a_visit_that_kills_every_worker_is_named(mortal):
     graph = prepared(mortal, partition="hash2d", parts=2, splits=1)

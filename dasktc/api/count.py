@@ -371,11 +371,11 @@ def prepare(
         options, attributes = fitted(opened, options), opened.attributes
         if attributes:
             options = _in_one_process(attributes, options)
+    if attributes and not threads_here(run, options.backend):
+        raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
     with ExitStack() as closing, ExitStack() as stack:
         watcher = closing.enter_context(showing(progress, asked="prepare", source=opened.name))
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
-        if attributes and anywhere.distributed:
-            raise _not_here(attributes, "a cluster is to prepare the graph", "leave it out, or pass threads=1 or more")
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         watcher.forecast = _forecast(anywhere, opened, options) | {"count": 0.0}

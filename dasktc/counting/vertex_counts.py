@@ -12,7 +12,7 @@ from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count as count_triangles
-from dasktc.counting.edge_support import edge_supports, vertex_supports
+from dasktc.counting.edge_support import edge_supports, kernel_and_bytes, vertex_supports
 from dasktc.counting.external_ids import shares_of
 from dasktc.counting.frames import array_module
 from dasktc.errors import CountError
@@ -67,8 +67,8 @@ def triangles_by_id(graph: CountingContext) -> tuple[Sharded, int]:
     counted = graph.counted
     with counted.lock:
         if counted.by_vertex is None or counted.triangles is None:
-            from_edges = counted.by_edge if graph.executor.memory_per_call is None else None
-            if from_edges is not None and counted.triangles is not None:
+            from_edges = counted.by_edge
+            if from_edges is not None and counted.triangles is not None and _ends_fit(graph):
                 made = _merged(graph, _ends_of_edges(graph, from_edges), counted.triangles, twice=True)
             else:
                 sums, count = vertex_supports(graph)
@@ -111,6 +111,21 @@ def _merged(graph: CountingContext, sums: dict[int, Any], count: int, twice: boo
     counted = sum(executor.gather([executor.submit("triangles", _sum, part) for part in parts]))
     refuse_unless(counted == 3 * count, UNEQUAL)
     return Sharded(starts, parts)
+
+
+def _ends_fit(graph: CountingContext) -> bool:
+    """Whether a task may have all vectors of a side at once, where `--memory` bounds it; and reserve what it needs.
+
+    Next to a block and its supports there is room for its sums wherever supports were counted.
+    """
+    executor, plan, sizes = graph.executor, graph.plan, graph.prepared.sizes
+    if executor.memory_per_call is None:
+        return True
+    needed = 8 * (2 * plan.parts + 1) * int(max(sizes.rows.max(), sizes.columns.max()))
+    if needed > plan.memory:
+        return False
+    executor.set_task_memory(max(needed, kernel_and_bytes(graph)[1]))
+    return True
 
 
 def _ends_of_edges(graph: CountingContext, supports: dict[Block, Any]) -> dict[int, Any]:

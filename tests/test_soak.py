@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +28,18 @@ def test_files_and_memory_are_judged():
         soak._judge(["/tmp/a"], {}, 1)
     with pytest.raises(CountError, match=r"memory of a client grew by \+2\.1%"):
         soak._judge([], {"client": 0.021}, soak.SETTLED)
+
+
+def test_memory_is_that_of_this_process_of_workers_and_of_devices(monkeypatch):
+    shown = [(9, 4), (9, 1), (None, None)]
+    given = [{"memory_bytes": total, "free_bytes": free} for total, free in shown]
+    monkeypatch.setattr(soak, "devices", lambda: given)
+    nobody = SimpleNamespace(cluster=SimpleNamespace(workers={}))
+    workers = {0: SimpleNamespace(pid=os.getpid()), 1: SimpleNamespace(pid=None), 2: SimpleNamespace(pid=2**30)}
+    assert soak._resident(nobody, "cpu").keys() == {"client"}
+    assert soak._resident(nobody, "cuda")["device"] == 8
+    held = soak._resident(SimpleNamespace(cluster=SimpleNamespace(workers=workers)), "cpu")
+    assert held["worker"] == pytest.approx(held["client"], rel=0.1)
 
 
 @pytest.mark.parametrize("scene", dict.fromkeys(soak.SCENES), ids=lambda scene: scene.__name__)

@@ -32,6 +32,7 @@ from dasktc.api.count import prepare, triangle_count
 from dasktc.bench.kills import worker_pids
 from dasktc.bench.report import Report, Section, load, machine, versions
 from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.executors.gpu_discovery import devices
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
@@ -107,7 +108,7 @@ def run(
     ends, told = began + 60 * minutes, began
     outcomes: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
-    sizes: list[tuple[float, int, int]] = []
+    sizes: list[tuple[float, dict[str, int]]] = []
     with _folder(work_dir) as folder:
         with cluster(workers=workers, backend=backend) as client:
             trouble = _Trouble(client, folder, random.Random(seed + 1))
@@ -123,14 +124,15 @@ def run(
                     except DasktcError as error:
                         outcomes["refused"] += 1
                         refusals[f"{type(error).__name__}: {' '.join(str(error).split()[:6])} ..."] += 1
-                    sizes.append((time.monotonic() - began, *_resident(client)))
+                    sizes.append((time.monotonic() - began, _resident(client, backend)))
                     if time.monotonic() > told + 60:
                         told = time.monotonic()
                         say(f"{(told - began) / 60:.0f} minutes: {dict(outcomes)}, {dict(trouble.made)}")
         gc.collect()
         left = sorted(str(path) for path in folder.rglob("*") if not path.is_dir())
     growth = {
-        who: _growth([(when, own[place]) for when, *own in sizes]) for place, who in enumerate(("client", "worker"))
+        who: _growth([(when, of[who]) for when, of in sizes if who in of])
+        for who in ("client", "worker", *(["device"] if backend == "cuda" else []))
     }
     seconds = time.monotonic() - began
     _judge(left, growth, seconds)
@@ -170,15 +172,19 @@ def _percent(grown: float | None) -> str:
     return "too short a run to tell" if grown is None else f"{grown:+.1%}"
 
 
-def _resident(client: Any) -> tuple[int, int]:
-    """Bytes of this process, and of the median worker."""
+def _resident(client: Any, backend: str) -> dict[str, int]:
+    """Bytes of this process, of the median worker, and of the fullest device where devices count."""
     gc.collect()
-    processes = [psutil.Process(pid) for pid in worker_pids(client)]
-    bytes_of: list[int] = []
-    for process in processes:
+    workers: list[int] = []
+    for pid in worker_pids(client):
         with suppress(psutil.Error):
-            bytes_of.append(process.memory_info().rss)
-    return psutil.Process().memory_info().rss, int(median(bytes_of)) if bytes_of else 0
+            workers.append(psutil.Process(pid).memory_info().rss)
+    held = {"client": psutil.Process().memory_info().rss}
+    if workers:
+        held["worker"] = int(median(workers))
+    shown = [(of["memory_bytes"], of["free_bytes"]) for of in devices()] if backend == "cuda" else []
+    used = [total - free for total, free in shown if None not in (total, free)]  # some drivers do not say
+    return held | ({"device": max(used)} if used else {})
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
 from unittest import mock
@@ -23,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline import EVERY_PARTITION, EVERY_REORDER, pairwise_cover, random_edges, skewed_edges, source_of
 from test_out_of_core import facts
-from tiers import some
+from tiers import each_once, some
 
 import dasktc
 from dasktc.api.count import build
@@ -38,9 +39,10 @@ from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
-from dasktc.io.generators.synthetic import kronecker
+from dasktc.io.generators.synthetic import kronecker, random_graph
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline import build_blocks, canonicalize
+from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.grid import Axis, Layout, Shape
 
 EDGES = skewed_edges(60, 700, 7)
@@ -125,6 +127,56 @@ def test_any_multigraph(tmp_path_factory, edges, partition, kept, host):
         assert len(graph.triangle_list()) == oracle.triangles(edges)
 
 
+@pytest.mark.parametrize(
+    ("reorder", "partition"), each_once(zip(EVERY_REORDER, [OOC[2], *OOC[:2], *EVERY_PARTITION], strict=False))
+)
+def test_vertices_in_shards(small, tmp_path, reorder, partition):
+    """What whole vectors give, in every answer, with shards that leave the device."""
+    options = Options(backend="cuda", memory="1GB", reorder=reorder, **partition)
+    given = [*EDGES, (3, 3), (10**12, 2)]
+    expected = build(LocalExecutor(), source_of(given, parts=3), replace(options, memory=None))
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
+        graph = build(tasks, source_of(given, parts=3), options)
+        assert graph.plan.shards == 3
+        assert facts(graph.triangle_count(verify=0.5)) == facts(expected.triangle_count(verify=0.5))
+        assert graph.triangles(frame="dask").compute().to_dict() == oracle.triangles_per_vertex(given)
+        found = graph.edge_support(frame="pandas")
+        assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == oracle.support(given)
+        assert len(graph.triangle_list()) == oracle.triangles(given)
+        assert graph.transitivity() == expected.transitivity()
+        assert graph.triangles(vertices=[7, 3]).to_list() == [oracle.triangles_per_vertex(given)[v] for v in (7, 3)]
+        graph.save(tmp_path / "saved")
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2):
+        opened = dasktc.open_graph(tmp_path / "saved", backend="cuda", memory="1GB", work_dir=tmp_path)
+        assert opened.plan.shards == 2
+        assert opened.triangles(frame="dask").compute().to_dict() == oracle.triangles_per_vertex(given)
+
+
+@pytest.mark.parametrize("partition", ["proxy", "hash2d"])
+def test_vertices_that_exceed_the_device_keep_the_budget(emulated, tmp_path, partition):
+    """Of 30,000 vertices whole vectors take 1.3 MB while they are numbered and ranked, more than one call may."""
+    source, budget, used = random_graph(30_000, 30_000), 1_200_000, cupy_strict.MEMORY_USED
+    known = int(dasktc.triangle_count(source, backend="cpu"))
+    used.peak = before = used.now
+    with on_gpu(tmp_path, budget // 2, TO_HOST, budget) as tasks:
+        options = Options(backend="cuda", memory=budget, partition=partition, parts=4)
+        result = build(tasks, source, options).triangle_count()
+        assert int(result) == known
+        assert result.plan.shards > 1
+        assert used.peak - before <= budget
+
+
+def test_ids_of_text_that_exceed_the_device_are_refused_with_figures(emulated, tmp_path):
+    words = random_edges(50, 300, 1)
+    frame = pd.DataFrame([(f"v{u}", f"v{v}") for u, v in words], columns=["a", "b"])
+    with (
+        mock.patch.object(vertex_budget, "ID_BYTES", {"int": 42, "text": 10**9}),
+        pytest.raises(InputError, match=r"vertices take .* edges go out of core, vertices do not; give --mem") as error,
+    ):
+        dasktc.triangle_count(frame, backend="cuda", memory="17MB", work_dir=tmp_path)
+    assert "\n" not in str(error.value)
+
+
 def test_sources_of_every_kind(small, tmp_path):
     frame = pd.DataFrame(EDGES, columns=["a", "b"])
     frame.to_parquet(tmp_path / "e.parquet", row_group_size=50)
@@ -143,6 +195,7 @@ def test_sources_of_every_kind(small, tmp_path):
 def needed(**options):
     """Bytes that a count with all of the device takes."""
     used = cupy_strict.MEMORY_USED
+    gc.collect()
     used.peak = before = used.now
     build(LocalExecutor(), DENSE, Options(backend="cuda", **options)).triangle_count()
     return used.peak - before
@@ -216,6 +269,19 @@ def test_a_stage_that_does_not_fit_is_refused_with_figures(small, tmp_path):
     assert "a stage takes more than the 2 kB that --memory leaves it on the device" in str(error.value)
     assert "out_of_memory" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(small, tmp_path):
+    """It takes no memory of the device, so nothing is won by moving it, however often."""
+    calls = []
+
+    def too_large(numbers):
+        calls.append(len(numbers))
+        assert len(calls) < 100, "made again for ever"
+        raise MemoryError("too large")
+
+    with on_gpu(tmp_path, 0, TO_HOST, 2_000) as tasks, pytest.raises(InputError, match="a stage takes more than"):
+        tasks.submit("read", too_large, tasks.submit("read", np.arange, 10_000))
 
 
 def test_a_call_that_finds_the_budget_used_up_is_made_again(small, tmp_path):

@@ -215,14 +215,14 @@ def _between_calls() -> Iterator[bool]:
 
 
 def _end_tasks(run: str, dask_worker: Any) -> TransferStats:
-    """Drop blocks that were copied ahead on a worker; what was copied."""
+    """Drop a worker's prefetched blocks, and return its transfer statistics."""
     with _between_calls() as mine:
         device = worker_state(dask_worker).devices.get(run) if mine else None
         return TransferStats() if device is None else device.end_tasks()
 
 
 def _peak(run: str, dask_worker: Any) -> int:
-    """The most bytes that a run had on a worker's device."""
+    """Peak of the bytes that a run had allocated on a worker's device."""
     device = worker_state(dask_worker).devices.get(run)
     return 0 if device is None else device.peak
 

@@ -116,7 +116,8 @@ class DeviceCopier:
                 self._to_slabs(next(left), slabs, place)
             copied.append(Copied(value.head, starts[:-1], slabs, sum(of)))
             start = starts[-1]
-        self._leaving.append(_Leaving(arrays, self._outward.record(_event()), start))
+        if start:  # else nothing leaves, which `settle` would report for ever
+            self._leaving.append(_Leaving(arrays, self._outward.record(_event()), start))
         self.sent += start
         return copied
 

@@ -30,7 +30,7 @@ class DeviceUsage:
     nbytes = 0
 
     def add(self, more: int) -> None:
-        """Account so many bytes more."""
+        """Add bytes to the account."""
         with MOVING:
             self.nbytes += more
 
@@ -107,7 +107,7 @@ class DeviceHandle:
         return True
 
     def hosted(self) -> list[Hosted]:
-        """Its entries in the host's memory, copied from wherever they are."""
+        """Copy the value's entries to host memory, from the device, pinned memory or files."""
         with SENDING:  # before the value is taken: who waits for this must hold nothing of the device
             with MOVING:  # a connection's thread sends it, and calls move it
                 value, places = self.value, self.places

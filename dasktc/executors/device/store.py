@@ -88,17 +88,17 @@ class DeviceStore(LocalStore):
 
     @property
     def peak(self) -> int:
-        """The most bytes on the device until now."""
+        """Peak of the bytes allocated on the device."""
         return self._budgeted.peak
 
     @property
     def moved(self) -> tuple[int, int]:
-        """Bytes that were copied to the host, and back, until now."""
+        """Bytes copied from the device to the host so far, and back."""
         return self._copies.sent, self._copies.received
 
     @property
     def idle(self) -> bool:
-        """Nobody holds a result of it."""
+        """Whether no result of this store is referenced any more."""
         return not self._results
 
     def memory(self, budget: int | None) -> int:
@@ -178,7 +178,7 @@ class DeviceStore(LocalStore):
         return self._copies.settle() or bool(ahead)
 
     def _move_all_out(self) -> bool:
-        """Move all results off the device, and have fewer stay there from now on; whether there were any.
+        """Move all results off the device and halve the bytes that may stay there; return whether there were any.
 
         Blocks that were copied ahead go too, and what a kernel keeps between tasks.
         """
@@ -197,7 +197,7 @@ class DeviceStore(LocalStore):
     def tasks(
         self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int = 1
     ) -> Generator[Callable[[], Any]]:
-        """What makes each call, before the next one is asked for; that one's blocks are copied meanwhile."""
+        """Yield for each call a function that makes it; the next calls' blocks are copied to the device meanwhile."""
         self._make_room_for(calls)
         self._settle()
         with self._budgeted, DevicePrefetcher(self._prefetch_capacity(calls), self._copies) as blocks:
@@ -215,7 +215,7 @@ class DeviceStore(LocalStore):
 
     @contextmanager
     def folding(self) -> Iterator[None]:
-        """Results, sums among them, stay on the device where calls have room beside them."""
+        """In this context results, sums among them, stay on the device as far as the memory of a task is left free."""
         before, self._limit = self._limit, min(self._limit, max(0, self._budget - self._task_memory))
         self._move_out_until(self._limit)
         try:
@@ -371,7 +371,8 @@ class DeviceStore(LocalStore):
             self._move_out(handle)
 
     def _on_device(self) -> list[DeviceHandle]:
-        return [handle for handle in self._results if handle.places is None]
+        """Results that take memory of the device: one of the host alone, moved in or out, takes none and frees none."""
+        return [handle for handle in self._results if handle.places is None and handle.nbytes]
 
     def _resident(self) -> int:
         """Bytes of all results that are on the device."""
@@ -411,7 +412,7 @@ class DeviceStore(LocalStore):
 
 
 def _copied(handles: list[Any]) -> Iterator[Copied]:
-    """Where the values of handles are, of those in pinned memory."""
+    """The places of those handles whose values are in pinned memory."""
     from dasktc.executors.device.copies import Copied
 
     for handle in handles:

@@ -223,6 +223,36 @@ def test_an_interrupt_that_python_drops_comes_again(number):
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
 
+DROPPED = """
+import signal, sys, time
+import numpy as np
+from dasktc.executors.signals import one_at_a_time
+
+class Deaf:
+    def __repr__(self):
+        signal.raise_signal(int(sys.argv[1]))
+        return "deaf"
+
+with one_at_a_time():
+    try:
+        assert np.dtype(object) != Deaf()
+        print("dropped", flush=True)
+        for _ in range(200):
+            time.sleep(0.1)
+    finally:
+        time.sleep(2.5)  # other looks change nothing
+        print("cleaned")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_c_code_drops_comes_again(number):
+    """NumPy compares a dtype with an object, makes the text of an error, and clears that error."""
+    done = subprocess.run([sys.executable, "-c", DROPPED, str(int(number))], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "dropped\ncleaned\n"
+    assert done.returncode == (-number if number == signal.SIGINT else 128 + number)
+
+
 @pytest.mark.parametrize(("number", "error", "_"), ENDS)
 def test_an_error_that_came_of_it_is_not_reported(handlers, monkeypatch, capsys, number, error, _):
     """A library may turn the interrupt into an error of its own."""

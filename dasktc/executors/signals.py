@@ -23,6 +23,8 @@ __all__ = ["INTERRUPTED", "dask_hushed", "ended_by", "held", "loop_without_inter
 INTERRUPTED = 128 + signal.SIGINT
 GRACE_SECONDS = 5.0
 """A second Ctrl-C within this time changes nothing: what the first one began is on its way."""
+CHECK_SECONDS = 1.0
+"""After a signal's exception was raised: is it on its way?"""
 
 SILENT = 2 * logging.CRITICAL
 """A closed connection is critical to Dask."""
@@ -34,6 +36,9 @@ OF_TERMINALS = {number for number in ENDING if number != signal.SIGTERM}
 
 _ended = float("-inf"), 0
 """When this process was last told to end, and by which signal."""
+_raised: BaseException | None = None
+_check: threading.Timer | None = None
+_checks: bool = False
 _held: bool = False
 _late: tuple[float, int] | None = None
 
@@ -46,7 +51,12 @@ def ended_by() -> int | None:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Raise KeyboardInterrupt or SystemExit once for several signals, and again where Python dropped it."""
+    """Raise KeyboardInterrupt or SystemExit once for several signals, and again where it was dropped.
+
+    Python drops it inside finalizers, and says so (`sys.unraisablehook`); C code that tries something and clears every
+    error of it says nothing. NumPy does when a dtype is compared with an object that is none: the handler is called
+    while the text of its error is made. So a second after it was raised the handler looks whether it is being handled.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -61,6 +71,7 @@ def one_at_a_time() -> Iterator[None]:
     try:
         yield
     finally:
+        _stop_checking()
         if ended_by() is None:  # else a further one would break into the end of the process
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -81,13 +92,44 @@ def held() -> Iterator[None]:
 
 
 def _end(number: int, frame: Any) -> None:
-    global _late, _ended
-    now = time.monotonic()
+    global _late, _ended, _raised, _check, _checks
+    now, checks, _checks = time.monotonic(), _checks, False
+    if checks:
+        if _raised is None or _under_way(_raised):
+            return
+        _ended = float("-inf"), 0  # it was dropped
     if _held and (_late is None or now - _late[0] < GRACE_SECONDS):
         _late = _late or (now, number)
     elif now - _ended[0] > GRACE_SECONDS:
+        _stop_checking()
         _ended = now, number
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        _raised = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+        _check = threading.Timer(CHECK_SECONDS, _look_again, (number,))
+        _check.daemon = True
+        _check.start()
+        raise _raised
+
+
+def _under_way(raised: BaseException) -> bool:
+    """Whether this thread is handling an exception, or one that was raised while it did."""
+    error = sys.exc_info()[1]
+    while error is not None and error is not raised:
+        error = error.__context__
+    return error is raised
+
+
+def _look_again(number: int) -> None:
+    """Have the handler called again, in the main thread, to see whether its exception was dropped."""
+    global _checks
+    _checks = True
+    _tell_main_thread(number)
+
+
+def _stop_checking() -> None:
+    global _raised, _check
+    if _check is not None:
+        _check.cancel()
+    _raised = _check = None
 
 
 def _again_if_lost(unraisable: Any) -> None:
@@ -95,6 +137,7 @@ def _again_if_lost(unraisable: Any) -> None:
     global _ended
     number = _ended[1]
     if number and isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
+        _stop_checking()
         _ended = float("-inf"), 0
         threading.Timer(0.05, _tell_main_thread, (number,)).start()
     elif ended_by() is None:

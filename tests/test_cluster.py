@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +37,7 @@ from dasktc.api.plan import plan_source
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors import connect as places
 from dasktc.executors.connect import active_client, connect
+from dasktc.executors.dask import late_workers
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
@@ -435,19 +438,49 @@ def test_workers_of_a_prepared_graph_end_with_it_or_with_the_process(tmp_path):
     until(lambda: not subprocess.run(["pgrep", "-s", str(running.pid)], capture_output=True).stdout)
 
 
-def test_the_settings_of_dask_go_with_the_last_cluster():
+def test_the_settings_of_dask_go_with_the_last_who_needs_them():
     """Whichever of them ends first."""
-    setting, before = (
-        "distributed.deploy.lost-worker-timeout",
-        dask.config.get("distributed.deploy.lost-worker-timeout"),
-    )
-    settings = places._Settings()
+    setting = late_workers.TIMEOUT
+    before = dask.config.get(setting)
+    settings = late_workers.Shared(late_workers._patient)
     with settings:
         settings.__enter__()
         assert dask.config.get(setting) == "1h"
     assert dask.config.get(setting) == "1h"
     settings.__exit__()
     assert dask.config.get(setting) == before
+
+
+def test_dask_keeps_less_of_the_past_unless_the_user_chose():
+    chosen = next(iter(places.KEPT_BY_DASK))
+    with places._brief():
+        assert {name: dask.config.get(name) for name in places.KEPT_BY_DASK} == {
+            name: ours for name, (_, ours) in places.KEPT_BY_DASK.items()
+        }
+    with dask.config.set({chosen: 1234}), places._brief():
+        assert dask.config.get(chosen) == 1234
+
+
+@pytest.mark.slow
+def test_workers_of_a_users_cluster_come_back_after_its_timeout(tmp_path):
+    """After which it ends the nanny of a worker that is not there yet; with GPUs Dask's 15 s may be too few."""
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time\n\ntime.sleep(2)\n")
+    with (
+        local_cluster(n_workers=1, preload=[str(slow)]) as users,
+        Client(users, set_as_default=False) as client,
+        dask.config.set({late_workers.TIMEOUT: "1s"}),
+    ):
+        graph = dasktc.prepare(generate.kronecker(8), client)
+        expected = int(graph.triangle_count())
+        (nanny,) = users.workers.values()
+        died = time.monotonic()
+        os.kill(nanny.pid, signal.SIGKILL)
+        until(lambda: not client.ncores())
+        assert int(graph.clique_count(3)) == expected == int(dasktc.triangle_count(generate.kronecker(8), client))
+        assert time.monotonic() - died > 2
+        del graph
+        until(lambda: (gc.collect(), dask.config.get(late_workers.TIMEOUT))[1] == "1s")
 
 
 # Clusters that do not answer
@@ -748,6 +781,29 @@ def test_a_count_that_failed_leaves_nothing_either(threads, inner):
     with pytest.raises(DasktcError):
         dasktc.triangle_count(source, inner)
     until(lambda: not threads.scheduler.tasks)
+
+
+@pytest.mark.parametrize("memory", [None, "1GB"])
+def test_a_task_that_failed_leaves_nothing_either(threads, inner, tmp_path, memory):
+    """Its error, which the client's future has, is not the one that is raised: that knows the run's frames."""
+    graph = tmp_path / "graph.txt"
+    graph.write_text("0 1\n1 2\n2 none\n")
+    for count in (dasktc.prepare, dasktc.triangle_count):
+        with pytest.raises(InputError, match="none"):
+            count(graph, inner, ids="int", distribute="always", memory=memory, work_dir=tmp_path)
+    until(lambda: (gc.collect(), not inner.futures and not threads.scheduler.tasks)[1])
+    assert os.listdir(tmp_path) == ["graph.txt"]
+
+
+def test_a_task_that_runs_into_a_timeout_of_its_own_is_not_waited_for(inner):
+    faults, future = FaultPolicy(inner, 60, 0, "12345678"), inner.submit(_timed_out, pure=False)
+    until(lambda: future.status == "error")
+    with pytest.raises(TimeoutError, match="of the task's own"):
+        faults.raise_from(future)
+
+
+def _timed_out():
+    raise TimeoutError("of the task's own")
 
 
 def test_a_prepared_graph_holds_its_blocks_and_no_edges(threads, inner):

@@ -33,7 +33,7 @@ def test_files_and_memory_are_judged():
 def test_memory_is_that_of_this_process_of_workers_and_of_devices(monkeypatch):
     shown = [(9, 4), (9, 1), (None, None)]
     given = [{"memory_bytes": total, "free_bytes": free} for total, free in shown]
-    monkeypatch.setattr(soak, "devices", lambda: given)
+    monkeypatch.setattr(soak, "visible", lambda: given)
     nobody = SimpleNamespace(cluster=SimpleNamespace(workers={}))
     workers = {0: SimpleNamespace(pid=os.getpid()), 1: SimpleNamespace(pid=None), 2: SimpleNamespace(pid=2**30)}
     assert soak._resident(nobody, "cpu").keys() == {"client"}

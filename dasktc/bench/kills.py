@@ -11,18 +11,17 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from statistics import median
 from typing import Any
 
 from dasktc.api.cluster import cluster
 from dasktc.api.count import triangle_count
-from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.io.generators.synthetic import kronecker
 
-__all__ = ["Killer", "run", "worker_pids"]
+__all__ = ["Killer", "drawn_seed", "run", "worker_pids"]
 
 SECOND = 8.0
 """Seconds after a kill within which the second one comes: a worker with a GPU takes 5 to 7 to come back."""
@@ -37,7 +36,7 @@ def run(
     backend: str = "auto",
     protocol: str = "auto",
     seed: int | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = quiet,
 ) -> Report:
     """Count a Kronecker graph until so many workers were killed meanwhile.
 
@@ -69,7 +68,7 @@ def run(
     """
     if kills < 1:
         raise InputError(f"--kills {kills}: no worker would be killed; give 1 or more")
-    seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
+    seed = drawn_seed(seed)
     draw = random.Random(seed)
     graph, took, refused, late = kronecker(scale, parts=4 * workers), [], [], 0
     with cluster(workers, backend, protocol=protocol) as client:
@@ -102,7 +101,7 @@ def run(
     command = f"dasktc bench kills --kills {kills} --scale {scale} --workers {workers} --backend {backend}"
     report = Report(
         f"{command} --protocol {protocol} --seed {seed}",
-        {"machine": machine(), "load": load(), "versions": versions()},
+        surroundings(),
     )
     facts = Section(f"Kronecker {scale} while workers are killed ({address})", {"what": "", "how many": ",.1f"})
     facts.rows += [
@@ -163,6 +162,11 @@ class Killer:
             with suppress(ProcessLookupError):
                 os.kill(self._draw.choice(pids), signal.SIGKILL)
                 self.kills += 1
+
+
+def drawn_seed(seed: int | None) -> int:
+    """The seed that was given, or a random one."""
+    return random.SystemRandom().randrange(1 << 32) if seed is None else seed
 
 
 def worker_pids(client: Any) -> list[int]:

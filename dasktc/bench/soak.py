@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
@@ -29,10 +29,10 @@ import psutil
 
 from dasktc.api.cluster import cluster
 from dasktc.api.count import prepare, triangle_count
-from dasktc.bench.kills import worker_pids
-from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.bench.kills import drawn_seed, worker_pids
+from dasktc.bench.report import Report, Say, Section, quiet, surroundings
 from dasktc.errors import CountError, DasktcError, InputError
-from dasktc.executors.gpu_discovery import devices
+from dasktc.executors.gpu_discovery import visible
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, theory
 from dasktc.io.source import Source
@@ -72,7 +72,7 @@ def run(
     backend: str = "cpu",
     seed: int | None = None,
     work_dir: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = quiet,
 ) -> Report:
     """Count for some minutes on a cluster in trouble.
 
@@ -102,7 +102,7 @@ def run(
     """
     if not minutes > 0:
         raise InputError(f"--minutes {minutes} is no time: give more than 0")
-    seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
+    seed = drawn_seed(seed)
     draw = random.Random(seed)
     began = time.monotonic()
     ends, told = began + 60 * minutes, began
@@ -137,7 +137,7 @@ def run(
     seconds = time.monotonic() - began
     _judge(left, growth, seconds)
     command = f"dasktc bench soak --minutes {minutes:g} --workers {workers} --backend {backend} --seed {seed}"
-    report = Report(command, {"machine": machine(), "load": load(), "versions": versions()})
+    report = Report(command, surroundings())
     facts = Section("soak", {"what": "", "how many": ",.0f"})
     facts.rows += [["seed", seed], ["seconds", seconds], ["wrong", 0]]
     facts.rows += [[name, number] for counted in (outcomes, trouble.made) for name, number in sorted(counted.items())]
@@ -182,7 +182,7 @@ def _resident(client: Any, backend: str) -> dict[str, int]:
     held = {"client": psutil.Process().memory_info().rss}
     if workers:
         held["worker"] = int(median(workers))
-    shown = [(of["memory_bytes"], of["free_bytes"]) for of in devices()] if backend == "cuda" else []
+    shown = [(of["memory_bytes"], of["free_bytes"]) for of in visible()] if backend == "cuda" else []
     used = [total - free for total, free in shown if None not in (total, free)]  # some drivers do not say
     return held | ({"device": max(used)} if used else {})
 

@@ -1,4 +1,4 @@
-"""The executor of a graph that stands on a cluster already: made of the futures that another client had."""
+"""The executor of an unpickled graph: over futures that another client of the cluster made."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def futures_in(*objects: Any) -> list[Any]:
     """
     from distributed import Future
 
-    found: dict[int, Any] = {}  # several may be of one key, and each is bound to a client
+    futures: dict[int, Any] = {}  # several may be of one key, and each is bound to a client
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj: Any) -> Any:
             if isinstance(obj, Future):
-                found[id(obj)] = obj
+                futures[id(obj)] = obj
                 return id(obj)
             return None
 
     Pickler(io.BytesIO(), protocol=5, buffer_callback=lambda _: False).dump(objects)
-    return list(found.values())
+    return list(futures.values())

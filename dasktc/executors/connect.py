@@ -12,11 +12,10 @@ import multiprocessing
 import os
 import socket
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -25,6 +24,7 @@ from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.late_workers import Shared, late_workers
 from dasktc.executors.dask.progress import install, page_of
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
@@ -61,6 +61,15 @@ whose other programs leave 1.3 GB."""
 SPAWN, DASK_TRIM = "distributed.nanny.pre-spawn-environ", 1 << 16
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1, "MALLOC_TOP_PAD_": 1 << 26}
 """glibc's names: one heap for all threads, large arrays included, which grows by 64 MiB and keeps 1 GiB at its end."""
+KEPT_BY_DASK = {
+    "distributed.admin.low-level-log-length": (1000, 200),
+    "distributed.admin.log-length": (10_000, 1000),
+    "distributed.admin.system-monitor.log-length": (7200, 1200),
+    "distributed.scheduler.events-cleanup-delay": ("1h", "10m"),
+}
+"""What Dask keeps in memory of the past: as it has it, and on clusters started here unless the user set it. That is the
+latest messages of every connection, with their tasks' arguments; log records; half seconds of the dashboard's plots;
+events of workers that went. These fill for as long as an hour, and this process grows meanwhile."""
 PORT_TAKEN = "Port .* is already in use"
 """What Dask warns of where another program took the dashboard's port since we looked."""
 WORKER_BYTES = 1 << 27
@@ -183,7 +192,7 @@ def started(
     else:
         refuse_ucx(protocol)
         start = partial(_local, lean=lean)
-    with _settings, start(workers, security, default) as client:
+    with late_workers, _silence, _brief_logs, start(workers, security, default) as client:
         yield client
 
 
@@ -288,7 +297,7 @@ def _wants_gpus(backend: str) -> bool:
 
 
 def _number(workers: int | str, all_of_them: int | None) -> int | None:
-    """How many workers to start; `all_of_them` for "all"."""
+    """Number of workers to start: a number as given, or `all_of_them` for "all"."""
     if isinstance(workers, str) and workers == "all":
         return all_of_them
     from distributed.system import MEMORY_LIMIT
@@ -423,34 +432,27 @@ def _with_page(cluster: Any, client: Any) -> None:
     log.info("dashboard: %s", page_of(client))
 
 
-class _Settings:
-    """Dask settings that hold while any cluster started here is up; a context entered once for each cluster.
+def _silent() -> AbstractContextManager[Any]:
+    from distributed.utils import silence_logging_cmgr
 
-    It reads both from this process: how late a dead worker may come back (it would not after 15 s), and what it logs
-    (a cluster that ends would have the others' logs shown).
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._clusters, self._entered = threading.Lock(), 0, ExitStack()
-
-    def __enter__(self) -> None:
-        import dask
-        from distributed.utils import silence_logging_cmgr
-
-        with self._lock:
-            if not self._clusters:
-                self._entered.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
-                self._entered.enter_context(silence_logging_cmgr(logging.CRITICAL))
-            self._clusters += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._clusters -= 1
-            if not self._clusters:
-                self._entered.close()
+    silenced: AbstractContextManager[Any] = silence_logging_cmgr(logging.CRITICAL)
+    return silenced
 
 
-_settings = _Settings()
+_silence = Shared(_silent)
+"""While any cluster started here is up; one that ended would have the others' logs shown."""
+
+
+def _brief() -> AbstractContextManager[Any]:
+    import dask
+
+    changed = {name: ours for name, (usual, ours) in KEPT_BY_DASK.items() if dask.config.get(name, None) == usual}
+    brief: AbstractContextManager[Any] = dask.config.set(changed)
+    return brief
+
+
+_brief_logs = Shared(_brief)
+"""While any cluster started here is up: its parts make their logs as they start, and workers may at any time."""
 
 
 IMPORTED_AGAIN = "DASKTC_MAIN_IMPORTED_AGAIN"

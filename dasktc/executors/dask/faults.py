@@ -9,7 +9,7 @@ what is needed and gone: calls of the dead worker go to another one, and lost re
 Where a call prefers to run is no demand. A block that every worker has stacked for itself (`DaskExecutor.replicated`)
 is made of slabs that Dask makes again: the copies of dead workers are given up, and who comes later takes the first
 one's. Facts of results that went before the client had asked for them come with those that are made in their place.
-Three things Dask does not do, and this module does:
+Four things Dask does not do, and this module does:
 
 * A task whose worker died more than three times (`distributed.scheduler.allowed-failures`) is given up as KilledWorker,
   whether it killed the worker or was merely there. `FaultPolicy.resubmit` has it run again, `retries` times at the most
@@ -17,6 +17,8 @@ Three things Dask does not do, and this module does:
 * A task whose preferred worker went while there was no other is not placed when another one comes. `look` has
   it run on any; `futures` asks for that once a second.
 * A cluster without any worker is waited on for ever. `threads` waits for `patience` seconds.
+* A worker that takes longer than 15 s to come back is given up by the cluster that started it; while a run, or a graph
+  on the cluster, is there, it may take longer (`late_workers`).
 
 A worker that comes anew after a death has another address and none of the run's state: `worker_state` is made again by
 the first task that needs it. `flow_control` hears once a second who is there, and gives a dead worker's share of the
@@ -33,6 +35,7 @@ goes on after the last of them; blocks are prepared again.
 
 from __future__ import annotations
 
+import copy
 import re
 import time
 from collections import Counter
@@ -42,7 +45,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dasktc.errors import ClusterError, DasktcError, InputError
+from dasktc.executors.dask.late_workers import await_late_workers
 from dasktc.executors.progress import Tracker
+from dasktc.executors.worker_events import STEPS
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 
@@ -84,6 +89,7 @@ class FaultPolicy:
         self.names: dict[Any, Any] = {}
         self.tracker: Tracker | None = None
         self._workers: set[str] = set()
+        await_late_workers(self, client)
 
     def ask(self, question: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call a function that asks the scheduler; not reaching it is a ClusterError, a closed client an InputError."""
@@ -117,9 +123,9 @@ class FaultPolicy:
 
     def look(self) -> None:
         """Let tasks whose preferred worker is gone run on any other, and tell the tracker which tasks have run."""
-        groups = self.ask(_free_stranded, self._client, self._token)
+        groups, within = self.ask(_free_stranded, self._client, self._token)
         if self.tracker is not None:
-            self.tracker.tasks(groups)
+            self.tracker.tasks(groups, within)
 
     def resubmit(self, futures: list[Any]) -> None:
         """Resubmit the tasks that Dask gave up because workers died that ran them, or what they need."""
@@ -172,10 +178,14 @@ class FaultPolicy:
         """Raise what ended a future. A client that is closed meanwhile may never answer, so it is asked in turns."""
         while True:
             try:
-                future.result(timeout=1)
+                if (error := future.exception(timeout=1)) is not None:
+                    raise _copied(error, future.traceback(timeout=1))
+                future.result(timeout=1)  # what was cancelled has no exception
             except TimeoutError:
                 if self._closed:
                     raise _client_closed() from None
+                if future.status == "error":
+                    raise
             else:
                 return
 
@@ -196,6 +206,17 @@ class FaultPolicy:
                     "install the same on all workers"
                 ) from answer
         return list(alive.values())
+
+
+def _copied(error: Any, traceback: Any) -> Any:
+    """Copy the exception that a future has, with the worker's traceback.
+
+    The future's own would keep all frames that it passes here, which hold this future and others of the run: the client
+    would never let go of them, nor of what the run has on workers and disks.
+    """
+    mine = copy.copy(error)
+    mine.__cause__, mine.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return mine.with_traceback(traceback)
 
 
 def was_killed(future: Any) -> bool:
@@ -240,18 +261,21 @@ def is_own(key: Any) -> bool:
     return False
 
 
-def _free_stranded(client: Any, token: str) -> dict[str, tuple[int, int]]:
+Steps = tuple[int, int]
+
+
+def _free_stranded(client: Any, token: str) -> tuple[dict[str, Steps], dict[str, list[Steps]]]:
     """Let tasks run on any worker where the preferred one is gone, of other runs too: results may be made of theirs.
 
     Those of other applications on the cluster are left alone. Returns for each stage of this run how many of its tasks
-    have run, and how many there are.
+    have run, and how many there are; and for those under way that report their own steps, how many of how many.
 
     A preference (`allow_other_workers`) counts when a task is placed. One that became ready while there was
     no worker at all is not placed: Dask 2026.8 looks at it again only when the preferred worker comes back,
     and a worker that was started anew has another address.
     """
 
-    def free(token: str, dask_scheduler: Any) -> dict[str, tuple[int, int]]:
+    def free(token: str, dask_scheduler: Any) -> Any:
         stranded = [
             task
             for task in dask_scheduler.unrunnable
@@ -261,7 +285,7 @@ def _free_stranded(client: Any, token: str) -> dict[str, tuple[int, int]]:
             task.worker_restrictions = None
         dask_scheduler.transitions({task.key: "processing" for task in stranded}, f"free-stranded-{token}")
         done = ("memory", "released", "forgotten")
-        return {
+        groups = {
             group.prefix.name.lstrip("_"): (
                 sum(group.states.get(state, 0) for state in done),
                 sum(group.states.values()),
@@ -269,6 +293,13 @@ def _free_stranded(client: Any, token: str) -> dict[str, tuple[int, int]]:
             for name, group in dask_scheduler.task_groups.items()
             if name.endswith(token)
         }
+        within: dict[str, list[Any]] = {}
+        for worker in dask_scheduler.workers.values():
+            steps = worker.metrics.get(STEPS, {})
+            for task in worker.processing if steps else ():
+                if str(task.key) in steps and task.group.name.endswith(token):
+                    within.setdefault(task.prefix.name.lstrip("_"), []).append(steps[str(task.key)])
+        return groups, within
 
-    groups: dict[str, tuple[int, int]] = client.run_on_scheduler(free, token)
-    return groups
+    said: tuple[dict[str, Steps], dict[str, list[Steps]]] = client.run_on_scheduler(free, token)
+    return said

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from dask.utils import key_split
 from distributed import SchedulerPlugin
 
 from dasktc.executors.dask.worker_state import RECEIVED
@@ -23,7 +24,7 @@ LOOK_SECONDS = 1.0
 DEFAULT = ("default",)
 """Name of Dask's spans of tasks that no caller has put into one."""
 CLEAN_SECONDS = 60.0
-"""Between two looks for spans that nobody needs."""
+"""Between two looks for what nobody needs: spans, and prefixes of keys."""
 QUIET_SECONDS = 3600
 """A run of which nothing was heard for so long is taken to be over."""
 
@@ -171,6 +172,7 @@ class RunMonitor(SchedulerPlugin):  # type: ignore[misc, unused-ignore]
                 self._forget(self.runs.popitem(last=False)[0])
             if now - self._cleaned >= CLEAN_SECONDS:
                 self._cleaned = now
+                key_split.cache_clear()  # Dask keeps 100,000 keys with their prefixes, 0.5 KB each, of tasks long over
                 with suppress(AttributeError, KeyError):  # of a Dask whose spans are built otherwise
                     if silence := self.scheduler.worker_ttl:
                         forget_spans(self.scheduler, now - 2 * silence)

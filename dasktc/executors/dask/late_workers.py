@@ -1,0 +1,66 @@
+"""Lets a worker of a cluster that this process started come back late.
+
+Dask's clusters look, 15 s after a worker died, whether one of its name is there; if not they end its nanny, which was
+just starting it again, and make no other (`distributed.deploy.spec.SpecCluster._update_worker_status`). A worker with a
+GPU needs longer than that beside others that start: it imports cuDF, makes a CUDA context and sets up UCX. So a cluster
+may lose all its workers by two deaths a few seconds apart.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+__all__ = ["Shared", "await_late_workers", "late_workers"]
+
+TIMEOUT, PATIENCE = "distributed.deploy.lost-worker-timeout", "1h"
+
+
+class Shared:
+    """A context that is entered with the first of those who need it, and left with the last; any thread may be one.
+
+    Parameters
+    ----------
+    make : callable ()
+        Makes what is entered.
+    """
+
+    def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._make, self._lock, self._users = make, threading.RLock(), 0
+        self._entered: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._entered is None:
+                entered = self._make()
+                entered.__enter__()
+                self._entered = entered
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._entered is not None:
+                entered, self._entered = self._entered, None
+                entered.__exit__(None, None, None)
+
+
+def _patient() -> AbstractContextManager[Any]:
+    import dask
+
+    patient: AbstractContextManager[Any] = dask.config.set({TIMEOUT: PATIENCE})
+    return patient
+
+
+late_workers = Shared(_patient)
+"""Dask reads the setting when a worker goes, in the process that started the cluster."""
+
+
+def await_late_workers(holder: object, client: Any) -> None:
+    """Let workers of a client's cluster come back late for as long as an object lives, if this process started it."""
+    if getattr(client, "cluster", None) is not None:
+        late_workers.__enter__()
+        weakref.finalize(holder, late_workers.__exit__)

@@ -33,7 +33,7 @@ from dasktc.options import Options
 from dasktc.pipeline.id_maps import MAX_VERTICES
 from dasktc.planning.cost_model import network, predict
 from dasktc.planning.placement import Shares
-from dasktc.planning.rates import RATES
+from dasktc.planning.rates import CALL_SECONDS, RATES
 
 SOURCES = {
     "kronecker": kronecker(15, parts=2),
@@ -303,6 +303,19 @@ def test_seconds_are_arithmetic_on_the_stated_rates():
     assert found.seconds["network"] == pytest.approx(found.network.largest / 10)
     assert found.seconds["predicted"] == pytest.approx(found.seconds["count"] + found.seconds["network"])
     assert "edges, probes, network, overhead as given" in found.rates.source
+
+
+def test_one_process_has_no_scheduler(data):
+    """Its tasks are calls: 0.1 ms each, beside what they count; a cluster's are 2 ms of its scheduler."""
+    graph, options = data / "karate.csv.gz", {"partition": "edges", "splits": 78, "backend": "cpu"}
+    here, there = predict_source(graph, **options), predict_source(graph, workers=1, **options)
+    assert here.seconds["scheduler"] == pytest.approx(78 * CALL_SECONDS)
+    assert here.seconds["predicted"] == pytest.approx(here.seconds["count"] + here.seconds["scheduler"])
+    assert there.seconds["scheduler"] == pytest.approx(78 * RATES["cpu"].overhead)
+    assert here.bound.startswith("calling the tasks")
+    assert there.bound.startswith("the scheduler")
+    sized = predict_size(34, 78, means=CostModelOptions(overhead=0.5), **options)
+    assert sized.seconds["scheduler"] == pytest.approx(39), "an overhead that was given stands"
 
 
 def test_more_workers_count_faster_as_long_as_there_are_tasks():

@@ -1,23 +1,32 @@
 """What a run says of its progress: predicted ends, events on a scheduler, the terminal, and the dashboard's page."""
 
 import io
+import itertools
 import json
 import logging
+import re
 import sys
 import time
+from contextlib import ExitStack
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
+from dask.utils import key_split
 from distributed import Client, LocalCluster
 from processes import until
 
 import dasktc
+from dasktc.api.cluster import StartedCluster
+from dasktc.api.graph import OwnedCluster
 from dasktc.api.progress import View, bar
+from dasktc.executors.dask.faults import _free_stranded
 from dasktc.executors.dask.progress import install, page_of
-from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, forget_spans
+from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, RunState, forget_spans
 from dasktc.executors.dask.worker_state import RECEIVED, meter_transfers
-from dasktc.executors.progress import EVENT_SECONDS, Pace, Tracker
+from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Tracker
+from dasktc.executors.worker_events import with_steps
 from dasktc.generate import kronecker
 from dasktc.planning.cost_model import in_words, work_of_triples
 
@@ -126,6 +135,146 @@ def test_stages_of_a_cluster_end_when_their_tasks_have():
     assert ended() == ["read", "canonical", "orient", "reorder"]
 
 
+@pytest.mark.parametrize("tasks", [{}, {"reorder": (0, 5), "plan": (0, 1)}], ids=["no task", "tasks"])
+def test_no_stage_of_a_cluster_ends_before_one_that_it_follows(tasks):
+    """The client has submitted reorder and plan, and begins to submit blocks, while workers make edges canonical."""
+    clock, heard = Clock(), Heard()
+    tracker = Tracker(clock=clock)
+    tracker.ahead = True
+    tracker.listen("view", heard)
+    for stage in ("read", "canonical", "orient", "reorder", "plan", "blocks"):
+        tracker(stage, 0, 1)
+
+    def ended():
+        return [(event["stage"], event["took"]) for event in heard.events if event["event"] == "ended"]
+
+    begun = [event["stage"] for event in heard.events if event["event"] == "begun"]
+    assert begun == ["run", "read", "canonical", "orient", "reorder", "plan", "blocks"]
+    assert tracker.now()["stage"] == "canonical"
+    clock.now = 2.0
+    tracker.tasks({"canonical": (1, 4), "orient": (3, 3)} | tasks)
+    assert ended() == [("read", 0.0)]
+    assert (tracker.now()["stage"], tracker.now()["share"]) == ("canonical", 0.25)
+    clock.now = 5.0
+    tracker.tasks({"canonical": (4, 4), "orient": (2, 3)} | tasks)
+    assert ended()[1:] == [("canonical", 5.0)]
+    clock.now = 6.0
+    tracker.tasks({"orient": (3, 3), "blocks": (0, 4)} | tasks)
+    assert ended()[2:] == ([("orient", 1.0)] if tasks else [("orient", 1.0), ("reorder", 0.0), ("plan", 0.0)])
+    clock.now = 8.0
+    tracker.tasks({"blocks": (1, 4)} | {name: (total, total) for name, (_, total) in tasks.items()})
+    assert ended()[3:] == [("reorder", 2.0 if tasks else 0.0), ("plan", 0.0)]
+    assert (tracker.now()["stage"], tracker.now()["share"]) == ("blocks", 0.25)
+
+
+def test_a_stage_submitted_ahead_is_not_taken_to_have_begun():
+    """It waits for the stage before it, which foretells nothing of its own pace."""
+    clock, heard = Clock(), Heard()
+    tracker = Tracker(clock=clock)
+    tracker.ahead, tracker.forecast = True, {"read": 0.0, "canonical": 1000.0, "orient": 1000.0, "count": 0.0}
+    tracker.listen("view", heard)
+    start = clock.now
+    for stage in ("read", "canonical", "orient"):
+        tracker(stage, 0, 1)
+    clock.now = start + 2000
+    tracker.tasks({"canonical": (4, 4), "orient": (0, 40)})
+    slower = (2000 + 200) / (1000 + 200)  # nearly as much as the stage before
+    assert tracker.left() == pytest.approx(slower * 1000, rel=0.01)
+    clock.now = start + 2300
+    tracker.tasks({"canonical": (4, 4), "orient": (10, 40)})
+    assert tracker.left() == pytest.approx(0.75 * (300 + 0.75 * slower * 1000), rel=0.01)  # a quarter by its own pace
+
+
+def watched(**forecast):
+    """A tracker that is told how long stages are predicted to take."""
+    clock = Clock()
+    tracker = Tracker(clock=clock)
+    tracker.forecast = forecast
+    tracker.listen("view", Heard())
+    return tracker, clock
+
+
+STAGE_SECONDS = {"read": 100.0, "canonical": 200.0, "orient": 50.0, "blocks": 150.0, "count": 500.0}
+
+
+def test_all_stages_to_come_are_left_also_those_that_are_submitted_ahead():
+    tracker, _ = watched(**STAGE_SECONDS)
+    tracker.ahead, tracker.reads_compute = True, False
+    for stage in ("read", "canonical", "orient", "reorder", "plan", "blocks"):
+        tracker(stage, 0, 1)
+    assert tracker.left() == pytest.approx(900)
+    assert tracker._current.name == "canonical"
+
+
+def test_reading_tells_how_fast_a_machine_is():
+    tracker, clock = watched(**STAGE_SECONDS)
+    tracker("read", 0, 64)
+    clock.now += 150
+    tracker("read", 32, 64)
+    assert tracker.left() == pytest.approx(150 + (150 + 100) / (50 + 100) * 900, rel=0.01)
+    tracker("canonical", 0, 1)
+    assert tracker.left() == pytest.approx((150 + 100) / (100 + 100) * 900, rel=0.01)
+    tracker.reads_compute = False  # it waited for a network
+    assert tracker.left() == pytest.approx(900, rel=0.01)
+
+
+def test_a_stage_that_takes_longer_than_predicted_says_so_of_later_ones():
+    tracker, clock = watched(**STAGE_SECONDS)
+    tracker("read", 0, 1)
+    clock.now += 300
+    assert tracker.left() == pytest.approx((300 + 100) / (100 + 100) * 900, rel=0.01)
+
+
+def test_steps_within_tasks_are_progress():
+    tracker, clock = watched(**STAGE_SECONDS)
+    tracker("read", 0, 2)
+    clock.now += 100
+    tracker.tasks({"read-rows": (0, 2)}, {"read-rows": [(8, 32), (24, 32)]})
+    now = tracker.now()
+    assert (now["done"], now["total"], now["share"]) == (0, 2, 0.5)
+    assert tracker.left() == pytest.approx(100 + (100 + 100) / (50 + 100) * 900, rel=0.01)
+    tracker.tasks({"read-rows": (1, 2)}, {"read-rows": [(16, 32)]})
+    assert tracker.now()["share"] == 0.75
+
+
+def test_what_prepares_a_graph_has_no_counting_left():
+    tracker, _ = watched(**STAGE_SECONDS)
+    tracker.counts = False
+    tracker("blocks", 0, 1)
+    assert tracker.left() == pytest.approx(150)
+
+
+@pytest.mark.parametrize("distribute", ["always", "never"])
+def test_every_stage_of_a_long_count_has_a_time_left(client, distribute):
+    """Also where the stages run in one call, on another process."""
+    heard = Heard()
+    how = {"partition": "hash2d", "parts": 2, "distribute": distribute}
+    dasktc.triangle_count(kronecker(10), client, progress=heard, **how)
+    left = {event["stage"]: event["left"] for event in heard.events if event["event"] == "begun"}
+    assert all(left[stage] > 0 for stage in ("read", "canonical", "orient", "blocks", "count")), left
+
+
+def test_tasks_report_their_steps_while_they_run(client):
+    """Heartbeats carry them; what is told of a run is of its own tasks."""
+
+    def task(steps):
+        for _ in with_steps(range(steps)):
+            time.sleep(0.1)
+        return steps
+
+    own, other = "1f3a9c02", "2b7d5e10"
+
+    def within(token):
+        return _free_stranded(client, token)[1]
+
+    others = client.submit(task, 40, key=(f"read-rows-{other}", 0))
+    future = client.submit(task, 50, key=(f"read-rows-{own}", 0))
+    until(lambda: any(0 < done < total == 50 for done, total in within(own).get("read-rows", [])))
+    assert all(total == 50 for of in within(own).values() for _, total in of)
+    future.cancel(), others.cancel()
+    until(lambda: not within(own) and not within(other))
+
+
 def test_work_is_planned_by_triple():
     with dasktc.prepare(kronecker(8), partition="vertical", parts=2) as graph:
         work = work_of_triples(graph.plan, graph.prepared.sizes)
@@ -195,6 +344,8 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
     tracker.listen("view", view)
     tracker.source_bytes = 8_000_000
     tracker("read", 0, 1)
+    clock.now = 2.0
+    view._draw(tracker.now())
     clock.now = 4.0
     tracker.step(20, 40)
     view._draw(tracker.now())
@@ -206,6 +357,8 @@ def test_a_terminal_shows_stages_with_totals_and_rates(monkeypatch):
     view._draw(tracker.now())
     view.close()
     shown = terminal.getvalue()
+    assert "it/s" not in shown  # tqdm's own bar
+    assert "8 MB, 0 B/s" not in shown
     assert "read" in shown
     assert "50 %" in shown
     assert "4 MB of 8 MB" in shown
@@ -222,6 +375,25 @@ def test_a_bar_stands_still_between_the_end_of_a_run_and_that_of_its_cluster(mon
     tracker.close(triangles=1)
     view._draw(tracker.now())
     view.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ipywidgets without a kernel
+@pytest.mark.parametrize("share", [0, 1])
+def test_a_widget_is_gone_when_the_run_is_over(monkeypatch, capsys, share):
+    """One whose last stage says no share of it, too: tqdm leaves what falls short of its total."""
+    pytest.importorskip("ipywidgets")
+    import tqdm.auto
+    import tqdm.notebook
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.notebook.tqdm)
+    tracker, view = Tracker(), bar()
+    view.begin(tracker)
+    tracker.listen("view", view)
+    tracker("verify", share, 1)
+    widget = view._bar.container
+    tracker.close()
+    view.close()
+    assert widget.layout.visibility == "hidden"
 
 
 def test_a_worker_counts_what_it_receives_while_it_sends_a_heartbeat(monkeypatch):
@@ -246,6 +418,7 @@ def test_the_page_shows_a_run_and_keeps_it():
 
         assert page_of(client).endswith("/status")
         assert cluster.sync(add)
+        assert page_of(client) == StartedCluster(client, OwnedCluster(ExitStack())).dashboard_link
         assert page_of(client).endswith("/dasktc")
         monitor = scheduler.plugins["dasktc"]
         page = RunPage(scheduler, monitor)
@@ -263,6 +436,17 @@ def test_the_page_shows_a_run_and_keeps_it():
         assert "worker &lt;1&gt; went" in page.faults.text
         assert page.workers.data["tasks"] == [8]
         assert sum(page.memory.data["blocks"]) > 0
+        worker = next(iter(scheduler.workers.values()))
+        for limit, words in ((0, "which Dask does not limit"), (10**9, "its limit (dashed)")):
+            with mock.patch.object(worker, "memory_limit", limit):
+                page.update()
+            assert (words in page.in_memory.title.text, page.budget.visible) == (True, bool(limit))
+        assert page.shares.x_range is page.rates.x_range
+        beside = page.root.children[3:5]
+        assert [row.styles["flex-wrap"] for row in beside] == ["wrap", "wrap"]  # in a narrow window
+        assert all(plot.min_width > 400 for row in beside for plot in row.children)
+        (axis,) = page.in_memory.xaxis
+        assert "1000" in axis.formatter.code  # sizes as elsewhere: of 1,024 they fit no tick
 
         def broken(stage, done, total):
             if stage == "count":
@@ -273,6 +457,58 @@ def test_the_page_shows_a_run_and_keeps_it():
         page.update()
         assert "<b>failed</b>" in page.head.text
         assert "it &lt;broke&gt;" in page.head.text
+
+
+SEEN = {
+    "by all": np.eye(3),
+    "without red": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]],
+    "without green": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "without blue": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+}
+"""Linear RGB as people see it whose cones of one kind are missing (Machado, Oliveira and Fernandes 2009)."""
+LMS = [[0.41222, 0.53633, 0.05145], [0.21190, 0.68070, 0.10740], [0.08830, 0.28172, 0.62998]]
+OKLAB = [[0.21045, 0.79362, -0.00407], [1.97800, -2.42859, 0.45059], [0.02590, 0.78277, -0.80868]]
+
+
+def linear(colours):
+    values = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("reader", SEEN)
+def test_colours_of_stages_can_be_told_apart(reader):
+    pytest.importorskip("bokeh")
+    from dasktc.executors.dask.page import COLOURS
+
+    assert set(COLOURS) == set(STAGES)
+    seen = np.clip(linear(COLOURS.values()) @ np.array(SEEN[reader]).T, 0, 1)
+    places = np.cbrt(seen @ np.array(LMS).T) @ np.array(OKLAB).T
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)]
+    assert min(apart) > 0.14
+    light, dark = linear(["#ffffff", "#14181e"]) @ [0.2126, 0.7152, 0.0722] + 0.05
+    own = linear(COLOURS.values()) @ [0.2126, 0.7152, 0.0722] + 0.05
+    assert min(light / own) > 1.6
+    assert min(own / dark) > 1.6
+
+
+def test_the_page_shows_no_stage_as_done_before_one_that_it_follows():
+    pytest.importorskip("bokeh")
+    from dasktc.executors.dask.page import _stages
+
+    run, clock = RunState("a", 0.0, 0.0), Clock()
+    tracker = Tracker(clock=clock)
+    tracker.ahead = True
+    tracker.listen("monitor", lambda event: run.hear(event, clock.now))
+    for stage in ("read", "canonical", "orient", "reorder", "plan", "blocks"):
+        tracker(stage, 0, 1)
+    clock.now = 2.0
+    tracker.tasks({"canonical": (1, 4), "orient": (0, 3)})
+    rows = [re.sub(r"(<[^>]*>)+", " ", row).split() for row in _stages(run, 0.0).split("<tr>")[2:]]
+    assert [(row[0], row[1], " ".join(row[-2:])) for row in rows] == [
+        ("read", "100", "0.0 s"),
+        ("canonical", "25", "under way"),
+        *((name, "0", "% waits") for name in ("orient", "reorder", "plan", "blocks")),
+    ]
 
 
 def test_a_scheduler_without_bokeh_has_no_page_and_says_so(caplog):
@@ -355,6 +591,7 @@ def test_a_scheduler_keeps_nothing_of_runs_long_over(client):
 
 def test_a_monitor_keeps_the_latest_runs():
     monitor = RunMonitor(SimpleNamespace(workers={}, _broker=SimpleNamespace(_topics={}), worker_ttl=None))
+    key_split(("count-of-a-run-long-over", 0))
     for number in range(3 * RUNS):
         monitor.scheduler._broker._topics[f"dasktc-{number}"] = "events"
         monitor.scheduler.workers = {f"w{number}": SimpleNamespace(metrics={RECEIVED: 2}, has_what={})}
@@ -366,3 +603,4 @@ def test_a_monitor_keeps_the_latest_runs():
     assert list(monitor.scheduler._broker._topics) == [f"dasktc-{number}" for number in latest]
     monitor.scheduler.workers = {}
     assert (monitor._all_received(), monitor._received) == (2 * 3 * RUNS, {})
+    assert key_split.cache_info().currsize == 0, "Dask's cache of keys"

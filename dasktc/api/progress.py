@@ -94,13 +94,13 @@ class _Bar(View):
         elif said["event"] == "fault":
             self._write(said["what"])
         if said["event"] == "begun":
-            self._draw(said)
+            self._draw(self._tracker.now())
 
     def _open(self) -> None:
         from tqdm.auto import tqdm
         from tqdm.contrib.logging import logging_redirect_tqdm
 
-        self._bar = tqdm(total=STEPS, leave=False, dynamic_ncols=True)
+        self._bar = tqdm(total=STEPS, leave=False, dynamic_ncols=True, bar_format="{desc}")  # draws nothing yet
         self._widget = hasattr(self._bar, "container")
         self._logs.enter_context(logging_redirect_tqdm())
         self._thread = threading.Thread(target=self._redraw, name="dasktc-progress", daemon=True)
@@ -135,6 +135,7 @@ class _Bar(View):
             self._thread.join()
         if self._bar is not None:
             with self._drawing:
+                self._bar.n = self._bar.total  # a widget that falls short of it would stay
                 self._bar.close()
         self._logs.close()
 
@@ -153,7 +154,7 @@ def _facts(said: Event) -> str:
         facts.append(f"{said['done']:,}/{said['total']:,} tasks")
     if said.get("rate"):
         facts.append(f"{_short(said['rate'])} probes/s, {said['triangles']:,} triangles")
-    elif "bytes_total" in said and seconds:
+    elif said.get("bytes") and seconds:
         facts.append(f"{format_size(round(said['bytes'] / seconds))}/s")
     return "".join(f", {fact}" for fact in facts)
 

@@ -1,13 +1,14 @@
-"""What counting tasks are planned to take, and what those that have ended have done: what progress is reported of."""
+"""Progress of counting tasks: the work that is planned for each, and what those that have ended have done."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
+from dasktc.backends import kernel_times
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, Record
 from dasktc.executors.progress import Event, Tracker
-from dasktc.planning.cost_model import work_of_triples
+from dasktc.planning.cost_model import counting_seconds, work_of_triples
 
 __all__ = ["Meter"]
 
@@ -31,7 +32,7 @@ class Meter:
         self._triangles = self._probes = self._wedges = self._tasks = 0
         if not tracker.heeded:
             return
-        plan = graph.plan
+        plan, backend = graph.plan, graph.options.chosen_backend
         each = work_of_triples(plan, graph.prepared.sizes)
         self._triples = dict(zip(plan.triples(), each, strict=True))
         for record in records:
@@ -52,12 +53,14 @@ class Meter:
                 "edges": plan.edges,
                 "wedges": graph.prepared.wedges,
                 "kernel": graph.options.chosen_kernel,
-                "backend": graph.options.chosen_backend,
+                "backend": backend,
                 "resumed": len(records),
             }
         }
         everything = sum(map(self._work, work))
         threads, tasks = graph.executor.workers, (len(records), len(work))
+        times = kernel_times(backend, graph.options)
+        tracker.forecast["count"] = counting_seconds(plan, graph.prepared.wedges, times, backend)
         tracker.planned(threads, tasks, everything, before, facts | self._said)
 
     def counted(self, record: Record) -> None:

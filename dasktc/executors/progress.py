@@ -9,10 +9,11 @@ There are two a second at most, and one when a stage begins or ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from types import MappingProxyType
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -26,11 +27,16 @@ EVENT_SECONDS, EVALUATED_SECONDS = 0.5, 0.1
 """Between two events of progress, and between two predictions of the end of counting, at least."""
 MANY = 16
 """Steps of a stage before counting, from which its end is predicted from those that are done."""
+PRIOR_SECONDS, PRIOR_SHARE = 3.0, 0.1
+"""For which a machine is taken to be as fast as predicted, at least, and what share of all that is predicted: of stages
+that took so long, half is believed."""
 STAGES = ("read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify")
 """In their order."""
 PREPARING = STAGES[:6]
-AHEAD = ("canonical", "orient")
+AHEAD = PREPARING[1:5]
 """Whose tasks a cluster still runs while the client submits the next stages'."""
+FEW = ("reorder", "plan")
+"""Those of them that may have no task."""
 PARTS_OF = {
     "read-rows": "read",
     "vertices": "canonical",
@@ -129,6 +135,8 @@ class Stage:
         Steps: calls, or tasks.
     share : float
         Of the planned work, what is done: 0 to 1.
+    steps : int
+        Of how many steps the share tells: more than `total` where tasks report their own.
     ended : float or None
     bytes : int
         Of the source, of the stage that reads it.
@@ -141,6 +149,7 @@ class Stage:
     done: int = 0
     total: int = 1
     share: float = 0.0
+    steps: int = 1
     ended: float | None = None
     bytes: int = 0
     more: Event = field(default_factory=dict)
@@ -166,6 +175,10 @@ class Tracker:
         Seconds that stages are predicted to take.
     source_bytes : int
         Of the source's files; 0 where it has none.
+    reads_compute : bool
+        Reading keeps processors busy, as later stages do, so that it tells how fast these will be.
+    counts : bool
+        The run ends with the number, not with a prepared graph.
     follows : bool
         Its events go to the scheduler of a cluster that its stages run on.
     ahead : bool
@@ -177,6 +190,7 @@ class Tracker:
         self.facts: Event = {}
         self.forecast: dict[str, float] = {}
         self.source_bytes = 0
+        self.reads_compute = self.counts = True
         self._told, self._clock = told, clock
         self._listeners: dict[Any, Listener] = {}
         self._stages: dict[str, Stage] = {}
@@ -202,33 +216,49 @@ class Tracker:
         now = self._stage(stage, total)
         now.done, now.total = done, total
         if stage != "count" or self._pace is None:
-            now.share = done / max(1, total)
+            now.share, now.steps = done / max(1, total), total
         self._changed()
 
     def step(self, done: int, total: int) -> None:
         """Report calls that have been made, of a source that is read; other stages make several passes of calls."""
         if (stage := self._current) is not None and stage.name == "read":
-            stage.done, stage.total, stage.share = done, total, done / max(1, total)
+            stage.done, stage.total, stage.share, stage.steps = done, total, done / max(1, total), total
             self._changed()
 
-    def tasks(self, groups: Mapping[str, tuple[int, int]]) -> None:
-        """Report how many tasks of each stage a cluster has run, of how many."""
+    def tasks(
+        self,
+        groups: Mapping[str, tuple[int, int]],
+        within: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({}),
+    ) -> None:
+        """Report how many tasks of each stage a cluster has run, of how many.
+
+        Parameters
+        ----------
+        groups : mapping of str to (int, int)
+        within : mapping of str to collection of (int, int), optional
+            For tasks under way that report their own steps, how many are done, of how many.
+        """
         counts: dict[str, tuple[int, int]] = {}
         for name, (done, total) in groups.items():
             stage = PARTS_OF.get(name, name)
             before = counts.get(stage, (0, 0))
             counts[stage] = before[0] + done, before[1] + total
+        steps = {PARTS_OF.get(name, name): of for name, of in within.items()}
         if self._current is None or self._current.name not in PREPARING:
             return
         latest = list(self._stages)[-1]
         for known in self._open():
             if known.name in counts:
                 self._grouped.add(known.name)
-                known.done, known.total = counts[known.name]
-                known.share = known.done / max(1, known.total)
-            gone = known.name in self._grouped - counts.keys()  # Dask forgets groups whose results nobody needs
-            if known.name != latest and (gone or known.share == 1):
-                self._end(known)
+                (known.done, known.total), own = counts[known.name], steps.get(known.name, ())
+                parts = sum(done / total for done, total in own)
+                known.share = min(1.0, (known.done + parts) / max(1, known.total))
+                known.steps = max(known.total, sum(total for _, total in own))
+        for known in self._open():
+            gone = known.name in self._grouped.union(FEW) - counts.keys()  # Dask forgets what nobody needs
+            if known.name == latest or not (gone or known.share == 1):
+                break  # no stage ends before one that it follows
+            self._end(known)
         self._current = self._open()[0]
         self._changed()
 
@@ -354,29 +384,52 @@ class Tracker:
 
     def left(self) -> float | None:
         """Seconds until the run ends; None: nobody knows."""
-        if (stage := self._current) is None:
+        stage = next(iter(self._open()), self._current)
+        if stage is None or stage.name not in STAGES:
             return None
-        now, after = self._clock(), STAGES[STAGES.index(stage.name) + 1 :] if stage.name in STAGES else ()
+        now = self._clock()
         if stage.name == "count" and self._ends is not None:
             return max(0.0, self._ends - now)
-        if (expected := self.forecast.get(stage.name)) is None:
+        if "count" not in self.forecast or (stage.name in PREPARING and "read" not in self.forecast):
             return None
-        took, predicted = self._ratio()
-        spent, own = now - stage.began, expected * took / predicted
-        if stage.share > 0.05 and stage.total >= MANY:
-            own = spent / stage.share
-        if spent > own:  # nobody knows how much longer it takes
-            return None
-        others = [self.forecast.get(name, 0.0) * took / predicted for name in after if name not in self._stages]
-        return max(0.0, own - spent) + sum(others)
+        slower, left = self._slower(stage, now), 0.0
+        for name in STAGES[STAGES.index(stage.name) :]:
+            known = self._stages.get(name)
+            if (known is not None and known.ended is not None) or (name == "count" and not self.counts):
+                continue
+            expected = slower * self.forecast.get(name, 0.0)
+            left += expected if known is not stage else self._left_of(stage, expected, now)
+        return left or None
 
-    def _ratio(self) -> tuple[float, float]:
-        """Seconds that stages from canonical to blocks took, and were predicted to take: how busy the machine is."""
-        stages = list(self._stages.values())  # a bar's thread asks while others begin
-        over = [stage for stage in stages if stage.ended is not None and stage.name in PREPARING[1:]]
-        took = sum((stage.ended or 0.0) - stage.began for stage in over)
-        predicted = sum(self.forecast.get(stage.name, 0.0) for stage in over)
-        return (took, predicted) if predicted > 0.05 else (1.0, 1.0)
+    def _left_of(self, stage: Stage, expected: float, now: float) -> float:
+        """Seconds until a stage ends that is expected to take so long: by its share, where that tells anything."""
+        spent, left = now - self._start(stage), 1 - stage.share
+        if _evenly(stage):
+            return left * spent / stage.share
+        if _tells(stage):  # its pace weighs as much as is done
+            return left * (spent + left * expected)
+        return max(0.0, left * expected - spent)
+
+    def _slower(self, current: Stage, now: float) -> float:
+        """How many times as long as predicted stages take here: those that ended, and the current one so far."""
+        took = predicted = max(PRIOR_SECONDS, PRIOR_SHARE * sum(self.forecast.values()))
+        for stage in list(self._stages.values()):  # a bar's thread asks while others begin
+            expected = self.forecast.get(stage.name, 0.0)
+            if not expected or stage.name not in PREPARING[0 if self.reads_compute else 1 :]:
+                continue
+            spent, done = (stage.ended or now) - self._start(stage), float(stage.ended is not None)
+            if stage is current:
+                late = spent > expected * took / predicted and not _tells(stage)
+                done = stage.share if _evenly(stage) else float(late)
+            if done:
+                took, predicted = took + spent, predicted + done * expected
+        return took / predicted
+
+    def _start(self, stage: Stage) -> float:
+        """When a stage's work began: one whose tasks are submitted ahead waits for the stages before it."""
+        before = STAGES[: STAGES.index(stage.name)] if stage.name in STAGES else ()
+        ends = [self._stages[name].ended or 0.0 for name in before if name in self._stages]
+        return min(max([stage.began, *ends]), stage.ended or inf)
 
     # how
 
@@ -404,14 +457,16 @@ class Tracker:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
         self._current = self._stages[name] = stage
+        begins = self.now() | {"event": "begun"}
+        self._current = self._open()[0]  # of those submitted ahead the one that the others wait for
         self._said = self._clock()
-        self._emit(self.now() | {"event": "begun"})
+        self._emit(begins)
         return stage
 
     def _end(self, stage: Stage) -> None:
         stage.ended, stage.done, stage.share = self._clock(), stage.total, 1.0
         self._current = stage
-        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - stage.began, 3)})
+        self._emit(self.now() | {"event": "ended", "took": round(stage.ended - self._start(stage), 3)})
 
     def _changed(self) -> None:
         if self._clock() - self._said >= EVENT_SECONDS:
@@ -436,6 +491,16 @@ class Tracker:
             yield
         finally:
             executor.tracker = before
+
+
+def _tells(stage: Stage) -> bool:
+    """Whether the share of a stage's steps that are done tells when it will end; of `count` a checkpoint has some."""
+    return stage.name != "count" and stage.share > 0.05 and stage.steps >= MANY
+
+
+def _evenly(stage: Stage) -> bool:
+    """Whether it does, and steps take about as long as each other; other stages have tasks of several kinds."""
+    return stage.name == "read" and _tells(stage)
 
 
 def _nothing() -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
-__all__ = ["TOPIC", "Outbox", "outbox_of", "stage_ended"]
+__all__ = ["STEPS", "TOPIC", "Outbox", "outbox_of", "stage_ended", "with_steps"]
 
+T = TypeVar("T")
 TOPIC = "dasktc"
 """Of all events."""
+STEPS = "dasktc-steps"
+"""Name of a metric in the heartbeats of workers: of tasks under way, by key, how many steps are done, of how many."""
 PAUSE = 0.05
 """Seconds after the first of several events when they are sent."""
 
@@ -54,19 +58,49 @@ _outboxes: WeakKeyDictionary[Any, Outbox] = WeakKeyDictionary()
 
 
 def outbox_of(worker: Any) -> Outbox:
-    """The one of a worker."""
+    """The outbox of a worker."""
     return _outboxes.get(worker) or _outboxes.setdefault(worker, Outbox(worker))
 
 
 def stage_ended(stage: str) -> None:
     """Send an event that a stage has ended within a task of several; nothing happens outside of Dask's workers."""
-    if "distributed" not in sys.modules:
+    worker, key = _of_this_task()
+    if worker is not None:
+        outbox_of(worker).add([TOPIC], {"stage": stage, "task": key})
+
+
+def with_steps(steps: Sequence[T]) -> Iterator[T]:
+    """Yield the steps of a task one by one; its worker's heartbeats say how many are done."""
+    worker, key = _of_this_task()
+    if worker is None or len(steps) < 2:
+        yield from steps
         return
+    under_way = worker.metrics.get(STEPS)
+    if under_way is None:  # a new dict: a heartbeat that goes through the old one would end the worker
+        worker.metrics = {**worker.metrics, STEPS: (under_way := _Steps())}
+    try:
+        for done, step in enumerate(steps):
+            under_way[key] = done, len(steps)
+            yield step
+    finally:
+        under_way.pop(key, None)
+
+
+class _Steps(dict[str, tuple[int, int]]):
+    """A worker's metric."""
+
+    def __call__(self, worker: Any) -> dict[str, tuple[int, int]]:
+        return self.copy()
+
+
+def _of_this_task() -> tuple[Any, str]:
+    """The worker and the key of the task that calls this; (None, "") outside of Dask's workers."""
+    if "distributed" not in sys.modules:
+        return None, ""
     from distributed import get_worker
 
     try:
         worker = get_worker()
-        key = worker.get_current_task()
+        return worker, str(worker.get_current_task())
     except (ValueError, AttributeError):
-        return
-    outbox_of(worker).add([TOPIC], {"stage": stage, "task": str(key)})
+        return None, ""

@@ -8,11 +8,12 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import Backend, kernel_times, kernels, lean_kernel, tasks_a_worker
+from dasktc.backends import Backend, kernel_times, kernels, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
 from dasktc.executors.progress import Progress, Tracker, tracker_of
+from dasktc.io.formats.streams import is_remote
 from dasktc.io.source import Source
 from dasktc.options import Options, bytes_of
 from dasktc.pipeline.autotune import choose, look
@@ -24,16 +25,17 @@ from dasktc.pipeline.orient import Oriented, degrees_of, orient
 from dasktc.pipeline.orient_sharded import orient_by_shard, reorder_by_shard
 from dasktc.pipeline.reorder import reorder
 from dasktc.pipeline.sharded.vectors import Sharded
-from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
+from dasktc.pipeline.sharded.vertex_budget import VertexBudget, vertex_budget_of
 from dasktc.pipeline.vertex_assignment import own_parts
 from dasktc.pipeline.vertex_ids import IdRange, SplitIds, observed, vertex_map
 from dasktc.planning.cost_model import counting_seconds
+from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.grid import Shape
 from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
-from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.planning.scratch import plan_count, scratch_of
 from dasktc.registry import ORDERS, SCHEMES, check_stages
 
 __all__ = [
@@ -107,11 +109,6 @@ class Prepared:
 def choose_backend(executor: Executor, options: Options) -> Options:
     """Replace backend "auto" by one that every worker can use; the client need not be able to.
 
-    Parameters
-    ----------
-    executor : Executor
-    options : Options
-
     Returns
     -------
     Options
@@ -161,7 +158,13 @@ def prepare_edges(
     """
     tracker = tracker_of(progress)
     tell_scheduler(tracker, executor)
-    tracker.source_bytes = source.size.stored if source.size else 0
+    backend = options.chosen_backend
+    if (size := source.size) is not None:
+        tracker.source_bytes = size.stored
+        tracker.forecast = stage_seconds(size, executor.workers, RATES[backend], kernel_times(backend, options))
+    urls = [getattr(part, "url", None) for part in source.parts[:1]]
+    local = any(url is not None and not is_remote(url) for url in urls)
+    tracker.reads_compute = local and not executor.backend.on_device  # else it waits for a disk, or a network
     with tracker.watching(executor):
         return _prepare_edges(executor, source, options, tracker, limits, planned_for)
 
@@ -204,11 +207,7 @@ def _prepare_edges(
     # 4. Choose kernel and order, and relabel by the order.
     progress("reorder", 0, 1)
     automatic = options.kernel == "auto"
-    options, why = choose(
-        options,
-        look(executor, graph),
-        lambda how: budget._replace(how=how).shards(size) == shards and budget._replace(how=how).possible(size),
-    )
+    options, why = choose(options, look(executor, graph), partial(_has_memory_for, budget, size, shards))
     order = ORDERS[options.chosen_reorder]
     if shards == 1:
         graph = reorder(executor, graph, order.chosen, shift)
@@ -216,33 +215,59 @@ def _prepare_edges(
         graph = reorder_by_shard(executor, graph, order.places, shift)
     # 5. Choose scheme, n and m, and project bytes.
     progress("plan", 0, 1)
-    measured: list[Partition] = []
     limits = limits or limits_of(executor, options)
-
     shape = Shape(size, shift, order.ordered, sort_rows=options.sort_rows)
-    if options.assign_file is not None and options.partition == "proxy":
-        known = vertices.ids if isinstance(vertices, SplitIds) else vertices
-        known = known.whole if isinstance(known, Sharded) and shards == 1 else known
+    named = vertices.ids if isinstance(vertices, SplitIds) else vertices
+    if options.assign_file is not None:  # `Options` refuses it where the scheme has no use for it
+        known = named.whole if isinstance(named, Sharded) and shards == 1 else named
         own, parts = own_parts(executor, options.assign_file, source.ids, known, graph, limits.parts)
         limits, shape = replace(limits, parts=parts), shape._replace(own=own)
-
-    def sizes(scheme: str, parts: int) -> Sizes:
-        partition = lay_out(executor, graph, scheme, parts, options, shape)
-        measured[:] = [partition]  # one is kept, for memory: the last that was tried is the plan's
-        return partition.sizes
-
-    scratch = scratch_of(options, graph.edges, None if planned_for else executor.memory_per_call, planned_for)
-    lean = lean_scratch(options, graph.edges, planned_for) if automatic else None
-    plan = with_choice(make_plan(size, graph.edges, sizes, scratch, limits, lean), why, planned_for or backend)
-    plan = replace(plan, shards=shards, numbering=budget.why(size))
-    if plan.lean and planned_for in (None, backend):
-        options = replace(options, kernel=str(lean_kernel(backend)))
-    plan = replace(plan, proxies=measured[0].proxies)
+    measured = _LatestPartition(executor, graph, options, shape)
+    plan, options = plan_count(
+        options,
+        size,
+        graph.edges,
+        measured.sizes,
+        limits,
+        why,
+        automatic=automatic,
+        memory_per_call=None if planned_for else executor.memory_per_call,
+        planned_for=planned_for,
+    )
+    partition = measured.partition
+    plan = replace(plan, shards=shards, numbering=budget.why(size), proxies=partition.proxies)
     times = kernel_times(backend, options)
-    progress.forecast["count"] = counting_seconds(plan, measured[0].wedges, times, backend)
+    progress.forecast["count"] = counting_seconds(plan, partition.wedges, times, backend)
     seconds = {"read": ended - began, "prepare": time.perf_counter() - ended}
-    named, vertices = replace(source, parts=()), vertices.ids if isinstance(vertices, SplitIds) else vertices
-    return Prepared(graph, measured[0], plan, vertices, rows, loops, named, options, seconds)
+    return Prepared(graph, partition, plan, named, rows, loops, replace(source, parts=()), options, seconds)
+
+
+def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
+    """Whether an order's vectors fit, in as many shards as those that are there."""
+    of_order = budget._replace(how=order)
+    return of_order.shards(size) == shards and of_order.possible(size)
+
+
+class _LatestPartition:
+    """Measures partitions of a graph for its plan, and keeps one, for memory: the last that is tried is the plan's.
+
+    Parameters
+    ----------
+    executor : Executor
+    graph : Oriented
+    options : Options
+    shape : Shape
+    """
+
+    partition: Partition
+
+    def __init__(self, executor: Executor, graph: Oriented, options: Options, shape: Shape) -> None:
+        self._executor, self._graph, self._options, self._shape = executor, graph, options, shape
+
+    def sizes(self, scheme: str, parts: int) -> Sizes:
+        """Sizes of the blocks of a scheme at n = `parts`."""
+        self.partition = lay_out(self._executor, self._graph, scheme, parts, self._options, self._shape)
+        return self.partition.sizes
 
 
 def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> int | None:

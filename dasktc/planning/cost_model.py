@@ -82,6 +82,8 @@ class Prediction:
         Why it cannot be one call; empty where it can.
     before : dict of str to float
         Seconds of the stages before counting.
+    in_process : bool
+        Tasks are calls of one process, which no scheduler has to do with.
     """
 
     plan: Plan
@@ -95,10 +97,11 @@ class Prediction:
     notes: list[str] = field(default_factory=list)
     no_call: str = ""
     before: dict[str, float] = field(default_factory=dict)
+    in_process: bool = False
 
     @property
     def whole_seconds(self) -> float:
-        """From the source to the number, as planned."""
+        """Predicted seconds from the source to the number of triangles, as planned."""
         return sum(self.before.values()) + self.seconds["predicted"]
 
     @property
@@ -110,7 +113,7 @@ class Prediction:
         takes = {
             f"counting, {in_words(parts['count'])} of it: {self.probes:,} probes and the visits to edges"
             f"{', shared by ' + format(plan.workers, ',') + ' workers' if plan.workers > 1 else ''}": parts["count"],
-            f"the scheduler, {in_words(parts['scheduler'])} of it: {plan.tasks:,} tasks of "
+            f"{self._submits}, {in_words(parts['scheduler'])} of it: {plan.tasks:,} tasks of "
             f"{1000 * rates.overhead:.3g} ms, so fewer --splits are faster": parts["scheduler"],
             f"the network, {in_words(parts['network'])} of it: a worker receives up to "
             f"{format_size(self.network.largest)} at {format_size(rates.network)} a second": parts["network"],
@@ -120,8 +123,12 @@ class Prediction:
         }
         return max(takes, key=takes.__getitem__)
 
+    @property
+    def _submits(self) -> str:
+        return "calling the tasks" if self.in_process else "the scheduler"
+
     def to_dict(self) -> dict[str, Any]:
-        """The plan's fields and these, ready for JSON."""
+        """The fields of the plan and of the prediction, ready for JSON."""
         seconds = {f"seconds_{name}": value for name, value in self.seconds.items()}
         return {
             **self.plan.to_dict(),
@@ -154,8 +161,9 @@ class Prediction:
             ("probes", f"{self.probes:,}: {self.estimate}"),
             (
                 "seconds",
-                f"{parts['predicted']:.3g}: counting {parts['count']:.3g}, scheduler {parts['scheduler']:.3g} (the "
-                f"larger of these), network {parts['network']:.3g}; without preparing the graph",
+                f"{parts['predicted']:.3g}: counting {parts['count']:.3g}, {self._submits} {parts['scheduler']:.3g} "
+                f"({'both' if self.in_process else 'the larger of these'}), network {parts['network']:.3g}; without "
+                "preparing the graph",
             ),
             ("from source", self._both_ways()),
             (
@@ -169,7 +177,7 @@ class Prediction:
         ]
 
     def _both_ways(self) -> str:
-        """Predicted seconds of the whole pipeline, as tasks and as one call."""
+        """Compare, in words, the predicted seconds of the pipeline as tasks and as one call."""
         call, tasks, workers = self.call_seconds, self.task_seconds, self.plan.workers
         if workers == 1:
             return f"{call:.3g} s, preparing the graph included"
@@ -192,6 +200,7 @@ def predict(
     backend: str = "cpu",
     ids: Ids = "int",
     times: float = 1.0,
+    in_process: bool = False,
 ) -> Prediction:
     """Predict bytes and seconds of a plan.
 
@@ -212,6 +221,8 @@ def predict(
         That count, and of the source: for the bytes of one call.
     times : float
         What the kernel takes over the backend's usual one.
+    in_process : bool
+        Tasks are calls of one process.
 
     Returns
     -------
@@ -233,13 +244,13 @@ def predict(
     probes, estimate = _probes(plan.edges, wedges)
     rounds = plan.scheme.tasks(plan.parts) - plan.empty_triples
     visits = rounds * plan.edges // len(np.unique(triples[:, 0]))
-    seconds = _seconds(plan, rates, times, visits, probes, received)
+    seconds = _seconds(plan, rates, times, visits, probes, received, in_process)
     before = stage_seconds(size, plan.workers, rates)
     del before["count"]
     said = [f"the kernel takes about {times:g} times as long as the usual one on Kronecker graphs"] if times > 1 else []
     no_call = too_large_for_a_call(size, plan.memory, backend, ids)
     notes = [*(notes or []), *said]
-    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before)
+    return Prediction(plan, received, probes, estimate, seconds, rates, call, tasks, notes, no_call, before, in_process)
 
 
 def in_words(seconds: float) -> str:
@@ -254,7 +265,7 @@ def in_words(seconds: float) -> str:
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:
-    """The probes, and how they are estimated."""
+    """Estimate the probes of a count; return how they were estimated, too."""
     if wedges is not None:
         return int(PROBES_PER_WEDGE * wedges), f"{PROBES_PER_WEDGE} of {wedges:,} wedges, as in Kronecker graphs"
     probes = probes_of(edges)
@@ -291,7 +302,7 @@ def counting_seconds(plan: Plan, wedges: int, times: float, backend: str) -> flo
 
 
 def network(triples: Array, block_bytes: Any, splits: int, worker_threads: Array, capacity: float = inf) -> Network:
-    """Bytes that the workers receive.
+    """Predict the bytes of blocks that each worker receives from others.
 
     Parameters
     ----------
@@ -351,11 +362,14 @@ def _received(
     return came
 
 
-def _seconds(plan: Plan, rates: Rates, times: float, visits: int, probes: int, received: Network) -> dict[str, float]:
+def _seconds(
+    plan: Plan, rates: Rates, times: float, visits: int, probes: int, received: Network, in_process: bool
+) -> dict[str, float]:
     work = times * (visits / rates.edges + probes / rates.probes)
     parts = {
         "count": -(-plan.tasks // plan.workers) * work / plan.tasks,
         "network": received.largest / rates.network,
         "scheduler": plan.tasks * rates.overhead,
     }
-    return parts | {"predicted": parts["network"] + max(parts["count"], parts["scheduler"])}
+    both = sum if in_process else max  # a scheduler works beside those who count
+    return parts | {"predicted": parts["network"] + both((parts["count"], parts["scheduler"]))}

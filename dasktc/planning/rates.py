@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 
 from dasktc.options import real_number
 
-__all__ = ["RATES", "Rates", "probes_of"]
+__all__ = ["CALL_SECONDS", "RATES", "Rates", "probes_of"]
+
+CALL_SECONDS = 1e-4
+"""What a task takes in one process beside its count: 16,064 tasks of email-Eu-core, on a busy core of an AMD EPYC."""
 
 PROBES_PER_EDGE, OF_EDGES, GROWTH = 78, 15_702_423, 0.256
 """Of the hub kernel on the Kronecker graph of scale 20, and the power of |E| with which they grow.
@@ -17,7 +20,7 @@ That is 26, 78 and 160 at scales 14, 20 and 24, as measured; a random graph has 
 
 @dataclass(frozen=True)
 class Rates:
-    """What one worker does in a second.
+    """Measured throughput of one worker, for predicted times.
 
     Attributes
     ----------
@@ -72,8 +75,8 @@ class Rates:
 
 RATES = {
     "cpu": Rates(
-        edges=7e7,
-        probes=5e9,
+        edges=3.5e7,
+        probes=2.3e9,
         network=1.1e9,
         overhead=0.002,
         read=2e8,
@@ -81,7 +84,8 @@ RATES = {
         round_trip=0.015,
         sharing=1.25,
         threading=1.15,
-        source="kernel hub on one core of an AMD EPYC: Kronecker graphs of scale 14 to 20, random graphs, a torus; "
+        source="kernel hub on one core of an AMD EPYC and of an Intel Xeon: Kronecker graphs of scale 16 to 24, random "
+        "graphs of 10 and 100 million edges; "
         "TCP; 1.8 to 4.2 ms a task on a busy machine; reading and preparing: Kronecker 20 from Parquet",
     ),
     "cuda": Rates(
@@ -98,8 +102,8 @@ RATES = {
         "of a host: 45e9); 1.8 to 4.2 ms a task on a busy machine; reading: Kronecker 22 and 24 from the page cache",
     ),
 }
-"""As measured. The two terms of counting make 0.5 to 3 times what single graphs took on a core, 0.9 to 3 on an H200:
-most for a torus and for what caches hold, least for large random graphs."""
+"""As measured. The two terms of counting make 0.5 to 1.8 times what single graphs took on a core, 0.9 to 3 on an H200:
+most for what caches hold, least for large random graphs."""
 
 
 def probes_of(edges: int) -> int:

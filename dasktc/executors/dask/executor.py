@@ -129,7 +129,7 @@ class DaskExecutor(Executor):
 
     @property
     def tracker(self) -> Tracker | None:
-        """Hears of tasks that have run, and of faults."""
+        """The tracker that is told of tasks that have run, and of faults."""
         return self.faults.tracker
 
     @tracker.setter
@@ -181,7 +181,7 @@ class DaskExecutor(Executor):
 
     @property
     def transpose_submits(self) -> bool:
-        """True unless the client knows where the entries of lists are."""
+        """Whether `transpose` submits tasks: not where the store tells the client the places of a list's entries."""
         return not self.store.placed
 
     def set_task_memory(self, needed: int) -> None:

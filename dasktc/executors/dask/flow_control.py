@@ -78,7 +78,7 @@ class _Worker:
     ended: float = 0.0
 
     def update_rate(self, calls: int, now: float) -> None:
-        """Update the rate of calls: so many have ended since the last update, whose weight is halved."""
+        """Update the rate at which calls end, a moving average: at each update earlier calls lose half their weight."""
         self.seconds = self.seconds / 2 + self.threads * (now - self.looked)
         self.ended = self.ended / 2 + calls
         self.looked = now

@@ -51,7 +51,7 @@ def worker_state(worker: Any = None) -> WorkerState:
 
 
 class _Received:
-    """A worker's metric: bytes that it has received from other workers, added up as its log of transfers grows."""
+    """Metric of a worker: bytes received from other workers so far, summed incrementally from its transfer log."""
 
     def __init__(self) -> None:
         self._transfers = self._bytes = 0

@@ -55,7 +55,7 @@ def test_the_table(capsys):
     ]
     assert [row["graph"] for row in left["rows"]] == ["uniform, 2,000 vertices", "3D torus 3^3"]
     assert all(row["taken afterwards"] == row["of it by the pool"] != "0 B" for row in left["rows"])
-    assert main(["bench", "gpu", "--quick", "--only", "3D", "--kernel", "merge"]) == 0
+    assert main(["bench", "gpu", "--quick", "--only", "3d torus 3^3", "--kernel", "merge"]) == 0
     printed = capsys.readouterr().out
     assert "one GPU, kernel merge" in printed
     assert "uniform" not in printed
@@ -229,8 +229,16 @@ def test_what_does_not_fit_is_frozen_heap():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"runs": 0}, "--runs 0"), ({"graphs": "/no/such"}, "--graphs"), ({"only": ("X",), "quick": True}, "--only X")],
+    [({"runs": 0}, "--runs 0"), ({"graphs": "/no/such"}, "--graphs"), ({"only": ("X",), "quick": True}, "--only 'X'")],
 )
 def test_options_that_make_no_sense(options, message):
     with pytest.raises(InputError, match=message):
         gpu.run(**options)
+
+
+def test_graphs_are_chosen_by_their_whole_names():
+    cases = gpu.CASES + gpu.LARGE
+    assert [case.name for case in gpu._named(("ra", "kronecker 26"), cases)] == ["RA", "Kronecker 26"]
+    for names in (("Kronecker 2",), ("RA", "Kronecker 2")):
+        with pytest.raises(InputError, match=r"'Kronecker 2' is no graph's name; the graphs are: Kronecker 20; .*28$"):
+            gpu._named(names, cases)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from oracle import multigraphs, triangles
 
 from dasktc.api.count import as_source, build
+from dasktc.api.graph import Graph
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.bench.papers import (
     fox,
@@ -27,24 +30,27 @@ from dasktc.bench.papers import (
     lanes,
     loops,
     lstc,
+    nsight,
     run,
     tcstream,
     trust_balance,
     trust_chunks,
     trust_degrees,
     trust_hash,
+    trust_scaling,
 )
 from dasktc.bench.papers.bench import Bench, lengths
 from dasktc.bench.papers.figure import Figure
 from dasktc.bench.papers.graphs import SIZES, Case, Sizes, generated, real
 from dasktc.cli.main import main
+from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, DasktcError, InputError
 from dasktc.executors.local import LocalExecutor
 from dasktc.options import Options
 
-COUNTED = {"hindex-gpus", "lstc-fig10", "trust-fig13"}
+COUNTED = {"hindex-gpus", "lstc-fig10", "trust-fig13", "trust-fig15"}
 """Figures that are counts on a GPU too, or of many GPUs by one."""
-TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), ((2, 1), (2, 2)))
+TINY = Sizes(8, 8, 500, 5, (6, 8), 4, (7, 8), (7, 8), ((2, 1), (2, 2)))
 
 
 @pytest.fixture(scope="module")
@@ -306,8 +312,37 @@ IMBALANCES = ("time IR", "work IR", "space IR", "range work IR", "range space IR
 
 def test_imbalances_are_at_least_one(figures: dict[str, Figure]):
     found = rows(figures["trust-table6"])
-    assert [(row["n"], row["m"], row["tasks"]) for row in found] == [(2, 1, 8), (2, 2, 16)] * 2
+    assert [(row["n"], row["m"], row["tasks"]) for row in found] == [(2, 1, 8), (2, 2, 16)] * 3
     assert all(row[name] is None or row[name] >= 1 for row in found for name in IMBALANCES)
+
+
+def test_ranges_are_those_of_the_order_that_makes_them_more_even(bench: Bench):
+    case = bench.cases[2]
+    of = [trust_balance.range_imbalance(bench.block(case, order), 2) for order in ("none", "collective-banded")]
+    found = trust_balance._by_ranges(bench, case, 2)
+    assert None not in found
+    assert found == [min(ratio for ratio in ways if ratio) for ways in zip(*of, strict=True)]
+
+
+def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Each split takes as long as the entries that it looks up."""
+    count = Graph.triangle_count
+
+    def by_work(graph: Graph) -> TriangleCount:
+        found = count(graph)
+        of = [(record, record.count._replace(seconds=float(record.count.wedges))) for record in found.records]
+        return found._replace(records=[replace(record, count=timed) for record, timed in of])
+
+    monkeypatch.setattr(Graph, "triangle_count", by_work)
+    one, four = (bench.slowest_split(bench.cases[0], number, **trust_scaling.COUNTED) for number in (1, 4))
+    wedges = bench.count(bench.cases[0], "collective", "trust").wedges
+    assert one == wedges
+    assert wedges / 4 <= four < wedges / 2
+
+
+def test_real_workers_of_figure_15_count_and_say_how_long(bench: Bench):
+    assert trust_scaling._busiest(bench, bench.cases[0], 2) > 0
+    assert trust_scaling._gpus(bench) == 0
 
 
 # Fox et al.
@@ -630,6 +665,8 @@ def test_a_gpu_runs_the_kernels_with_their_macros(emulated: Any, monkeypatch: py
     monkeypatch.setattr(lstc, "WIDTHS", (64, 128, 256))
     monkeypatch.setattr(hindex, "PUBLISHED", {})
     monkeypatch.setattr(tcstream, "TOPS", (0, 5))
+    monkeypatch.setattr(trust_scaling, "SMALL", (1, 2))
+    monkeypatch.setattr(trust_scaling, "LARGE_QUICK", (4,))
     sizes = TINY._replace(scale=5, wide=5, vertices=50, side=3, rates=(4, 5), stars=1, streamed=(4, 5), tasks=((2, 1),))
     bench = Bench("cuda", generated(sizes), sizes, quick=True)
     for name, study in run.FIGURES.items():
@@ -649,3 +686,41 @@ def test_quick_on_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert all(figure["rows"] for figure in found)
     said = [statement for figure in found for statement in figure["statements"] if figure["figure"] not in COUNTED]
     assert not any(statement["counted"] or "needs a GPU" in statement["here"] for statement in said)
+
+
+NCU = """#!/bin/sh
+echo '==PROF== Connected to process 1'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+for order in "$@"; do :; done
+loads=1,000; hits=40; [ $order = degree ] && loads=2,000 && hits=30
+for kernel in trust_warp trust_block; do
+echo "\\"0\\",\\"$kernel\\",\\"smsp__inst_executed_op_shared_ld.sum\\",\\"inst\\",\\"$loads\\""
+echo "\\"0\\",\\"$kernel\\",\\"lts__t_sectors_lookup_hit.sum\\",\\"sector\\",\\"$hits\\""
+echo "\\"0\\",\\"$kernel\\",\\"lts__t_sectors_lookup_miss.sum\\",\\"sector\\",\\"10\\""
+done
+"""
+NO_RIGHTS = (
+    "#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to read counters'\nexit 1\n"
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script stands for ncu")
+def test_a_profilers_counters_are_added_up_over_kernels(monkeypatch, tmp_path):
+    script, case = tmp_path / "ncu", generated(TINY)[0]
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    script.write_text(NCU)
+    script.chmod(0o755)
+    assert nsight.counters(case, "degree") == (4_000, 60, 20)
+    assert nsight.counters(case, "indegree") == (2_000, 80, 20)
+    figure = trust_degrees.orders(Bench("cuda", [case], TINY))
+    more = 100 * (0.8 / 0.75 - 1)
+    assert figure.rows == [[case.name, 4_000, 50, 50, 0.75, pytest.approx(more), pytest.approx(more)]]
+    assert not figure.proxy
+    study = run.FIGURES["trust-fig13"]
+    assert [verdict.direction for verdict in study.compare(figure, "cuda")] == [True] * 4
+    figure.rows[0][2:] = [-1, -1, 0.75, -1, -1]
+    assert [verdict.direction for verdict in study.compare(figure, "cuda")] == [False] * 4
+    script.write_text(NO_RIGHTS)
+    assert "ERR_NVGPUCTRPERM" in nsight.counters(case, "degree")
+    script.unlink()
+    assert nsight.counters(case, "degree") == "ncu (Nsight Compute) is not here"

@@ -7,7 +7,6 @@ the wall. What `auto` takes is one of the choices, and its figures are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from statistics import mean
@@ -18,7 +17,7 @@ import numpy as np
 from dasktc.api.count import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
-from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
 from dasktc.io.source import Source
@@ -85,7 +84,7 @@ def run(
     runs: int = 5,
     quick: bool = False,
     backend: str = "cpu",
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
 ) -> Report:
     """Measure all choices.
 
@@ -113,8 +112,7 @@ def run(
     CountError
         Two kernels disagree.
     """
-    if runs < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(runs)
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
     used = ("cpu" if unusable("cuda") else "cuda") if backend == "auto" else get_backend(backend).name
@@ -126,7 +124,7 @@ def run(
     measured("warm-up", lambda: kronecker(6), 1, used)  # imports, and compiles or loads what was compiled
     measurements = {}
     for name, source in cases.items():
-        (say or (lambda text: None))(name)
+        (say or quiet)(name)
         measurements[name] = measured(name, source, 1 if quick else runs, used)
     facts = {"machine": machine(), "device": _device(used), "load": load(), "versions": versions()}
     times = [_seconds(measurements, used, what) for what in ("count", "whole")]

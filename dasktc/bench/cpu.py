@@ -20,7 +20,7 @@ from dasktc.bench.kernels import HAND, OURS, Counter, Inputs, prepare_inputs
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.others import igraph_file, other_tools
 from dasktc.bench.pipeline import in_cluster, in_process, write_kronecker
-from dasktc.bench.report import Report, load, machine, versions
+from dasktc.bench.report import Report, Say, check_runs, quiet, surroundings
 from dasktc.bench.tables import Measured, sections
 from dasktc.bench.turns import in_turns
 from dasktc.bench.ways import in_ways
@@ -39,8 +39,6 @@ FILES = {
     "ego-Twitter": ("twitter_combined-edges.csv.gz", 13_082_506, True),
 }
 """File, triangles, and whether ids are so far apart that igraph has to read them as names."""
-
-Say = Callable[[str], None]
 
 
 def run(
@@ -82,23 +80,18 @@ def run(
     """
     if quick:
         scale, runs = QUICK_SCALE, 1
-    if runs < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(runs)
     if graphs is not None and not Path(graphs).is_dir():
         raise InputError(f"--graphs {graphs} is no folder: no file can be found there; give one, or leave it out")
-    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    facts = surroundings()
     counters, results = [*OURS, HAND, *other_tools(gapbs)], Measured(scale, runs)
     with TemporaryDirectory(prefix="dasktc-bench-") as folder:
         _prepare(results, folder, graphs)
         for number in range(runs):
             for name, measure in _measures(results, counters, folder, _turns_a_run(runs, quick)):
-                (say or _quiet)(f"run {number + 1} of {runs}: {name}")
+                (say or quiet)(f"run {number + 1} of {runs}: {name}")
                 measure()
     return Report(_command(scale, graphs, runs, quick, gapbs), facts, sections(results, counters))
-
-
-def _quiet(text: str) -> None:
-    """Say nothing."""
 
 
 def _turns_a_run(runs: int, quick: bool) -> int:

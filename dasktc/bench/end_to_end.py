@@ -11,7 +11,7 @@ kernel     seconds in counting kernels of the worker that had most of them, of t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from statistics import median
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from unittest import mock
 
 from dasktc.api.count import triangle_count
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Section
+from dasktc.bench.report import Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError
 from dasktc.executors.connect import connect
@@ -28,8 +28,6 @@ from dasktc.executors.dask import futures
 from dasktc.options import RunOptions, format_size
 
 __all__ = ["Run", "end_to_end", "in_process", "on_cluster"]
-
-Say = Callable[[str], None]
 
 
 class Run(NamedTuple):

@@ -12,7 +12,6 @@ compared with a known one, or with another kernel's where none is known.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -27,8 +26,8 @@ from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
-from dasktc.bench.report import Report, Section, load, machine, versions
-from dasktc.errors import CountError, InputError
+from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
+from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
@@ -36,13 +35,12 @@ from dasktc.options import Options, format_size
 
 __all__ = ["facts", "run"]
 
-Say = Callable[[str], None]
 ARRAY_EDGES, ARRAY_REACH = 200_000, 2.5
 """Of a NumPy array that is counted, and the milliseconds that are aimed at."""
 LEFT = 3
 """Graphs whose memory is looked at."""
-RAW_BYTES, PEAK_BYTES = 8, 24
-"""An edge: two 32-bit ids; and the most that preparation may take, these included."""
+PEAK_BYTES = 24
+"""The most bytes an edge that preparation may take, those of its two 32-bit ids included."""
 
 
 class Raw(NamedTuple):
@@ -93,7 +91,7 @@ def run(
     kernel : str
         A kernel of the CUDA backend, or "auto"; real graphs are counted with what `auto` takes.
     only : tuple of str
-        Of the graphs, those whose name begins so.
+        Of the graphs, those of these names, in upper or lower case.
     workers : str, optional
         Also count on clusters of so many GPUs: numbers with commas between them, or "all".
     profile : str, optional
@@ -116,16 +114,12 @@ def run(
     """
     from dasktc.backends import get_backend
 
-    if runs < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(runs)
     for name, folder in (("graphs", graphs), ("files", files)):
         if folder is not None and not Path(folder).is_dir():
             raise InputError(f"--{name} {folder} is no folder: no file can stand there; give one, or leave it out")
-    cases = QUICK if quick else CASES + LARGE if only else CASES
-    chosen = [case for case in cases if not only or case.name.startswith(only)]
-    if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} begins no graph's name: see the names without it")
-    tell, times = say or _quiet, 1 if quick else runs
+    chosen = _named(only, QUICK if quick else CASES + LARGE) if only else list(QUICK if quick else CASES)
+    tell, times = say or quiet, 1 if quick else runs
     several_gpus = []
     if workers is not None:  # first: a process that uses a GPU itself leaves a worker little of it
         small = [] if graphs is None else _small_cases(Path(graphs))
@@ -144,8 +138,16 @@ def run(
     return Report(_command(graphs, runs, quick, kernel, only, workers, files), facts(), sections)
 
 
-def _quiet(text: str) -> None:
-    """Say nothing."""
+def _named(names: tuple[str, ...], cases: tuple[Case, ...]) -> list[Case]:
+    """The graphs of these names, in upper or lower case, in the order of the table; InputError for an unknown one."""
+    asked = {name.casefold() for name in names}
+    chosen = [case for case in cases if case.name.casefold() in asked]
+    known = {case.name.casefold() for case in chosen}
+    if unknown := [name for name in names if name.casefold() not in known]:
+        raise InputError(
+            f"--only {shown(unknown[0])} is no graph's name; the graphs are: {'; '.join(case.name for case in cases)}"
+        )
+    return chosen
 
 
 def _command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from dasktc.api.count import build
 from dasktc.api.graph import Graph
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.bench.gpu_cases import Case
-from dasktc.bench.report import Section
+from dasktc.bench.report import Say, Section
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import CountError, InputError
 from dasktc.executors import gpu_discovery as gpus
@@ -20,8 +19,6 @@ from dasktc.executors.connect import connect
 from dasktc.options import Options, RunOptions
 
 __all__ = ["Counted", "measure", "numbers", "several"]
-
-Say = Callable[[str], None]
 
 
 class Counted(NamedTuple):

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.bench.gpu import facts
-from dasktc.bench.report import Report, Section
+from dasktc.bench.report import Report, Say, Section, check_runs, quiet
 from dasktc.counting.result import TriangleCount
-from dasktc.errors import CountError, InputError
+from dasktc.errors import CountError
 from dasktc.executors.device.prefetch import TransferStats
 from dasktc.executors.device.store import DeviceStore
 from dasktc.executors.local import LocalExecutor
@@ -29,7 +28,6 @@ from dasktc.options import Options, format_size
 
 __all__ = ["KNOWN", "Run", "run"]
 
-Say = Callable[[str], None]
 KNOWN = {
     12: 486_234,
     14: 2_843_668,
@@ -108,10 +106,9 @@ def run(
     CountError
         A count is wrong.
     """
-    if runs < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(runs)
     get_backend("cuda")  # allocations are counted from then on
-    tell, sections, scales = say or _quiet, list[Section](), (scale,) if isinstance(scale, int) else scale
+    tell, sections, scales = say or quiet, list[Section](), (scale,) if isinstance(scale, int) else scale
     for one in scales:
         tell(f"scale {one}, all of the device")
         whole = _measured(one, Options(backend="cuda", kernel=kernel), runs, host_memory, work_dir)
@@ -141,10 +138,6 @@ NOTES = [
     "in that time, from the page cache, for they were written just before",
     "waited: seconds between events on the counting stream for which it waited for blocks; hidden: 1 - waited/copying",
 ]
-
-
-def _quiet(text: str) -> None:
-    """Say nothing."""
 
 
 def _measured(scale: int, options: Options, runs: int, host: Any, place: Any) -> list[Run]:

@@ -21,7 +21,7 @@ import numpy as np
 from dasktc.api.count import prepare
 from dasktc.backends import get_backend
 from dasktc.bench.others import whole_triangles
-from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.bench.report import Report, Say, Section, check_runs, quiet, surroundings
 from dasktc.errors import CountError, InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker
 from dasktc.io.source import Source
@@ -89,7 +89,7 @@ def run(
     scale: int | None = None,
     runs: int = 5,
     quick: bool = False,
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
 ) -> Report:
     """Ask everything.
 
@@ -116,8 +116,7 @@ def run(
     CountError
         Two libraries disagree.
     """
-    if runs < 1:
-        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+    check_runs(runs)
     if scale is not None and not 1 <= scale <= 30:
         raise InputError(f"--scale {scale} is not between 1 and 30: no such Kronecker graph is made here; give another")
     used = get_backend(backend).name
@@ -125,15 +124,15 @@ def run(
     if scale is not None:
         graphs = {f"Kronecker {scale}": lambda: kronecker(scale)}
     unit = "ms on the wall, answers on the device" if used == "cuda" else "CPU seconds of one thread"
-    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    facts = surroundings()
     sized = f" --scale {scale}" if scale is not None else " --quick" if quick else ""
     report = Report(f"dasktc bench questions --backend {used}{sized} --runs {runs}", facts)
     for name, source in graphs.items():
-        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or (lambda text: None)))
+        report.sections.append(_section(name, source(), used, 1 if quick else runs, unit, say or quiet))
     return report
 
 
-def _section(name: str, source: Source, backend: str, runs: int, unit: str, say: Callable[[str], None]) -> Section:
+def _section(name: str, source: Source, backend: str, runs: int, unit: str, say: Say) -> Section:
     with prepare(source, backend=backend, threads=1) as graph:
         say(f"{name}: {graph.edges:,} edges")
         ends = graph.edge_support(frame="pandas")[["src", "dst"]].to_numpy()
@@ -157,7 +156,7 @@ def _section(name: str, source: Source, backend: str, runs: int, unit: str, say:
 
 
 def _in_turns(
-    asked: dict[str, dict[str, Question]], backend: str, runs: int, say: Callable[[str], None]
+    asked: dict[str, dict[str, Question]], backend: str, runs: int, say: Say
 ) -> tuple[dict[tuple[str, str], list[float]], int]:
     """Seconds of every question of every library, and the triangles on which all agree."""
     seconds, known = dict[tuple[str, str], list[float]](), None

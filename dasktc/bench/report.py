@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["Report", "Section", "load", "machine", "versions"]
+from dasktc.errors import InputError
+
+__all__ = ["Report", "Say", "Section", "check_runs", "load", "machine", "quiet", "surroundings", "versions"]
+
+Say = Callable[[str], None]
+"""Is told what is being measured."""
 
 Cell = str | int | float | None
 PACKAGES = (
@@ -95,6 +101,21 @@ def _text(cell: Cell, spec: str) -> str:
     if cell is None:
         return "-"
     return cell if isinstance(cell, str) else format(cell, spec)
+
+
+def quiet(text: str) -> None:
+    """Say nothing; a `Say`."""
+
+
+def check_runs(runs: int) -> None:
+    """Refuse fewer runs than one (InputError)."""
+    if runs < 1:
+        raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
+
+
+def surroundings() -> dict[str, str]:
+    """What a report says of where it was made: machine, load, versions."""
+    return {"machine": machine(), "load": load(), "versions": versions()}
 
 
 def load() -> str:

@@ -8,7 +8,7 @@ as there are cores, or GPUs, count too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from dasktc.bench import plot
 from dasktc.bench.curves import Curve, figure_15, notes, table_6
 from dasktc.bench.measure import in_fresh_process
 from dasktc.bench.overhead import measure, section
-from dasktc.bench.report import Report, load, machine, versions
+from dasktc.bench.report import Report, Say, quiet, surroundings
 from dasktc.bench.scaled import Recipe, price, real_run
 from dasktc.errors import CountError, InputError
 from dasktc.options import Options, bytes_of
@@ -36,8 +36,6 @@ QUICK: dict[str, Any] = {
     "runs": 1,
 }
 GRAPHS = ("kronecker", "random", "grid3d", "theory")
-
-Say = Callable[[str], None]
 
 
 def run(
@@ -102,7 +100,7 @@ def run(
         Two plans count different triangles.
     """
     if overhead:
-        return _overhead(workers, quick, say or _quiet)
+        return _overhead(workers, quick, say or quiet)
     given: dict[str, Any] = dict(zip(QUICK, (scale, vertices, edges, side, stars, most, runs), strict=True))
     sizes, count = QUICK if quick else given, Options(**options)
     plot.check(plots)
@@ -111,8 +109,8 @@ def run(
     if sizes["runs"] < 1:
         raise InputError(f"--runs {runs} is below 1: there would be nothing to show; give 1 or more")
     rate = float(bytes_of(rate_network, "rate-network") or RATE_NETWORK)
-    facts = {"machine": machine(), "load": load(), "versions": versions()}
-    curves = [_curve(recipe, count, steps, real, sizes["runs"], rate, say or _quiet) for recipe in recipes]
+    facts = surroundings()
+    curves = [_curve(recipe, count, steps, real, sizes["runs"], rate, say or quiet) for recipe in recipes]
     report = Report(_command(graphs, given, quick, workers, rate_network, options), facts)
     report.sections = [section for curve in curves for section in (figure_15(curve), table_6(curve))]
     report.sections[-1].notes += notes(curves, rate)
@@ -121,17 +119,13 @@ def run(
     return report
 
 
-def _quiet(text: str) -> None:
-    """Say nothing."""
-
-
 def _overhead(workers: str | None, quick: bool, say: Say) -> Report:
     number = _real_workers(workers, Options())[-1]
     say(f"a count on {number} real workers")
     overheads = in_fresh_process(measure, number, quick)
     command = ["dasktc bench scaling --overhead", *(["--quick"] if quick else [])]
     command += [f"--workers {workers}"] if workers else []
-    facts = {"machine": machine(), "load": load(), "versions": versions()}
+    facts = surroundings()
     return Report(" ".join(command), facts, [section(overheads, quick)])
 
 

@@ -29,7 +29,7 @@ def _print(report: Any, as_json: bool) -> None:
 
 
 def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of figures and papers that begin so, for a shell."""
+    """Shell completion: names of figures and papers with this prefix."""
     from dasktc.bench.papers.run import FIGURES
 
     names = {*FIGURES, *(name.split("-")[0] for name in FIGURES)}
@@ -43,7 +43,7 @@ def _figures(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 @click.option("--out", metavar="DIR", help="Folder for plots and page.  [default: bench-papers]")
 @click.option("--backend", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="What counts.")
 @reporting
-def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_papers(as_json: bool, **options: Any) -> None:
     """What TRUST, H-INDEX, Fox et al., LSTC and TC-Stream show, measured again, and whether it agrees.
 
     FIGURE is a name such as trust-fig4 or lstc-table3, or a paper's; without any all are run.
@@ -60,7 +60,7 @@ def bench_papers(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Scale 14, one run, 3 turns of one worker and two instead of 15.")
 @click.option("--gapbs", metavar="PATH", help="GAPBS' tc, where it is installed.")
 @reporting
-def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_cpu(as_json: bool, **options: Any) -> None:
     """Kernels, workers, files and memory on the CPU: ratios, from one run on one machine."""
     from dasktc.bench.cpu import run
 
@@ -72,12 +72,12 @@ def bench_cpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many, after a warm-up.")
 @click.option("--quick", is_flag=True, help="Tiny graphs, one run: whether it works.")
 @click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
-@click.option("--only", multiple=True, metavar="NAME", help="Graphs whose name begins so; may be repeated.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only the graph of this name; may be repeated.")
 @click.option("--workers", metavar="N,N,...", help="Also on clusters of so many GPUs, or all.")
 @click.option("--profile", metavar="OUT.html", help="With --workers: Dask's performance report of the last cluster.")
 @click.option("--files", metavar="DIR", help="Also write graphs to files there, and read them.")
 @reporting
-def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_gpu(as_json: bool, **options: Any) -> None:
     """Kernel and preparation on one GPU, and counting on several: milliseconds, counts checked."""
     from dasktc.bench.gpu import run
 
@@ -94,7 +94,7 @@ def bench_gpu(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--kernel", default="auto", show_default=True, help="A kernel of the CUDA backend.")
 @click.option("--runs", type=int, default=3, show_default=True, help="Medians of so many, after a warm-up.")
 @reporting
-def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_ooc(as_json: bool, **options: Any) -> None:
     """Counts within --memory on one GPU, against one that has all of it: seconds, peak, what of copying is hidden."""
     from dasktc.bench.ooc import run
 
@@ -107,8 +107,8 @@ def bench_ooc(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many turns, after a warm-up.")
 @click.option("--quick", is_flag=True, help="Two tiny graphs, one turn.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, help="Show where an error comes from.")
-def bench_questions(as_json: bool, debug: bool, **options: Any) -> None:
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")
+def bench_questions(as_json: bool, **options: Any) -> None:
     """Triangles per vertex and per edge, clustering and lists beside the count, and beside other libraries."""
     from dasktc.bench.questions import run
 
@@ -123,7 +123,7 @@ def bench_questions(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--seed", type=int, help="Of graphs, options and troubles.  [default: drawn, and reported]")
 @click.option("--work-dir", metavar="DIR", help="Where files stand; one of at most 1 GiB is filled and freed, too.")
 @reporting
-def bench_soak(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_soak(as_json: bool, **options: Any) -> None:
     """Count changing graphs on a cluster whose workers are killed, stopped and slowed: 0 wrong, memory flat."""
     from dasktc.bench.soak import run
 
@@ -138,7 +138,7 @@ def bench_soak(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--protocol", type=click.Choice(PROTOCOLS), default="auto", show_default=True, help="Between workers.")
 @click.option("--seed", type=int, help="Of moments and workers.  [default: drawn, and reported]")
 @reporting
-def bench_kills(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_kills(as_json: bool, **options: Any) -> None:
     """Count a graph again and again while workers are killed: every count is exact, every worker comes back."""
     from dasktc.bench.kills import run
 
@@ -151,7 +151,7 @@ def bench_kills(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Two small graphs, one run.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True, help="What counts.")
 @reporting
-def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_choose(as_json: bool, **options: Any) -> None:
     """What auto chooses, against every fixed choice of kernel, order and scheme."""
     from dasktc.bench.choose import run
 
@@ -174,7 +174,7 @@ def bench_choose(as_json: bool, debug: bool, **options: Any) -> None:
 @click.option("--plot", "plots", multiple=True, metavar="OUT", help="Draw it: .png, .svg, .pdf or .html; repeatable.")
 @counting
 @reporting
-def bench_scaling(as_json: bool, debug: bool, **options: Any) -> None:
+def bench_scaling(as_json: bool, **options: Any) -> None:
     """Speed-up and balance from 1 to 1,024 workers, simulated from measured tasks; real ones beside them."""
     from dasktc.bench.scaling import run
 

@@ -112,6 +112,26 @@ class Bench:
             self.check(case, f"{kernel} {macros or ''}".strip(), counted.triangles)
         return counts[0]._replace(seconds=median(counted.seconds for counted in counts))
 
+    def slowest_split(self, case: Case, count: int, **options: Any) -> float:
+        """Seconds of the slowest of so many splits, each the median of the runs; the number is checked.
+
+        Parameters
+        ----------
+        case : Case
+        count : int
+            Splits, each of them what one of as many GPUs would count.
+        **options
+            Of the count.
+        """
+        graph, runs = self.prepared(case, splits=count, **options), []
+        if self.cuda:
+            graph.triangle_count()  # compiles, and fills the memory pool
+        for _ in range(self.runs):
+            result = graph.triangle_count()
+            self.check(case, f"{options} in {count} splits", result.triangles)
+            runs.append([record.count.seconds for record in sorted(result.records)])
+        return max(map(median, zip(*runs, strict=True)), default=0.0)
+
     def proxies(self, case: Case, parts: int) -> tuple[Proxies, ...]:
         """Proxies of random parts of a graph before and after LSTC's transformation; cached."""
         key = case.name, parts

@@ -252,6 +252,8 @@ class Claim:
         Whose tables `find` reads. A claim for "cuda" alone cannot be told on the CPU.
     definition : bool
         Whether the direction follows from definitions, so that nothing could make it a no.
+    exact : bool
+        Whether it reads what the paper has, such as edges, on any backend: no proxy stands for that.
     """
 
     name: str
@@ -261,6 +263,7 @@ class Claim:
     published: Published | None = None
     on: Literal["both", "cpu", "cuda"] = "both"
     definition: bool = False
+    exact: bool = False
 
     def decide(self, figure: Figure) -> Verdict:
         """Compare a figure's table with the paper."""
@@ -268,7 +271,9 @@ class Claim:
         magnitude = self.published.holds(found.numbers) if self.published and found.numbers else None
         here = "; ".join(filter(None, [found.here, figure.why.get(self.name)]))
         no = "; ".join(filter(None, [self.no, f"magnitude: not {self.published}" if self.published else ""]))
-        return Verdict(self.paper, here, found.direction, magnitude, no, figure.proxy, self.definition, self.name)
+        proxy = "" if self.exact else figure.proxy
+        direction = self.definition or found.direction
+        return Verdict(self.paper, here, direction, magnitude, no, proxy, self.definition, self.name)
 
     def untold(self) -> Verdict:
         """What is said where only a GPU could tell."""

@@ -1,4 +1,4 @@
-"""LSTC's tables 3, 4, 6 and figure 7: removal of proxies, assignment of vertices to parts, tile width.
+"""LSTC's tables 3, 4, 6 and 8 and figure 7: removal of proxies, assignment of vertices to parts, tile width.
 
 Tamboli and Jatala, "LSTC", ICPE 2026, doi:10.1145/3777884.3797002.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from dasktc.registry import ASSIGNMENTS
 __all__ = [
     "ASSIGNED",
     "EDGES_REMOVED",
+    "OCCUPANCY",
     "TILE_WIDTH",
     "VERTICES_REMOVED",
     "assignments",
     "edges_removed",
+    "resident_blocks",
     "tile_width",
     "tiled_probes",
     "vertices_removed",
@@ -39,6 +42,8 @@ UNDIVIDED = "tcstream, undivided"
 PARTS, DEALT = 4, 2
 """Parts of tables 3 and 4, and of table 6."""
 WIDTHS = (64, 128, 256, 512, 1024)
+RESIDENT = {64: 16, 128: 12, 256: 6, 512: 3, 1024: 1}
+"""Thread blocks of table 8, by vertices in shared memory."""
 ALIKE = 1.25
 """Times as long from which on two kernels do not take about as long."""
 METIS_EDGES = 1 << 23
@@ -321,3 +326,49 @@ def tiled_probes(a: Any, b: Any) -> list[float]:
     """
     wedges = int(b.sum())
     return [int((b * -(-a // width)).sum()) / wedges if wedges else 1.0 for width in WIDTHS]
+
+
+# table 8
+
+
+def resident_blocks(bench: Bench) -> Figure:
+    """Table 8: thread blocks that a multiprocessor holds, by vertices in shared memory."""
+    figure = Figure(
+        "Thread blocks of LSTC's kernel that a multiprocessor holds, by vertices in shared memory (LSTC, table 8)",
+        {"vertices": "", "bytes of the tile": ",d", "registers a thread": "d", "blocks": "d", "paper": "d"}
+        | {"over the paper's": ".2f"},
+        notes=["a tile of as many entries as the block has threads, as in the paper; registers, and so blocks, are the "
+               + ("GPU's" if bench.cuda else f"GPU's: {NEEDS_GPU}")],
+        graphs=["none: the kernel alone decides"],
+    )  # fmt: skip
+    for width, published in RESIDENT.items():
+        registers, blocks = _resident(width) if bench.cuda else (None, None)
+        ratio = blocks / published if blocks is not None else None
+        figure.rows.append([str(width), 4 * width, registers, blocks, published, ratio])
+    series: dict[str, Any] = {name: [row[name] for row in figure.records()] for name in ("blocks", "paper")}
+    figure.plot = Plot("bars", [str(width) for width in RESIDENT], series, "vertices in shared memory", "blocks")
+    return figure
+
+
+def _resident(width: int) -> tuple[int, int]:
+    """Registers of a thread, and resident blocks of so many threads and as wide a tile."""
+    from dasktc.bench.papers.device import occupancy
+
+    held = occupancy("lstc", "lstc_rows", {"TILE": width, "THREADS": width}, width)
+    return held.registers, held.threads // width
+
+
+def _fewer_blocks(figure: Figure) -> Finding:
+    blocks = figure.column("blocks")
+    if not blocks:
+        return Finding(NEEDS_GPU)
+    falling = all(b < a for a, b in pairwise(blocks))
+    return Finding(", ".join(map(str, blocks)), falling, figure.column("over the paper's"))
+
+
+OCCUPANCY = (
+    Claim(
+        "occupancy", "from 64 to 1,024 vertices 16, 12, 6, 3 and 1 thread blocks fit a multiprocessor", _fewer_blocks,
+        "as many blocks fit with a wider tile, at any step", Published(1, 1, 2, " of the paper's"), on="cuda",
+    ),
+)  # fmt: skip

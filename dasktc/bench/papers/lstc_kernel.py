@@ -17,7 +17,7 @@ import numpy as np
 from dasktc.api.count import build
 from dasktc.backends import get_backend
 from dasktc.backends.csr import on_host
-from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.bench import ONE_THREAD, Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
 from dasktc.bench.papers.lanes import lists_of
@@ -60,6 +60,7 @@ def transformation(bench: Bench) -> Figure:
             "after another" + ("" if bench.cuda else ": there is none on the CPU"),
             "tight: this program's, which keeps what a count reads alone",
         ],
+        proxy="" if bench.cuda else ONE_THREAD,
     )
     for case in bench.cases[: 2 if bench.quick else None]:
         for parts in DIVIDED:
@@ -113,13 +114,14 @@ def _kernel(figure: Figure) -> Finding:
 TRANSFORMATION = (
     Claim(
         "memory", "without the transformation the largest part takes 1.13 to 1.61 times the memory", _memory,
-        "it takes no more memory, of any graph", Published(1.13, 1.61, 1.5),
+        published=Published(1.13, 1.61, 1.5), definition=True, exact=True,
     ),
     Claim(
         "kernel", "the kernel takes about as long without it (1.01 times)", _kernel,
         "in the median the transformation makes it more than 5 % slower", Published(1.01, 1.01, 1.25),
     ),
 )  # fmt: skip
+"""The transformation removes and adds nothing: that a part takes no more memory with it is so by definition."""
 
 
 # tables 9 and 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,11 +23,12 @@ from dasktc.bench.papers import (
     trust_collisions,
     trust_degrees,
     trust_hash,
+    trust_scaling,
 )
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Figure, Study
 from dasktc.bench.papers.graphs import SIZES, generated, real
-from dasktc.bench.report import Report, Section, load, machine, versions
+from dasktc.bench.report import Report, Say, Section, load, machine, quiet, versions
 from dasktc.errors import DasktcError, DeviceMemoryError, InputError
 
 __all__ = ["FIGURES", "OUT", "run"]
@@ -49,6 +50,7 @@ FIGURES: dict[str, Study] = {
     "trust-fig12": Study(trust_hash.ablation, trust_hash.ABLATION),
     "trust-fig13": Study(trust_degrees.orders, trust_degrees.ORDERS),
     "trust-fig14": Study(trust_balance.combinations, trust_balance.COMBINATIONS),
+    "trust-fig15": Study(trust_scaling.scaling, trust_scaling.SCALING),
     "trust-table3": Study(trust_collisions.max_collision, trust_collisions.MAX_COLLISION),
     "trust-table6": Study(trust_balance.imbalance, trust_balance.IMBALANCE),
     "fox-fig3": Study(fox_rates.rates, fox_rates.RATES),
@@ -60,6 +62,7 @@ FIGURES: dict[str, Study] = {
     "lstc-table6": Study(lstc.assignments, lstc.ASSIGNED),
     "lstc-fig7": Study(lstc.tile_width, lstc.TILE_WIDTH),
     "lstc-table5": Study(lstc_kernel.transformation, lstc_kernel.TRANSFORMATION),
+    "lstc-table8": Study(lstc.resident_blocks, lstc.OCCUPANCY),
     "lstc-table9": Study(lstc_kernel.systems, lstc_kernel.SYSTEMS),
     "lstc-table10": Study(lstc_kernel.large_systems, lstc_kernel.LARGE_SYSTEMS),
     "lstc-fig8": Study(lstc_kernel.gpus, lstc_kernel.GPUS),
@@ -80,8 +83,6 @@ FIGURES: dict[str, Study] = {
     "tcstream-fig9": Study(tcstream.beyond_memory, tcstream.BEYOND),
 }
 """The figures and tables by name; the part before the dash is the paper's, which stands for all of its own."""
-
-Say = Callable[[str], None]
 
 
 def run(
@@ -136,20 +137,16 @@ def run(
     command, device = _command(figures, backend, quick, graphs, out), _device(used)
     drawn, skipped = [], []
     for name in names:
-        (say or _quiet)(name)
+        (say or quiet)(name)
         try:
             drawn.append(_named(said_in_one_line(FIGURES[name].examine)(bench), name, bench))
         except DeviceMemoryError as error:
             bench.forget()
             skipped.append(f"{name}: skipped: {str(error).partition('; take less of it')[0]}; {SMALLER}")
-            (say or _quiet)(skipped[-1])
+            (say or quiet)(skipped[-1])
     facts = {"machine": machine(), "device": device, "load": load(), "versions": versions()}
     facts["plots"] = _write(drawn, skipped, folder, device, command, facts) if find_spec("matplotlib") else NO_PLOTS
     return Report(command, facts, [*drawn, _directions(drawn, skipped)])
-
-
-def _quiet(text: str) -> None:
-    """Say nothing."""
 
 
 def chosen(figures: list[str]) -> list[str]:

@@ -1,0 +1,105 @@
+"""Nsight Compute's counters of one count by kernel `trust`, each in a process of its own under `ncu`.
+
+Containers with GPUs seldom allow that counters are read; `counters` then says what `ncu` said.
+"""
+
+from __future__ import annotations
+
+import csv
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.graphs import SIZES, Case
+
+__all__ = ["Counters", "counters"]
+
+METRICS = ("smsp__inst_executed_op_shared_ld.sum", "lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum")
+SECONDS = 120
+"""That one profiled count may take."""
+
+
+class Counters(NamedTuple):
+    """Counters of the kernels of one count.
+
+    Attributes
+    ----------
+    loads : float
+        Instructions of warps that load from shared memory.
+    hits, misses : float
+        Sectors that were and were not in the L2 cache.
+    """
+
+    loads: float
+    hits: float
+    misses: float
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the sectors that the L2 cache had."""
+        return self.hits / max(1.0, self.hits + self.misses)
+
+
+def counters(case: Case, order: str) -> Counters | str:
+    """Profile a count of a whole graph by kernel `trust`.
+
+    Parameters
+    ----------
+    case : Case
+    order : str
+
+    Returns
+    -------
+    Counters, or str
+        Why there are none.
+    """
+    profiler = which("ncu")
+    if profiler is None:
+        return "ncu (Nsight Compute) is not here"
+    with TemporaryDirectory(prefix="dasktc-papers-") as folder:
+        path = Path(folder, "case")
+        path.write_bytes(pickle.dumps(case))
+        options = ["--csv", "--print-units", "base", "--kernel-name", "regex:^trust_(warp|block)"]
+        command = [profiler, *options, "--metrics", ",".join(METRICS)]
+        command += [sys.executable, "-m", __name__, str(path), order]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"ncu took more than {SECONDS} s"
+    return _summed(done.stdout) or _last(done.stdout + done.stderr)
+
+
+def _summed(output: str) -> Counters | None:
+    """Sums over kernels of the table that `ncu` prints among other lines; None where a counter has no row."""
+    lines = [line for line in output.splitlines() if line.startswith('"')]
+    sums = dict.fromkeys(METRICS, 0.0)
+    seen = set[str]()
+    for row in csv.DictReader(lines):
+        name, value = row.get("Metric Name") or "", row.get("Metric Value") or ""
+        if name in sums and value.replace(",", "").replace(".", "").isdigit():
+            sums[name] += float(value.replace(",", ""))
+            seen.add(name)
+    return Counters(*sums.values()) if len(seen) == len(METRICS) else None
+
+
+def _last(output: str) -> str:
+    """What `ncu` said: its first error, or its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["nothing"]
+    return "ncu: " + next((line for line in lines if "ERROR" in line), lines[-1])
+
+
+def _count(path: str, order: str) -> None:
+    """Count once, in the process that is profiled."""
+    from dasktc.backends import get_backend
+
+    case = pickle.loads(Path(path).read_bytes())  # written by `counters`
+    get_backend("cuda").count(Bench("cuda", [case], SIZES["cuda", True]).task(case, order), "trust")
+
+
+if __name__ == "__main__":
+    _count(*sys.argv[1:])

@@ -1,0 +1,106 @@
+"""TRUST's figure 15: the busiest GPU's time with 1 to 1,024 GPUs, each of which counts a split of the rows.
+
+Pandey et al., TPDS 2021, section 6.5, doi:10.1109/TPDS.2021.3064892. `dasktc bench scaling` also has blocks that
+travel, and the wall time of whole counts.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+from dasktc.api.count import build
+from dasktc.backends import get_backend
+from dasktc.bench.papers.bench import Bench
+from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
+from dasktc.bench.papers.graphs import EVEN, Case
+from dasktc.executors.connect import connect
+from dasktc.options import Options, RunOptions
+
+__all__ = ["SCALING", "scaling"]
+
+SMALL, REAL = (1, 2, 4, 8), (2, 4)
+"""GPUs of figure 15(a), and those of them that are tried where they are."""
+LARGE, LARGE_QUICK = (64, 256, 1024), (16, 64)
+"""GPUs beyond these, of figure 15(b)."""
+COUNTED: dict[str, Any] = {"kernel": "trust", "partition": "whole", "reorder": "collective"}
+"""Options of every count."""
+
+
+def scaling(bench: Bench) -> Figure:
+    """Figure 15: speed-up by GPUs, whose splits are counted one after another; real GPUs beside them."""
+    counts = SMALL + (LARGE_QUICK if bench.quick else LARGE)
+    figure = Figure(
+        f"Speed-up by GPUs, each with a split of the rows, kernel trust (TRUST, figure 15; {bench.clock})",
+        {"graph": "", "edges": ",d", "ms on 1": ".3f"}
+        | {f"{count}": ".2f" for count in counts[1:]}
+        | {f"{count} real": ".2f" for count in REAL},
+        notes=["order collective, partition whole, m splits of equal work; real: the busiest of so many GPUs, where "
+               "they are here"],
+        proxy="splits counted one after another on one device, which is alone with each; the slowest counts",
+    )  # fmt: skip
+    here = _gpus(bench)
+    for case in bench.cases:
+        seconds = [bench.slowest_split(case, count, **COUNTED) for count in counts]
+        real = [_busiest(bench, case, count) if count <= here else None for count in REAL]
+        speeds = [seconds[0] / of if of else None for of in (*seconds[1:], *real)]
+        figure.rows.append([case.name, bench.block(case, "collective").edges, 1e3 * seconds[0], *speeds])
+    series: dict[str, Any] = {
+        row["graph"]: [1.0, *(row[f"{count}"] for count in counts[1:])] for row in figure.records()
+    }
+    figure.plot = Plot("lines", [str(count) for count in counts], series, "GPUs", "speed-up", log=True)
+    return figure
+
+
+def _gpus(bench: Bench) -> int:
+    """GPUs that workers can be started on."""
+    if not bench.cuda or not find_spec("dask_cuda"):
+        return 0
+    xp: Any = get_backend(bench.backend).array
+    return int(xp.cuda.runtime.getDeviceCount())
+
+
+def _busiest(bench: Bench, case: Case, count: int) -> float:
+    """Kernel seconds of the busiest of so many real GPUs."""
+    with connect(RunOptions(workers=count), bench.backend) as workers:
+        graph = build(workers, case.source(), Options(bench.backend, splits=count, **COUNTED))
+        graph.triangle_count()
+        result = graph.triangle_count()
+    bench.check(case, f"trust on {count} GPUs", result.triangles)
+    return result.kernel_seconds or 0.0
+
+
+def _speeds(figure: Figure) -> dict[str, dict[int, float]]:
+    """Speed-ups by simulated GPUs, by graph."""
+    counts = [name for name in figure.columns if name.isdigit()]
+    return {row["graph"]: {int(c): row[c] for c in counts if row[c] is not None} for row in figure.records()}
+
+
+def _to_eight(figure: Figure) -> Finding:
+    of = {name: [1.0, *(by[count] for count in SMALL[1:] if count in by)] for name, by in _speeds(figure).items()}
+    rising = all(a < b for speeds in of.values() for a, b in pairwise(speeds))
+    last = [speeds[-1] for speeds in of.values()]
+    return Finding(f"{spread(last)} times on {SMALL[-1]}", rising, last)
+
+
+def _to_most(figure: Figure) -> Finding:
+    of = {name: by for name, by in _speeds(figure).items() if name.startswith(EVEN[:2]) and by}
+    if not of:
+        return Finding("neither RM nor RA is there")
+    most = max(max(by) for by in of.values())
+    told = ", ".join(f"{name} {by[most]:.0f} times on {most:,}" for name, by in of.items())
+    rising = all(a < b for by in of.values() for a, b in pairwise(by[count] for count in sorted(by)))
+    return Finding(told, rising, [by[most] / most for by in of.values()])
+
+
+SCALING = (
+    Claim(
+        "small", "8 GPUs are 3.3 to 6.8 times as fast as one on small graphs", _to_eight,
+        "twice the GPUs are no faster, on any graph", Published(3.3, 6.8, 1.25),
+    ),
+    Claim(
+        "medium", "1,024 GPUs are 649 and 660 times as fast on RA and RM, 0.63 and 0.64 of the GPUs", _to_most,
+        "more GPUs are no faster, on RM or on RA", Published(0.634, 0.645, unit=" of the GPUs"),
+    ),
+)  # fmt: skip

@@ -175,6 +175,85 @@ def test_ucx_gets_memory_that_can_be_mapped(emulated, monkeypatch):
     assert len(held) == 1 << 20
 
 
+@pytest.fixture
+def by_ucx(emulated, monkeypatch):
+    monkeypatch.setattr(emulated, "_sends_by_ucx", lambda: True)
+    emulated._own_pool.cache_clear()
+    return emulated
+
+
+def pool_of(size):
+    import rmm
+
+    return rmm.mr.PoolMemoryResource(rmm.mr.CudaMemoryResource(), initial_pool_size=size)
+
+
+@pytest.mark.parametrize("of_the_caller", [False, True], ids=["plain cudaMalloc", "dask-cuda's pool"])
+def test_what_is_not_sent_comes_from_the_asynchronous_pool(by_ucx, of_the_caller):
+    import rmm
+
+    if of_the_caller:
+        rmm.mr.set_current_device_resource(pool_of(256))
+    before, pool = resource(), by_ucx._async_pool()
+
+    def task():
+        with by_ucx.unsent():
+            assert resource() is pool.resource
+            held = cupy_strict.zeros(1 << 20, dtype="uint8")
+            with by_ucx.Budget(1 << 20), pytest.raises(MemoryError):
+                cupy_strict.zeros((1 << 20) + 1, dtype="uint8")
+            assert resource() is pool.resource
+            free = by_ucx.free_and_total()[0]
+            del held
+            gc.collect()
+            assert by_ucx.free_and_total()[0] == free + (1 << 20), "what the pool does not use is free"
+        assert pool.unused() == 0
+        assert isinstance(resource().upstream_mr, rmm.mr.PoolMemoryResource)
+
+    for _ in range(2):
+        run(task)
+        assert resource() is before
+
+
+def test_a_pool_that_holds_much_or_is_bounded_or_in_use_is_not_left(by_ucx, monkeypatch):
+    import rmm
+
+    def taken():
+        with by_ucx.unsent():
+            return resource() is by_ucx._async_pool().resource
+
+    assert run(taken)
+    with one_call(), ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(run, taken).result()
+    rmm.mr.set_current_device_resource(pool_of(cupy_strict.MEMORY))
+    assert not run(taken)
+    rmm.mr.set_current_device_resource(pool_of(256))
+    assert run(taken)
+    monkeypatch.setattr(by_ucx, "_bounded", lambda: True)
+    assert not run(taken)
+
+
+def test_calls_that_go_on_after_it_end_with_the_caller_s_resource(by_ucx):
+    before, begun, leave = resource(), threading.Event(), threading.Event()
+
+    def other():
+        with one_call(), by_ucx.Budget(1 << 20):
+            begun.set()
+            assert leave.wait(60)
+
+    def task():
+        with by_ucx.unsent():
+            waiting = pool.submit(other)
+            assert begun.wait(60)
+        return waiting
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = run(task)
+        leave.set()
+        waiting.result()
+    assert resource() is before
+
+
 def test_a_budget_holds_no_pool_that_was_given_back(emulated, monkeypatch):
     monkeypatch.setattr(emulated, "_sends_by_ucx", lambda: True)
     emulated._own_pool.cache_clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from pipeline import skewed_edges
 
 import dasktc
 from dasktc import generate
+from dasktc.counting import one_call
 from dasktc.errors import InputError
 from dasktc.executors import local
 from dasktc.executors.base import available
@@ -80,6 +82,33 @@ def test_a_worker_of_several_threads_counts_on_all_of_them():
     assert there.workers == 2
     assert there.plan.distribution == "in one call on one worker: there is one worker"
     assert (there.triangles, there.wedges, there.edges) == (here.triangles, here.wedges, here.edges)
+
+
+def test_its_device_memory_need_not_be_sent():
+    from distributed import Client
+
+    edges, inside = np.array(skewed_edges(30, 90, seed=2)), []
+
+    @contextmanager
+    def block():
+        inside.append("begun")
+        yield
+        inside.append("ended")
+
+    def counted(*args):
+        inside.append("counted")
+        return of_module(*args)
+
+    of_module = one_call._counted
+    with (
+        mock.patch.object(one_call, "nothing_sent", block),
+        mock.patch.object(one_call, "_counted", counted),
+        Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client,
+    ):
+        dasktc.triangle_count(edges, client, distribute="never")
+        assert inside == ["begun", "counted", "ended"]
+        with dasktc.prepare(edges, client, distribute="never"):  # its blocks go to counting tasks
+            assert inside == ["begun", "counted", "ended"]
 
 
 def test_stages_are_reported_in_the_callers_thread(client):
@@ -236,6 +265,9 @@ def test_what_rules_one_call_out():
     assert "would need about 48 MB" in needs.why
     assert choose_distribution(SourceSize(10**6), 1, GB, CPU, "cpu").kind == "call"
     assert choose_distribution(SourceSize(10**6), 1, 10**8, CPU, "cpu", "text").kind == "tasks"
+    made, read = SourceSize(2**32), SourceSize(2**32, 5 * 2**32)  # Kronecker 28 on an H200: made there, or read
+    assert choose_distribution(made, 1, 130 * GB, CUDA, "cuda").kind == "call"
+    assert choose_distribution(read, 1, 130 * GB, CUDA, "cuda").kind == "tasks"
 
 
 @pytest.mark.parametrize("rates", [CPU, NVLINK])

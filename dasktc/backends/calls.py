@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
-__all__ = ["one_call", "until_the_call_ends"]
+__all__ = ["nothing_sent", "one_call", "until_the_call_ends"]
 
 
 class _Here(threading.local):
@@ -47,6 +47,13 @@ def one_call(on_worker: bool = False) -> Iterator[None]:
         if not _here.depth and _here.undo is not None:
             undo, _here.undo = _here.undo, None
             undo()
+
+
+def nothing_sent() -> AbstractContextManager[None]:
+    """A block whose results stay in this process: device memory need not be of the kind that UCX can send."""
+    unsent = getattr(sys.modules.get("dasktc.backends.cuda.memory"), "unsent", None)
+    block: AbstractContextManager[None] = nullcontext() if unsent is None else unsent()
+    return block
 
 
 def until_the_call_ends(begin: Callable[[], Callable[[], None]]) -> None:

@@ -20,7 +20,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from zlib import crc32
 
-from dasktc.backends import lazy_backend
+from dasktc.backends import get_backend, lazy_backend
+from dasktc.backends.calls import nothing_sent
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count import count
 from dasktc.counting.result import TriangleCount
@@ -115,10 +116,18 @@ def count_in_one_call(
         given, at = (places, counting.verify, counting.seed), _usual(executor)
         handle = executor.submit(f"{PREPARE}-count", _count, call, *_sent(executor, source, at), *given, prefer=at)
         result: TriangleCount = executor.watch(handle, hear)
-    return replace(result, seconds={**result.seconds, "total": time.perf_counter() - began})
+    return result._replace(seconds={**result.seconds, "total": time.perf_counter() - began})
 
 
 def _count(
+    call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
+) -> TriangleCount:
+    get_backend(call.options.chosen_backend)  # first: what holds device memory
+    with nothing_sent():
+        return _counted(call, parts, values, places, verify, seed)
+
+
+def _counted(
     call: _Call, parts: list[Any], values: list[Any], places: tuple[Any, Any], verify: float, seed: int
 ) -> TriangleCount:
     place, host = places
@@ -177,8 +186,9 @@ def prepare_in_one_call(
 
 
 def _prepare(call: _Call, parts: list[Any], values: list[Any]) -> list[Any]:
-    """The caller's ids, the three vertex vectors, the blocks, and last what the client has of the graph."""
+    """Prepare the graph in one call: ids, the three vertex vectors and the blocks, and last what the client keeps."""
     with call.telling() as tracker:
+        tracker.counts = False
         prepared, blocks = call.prepared(_here(call), tracker, parts, values)
         tracker.end_stages()
     graph = prepared.graph

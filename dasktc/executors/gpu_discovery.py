@@ -10,7 +10,7 @@ from typing import Any
 
 from dasktc.options import format_size
 
-__all__ = ["collect", "describe", "devices", "install", "installed", "least_free"]
+__all__ = ["collect", "describe", "devices", "install", "installed", "least_free", "visible"]
 
 PACKAGES = {
     "CuPy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -60,22 +60,37 @@ def _bytes(mebibytes: str) -> int | None:
     return int(mebibytes) << 20 if mebibytes.isdigit() else None
 
 
+def visible(number: int | None = None) -> list[dict[str, Any]]:
+    """List the GPUs that CUDA shows this process.
+
+    Parameters
+    ----------
+    number : int, optional
+        The first so many; default: all.
+
+    Returns
+    -------
+    list of dict
+        As of `devices`.
+    """
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
+
+
 def least_free(number: int | None) -> int | None:
     """Free bytes of the fullest of the GPUs that so many workers would use.
 
     Parameters
     ----------
     number : int or None
-        The first so many that CUDA shows; None: all of these.
+        As of `visible`.
 
     Returns
     -------
     int or None
         None where the driver does not tell.
     """
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    visible = devices()[:number] if shown is None else devices(",".join(shown.replace(" ", "").split(",")[:number]))
-    free = [device["free_bytes"] for device in visible]
+    free = [device["free_bytes"] for device in visible(number)]
     return min(free) if free and None not in free else None
 
 

@@ -492,7 +492,9 @@ class ufunc:
 
 
 add, minimum, maximum = map(ufunc, ("add", "minimum", "maximum"))
-bitwise_xor, left_shift, right_shift = map(ufunc, ("bitwise_xor", "left_shift", "right_shift"))
+bitwise_or, bitwise_xor, left_shift, right_shift, not_equal = map(
+    ufunc, ("bitwise_or", "bitwise_xor", "left_shift", "right_shift", "not_equal")
+)
 bool_, int32, int64, uint8, uint32, uint64 = np.bool_, np.int32, np.int64, np.uint8, np.uint32, np.uint64
 float64 = np.float64
 

@@ -31,7 +31,7 @@ class _Shelf:
             self._tables.clear()
 
     def find(self, task: BlockTask, name: str, how: object) -> Any:
-        """The table, or None; what stands in its place, or belongs to other blocks, goes."""
+        """The cached table, or None; another one in its place, or of other blocks, is dropped."""
         with self._lock:
             if not self._are(task):
                 self.clear()

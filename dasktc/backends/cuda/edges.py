@@ -24,7 +24,7 @@ LEAST = -(2**63)
 
 
 class Facts(NamedTuple):
-    """Of raw edges: the ids of those that are no loops lie from low to high (none: low > high)."""
+    """Loops among raw edges, and the range of the other edges' ids: low to high (without any, low > high)."""
 
     loops: int
     low: int
@@ -152,7 +152,7 @@ class DeviceEdges:
     # keys
 
     def between(self, keys: Array, first: int, end: int) -> Array:
-        """Those with first <= key < end, in no order."""
+        """Select the keys with first <= key < end, in no order."""
         return self.split(keys, [first, end])[1]
 
     def split(self, keys: Array, starts: list[int]) -> list[Array]:

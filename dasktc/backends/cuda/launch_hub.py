@@ -213,7 +213,7 @@ def _by_tables(hub: Launch, lists: Array, keys: int, total: int) -> None:
 
 
 def _narrows(hub: Launch) -> tuple[Array, Array]:
-    """Of the table block and of the stream block."""
+    """The low halves of the columns of the table block and of the stream block."""
     task = hub.task
     table = _narrow(hub, task.table.columns)
     return table, table if task.table is task.stream else _narrow(hub, task.stream.columns)

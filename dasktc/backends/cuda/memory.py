@@ -12,6 +12,10 @@ whose many calls make one count, when no call has begun for IDLE seconds. There 
 * RMM's pool over `cudaMalloc` on workers that talk UCX, which maps memory of the one device to the other and cannot map
   the first kind: 512 MB between two processes took 15 ms from this pool and 1,300 from that. It doubles whenever it is
   full, and goes back as a whole when nothing is left in it.
+
+A pool that doubles consists of blocks that it cannot join, so it refuses a large array where more than its size is
+free. A count that runs as one call on one worker sends nothing: there `unsent` takes the first kind on these workers,
+too.
 """
 
 # One H200, CUDA 13.0: growing by 8 GB in pieces of 1 GiB took 8.1 ms with cudaMallocAsync and 0.2 to 1.0 by doubling,
@@ -38,7 +42,7 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 from dasktc.backends import get_backend
 from dasktc.backends.calls import one_call
 
-__all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share"]
+__all__ = ["Budget", "available", "free_and_total", "give_back", "held", "peak", "share", "unsent"]
 
 KEPT = 1 / 128
 """Share of the device that a pool keeps between calls, so that small counts do not grow it anew each time."""
@@ -137,17 +141,32 @@ class DoublingPool:
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _own_pool() -> Pool:
     """The pool of the current device, made when it is first needed; it stays for as long as the process."""
-    if not _sends_by_ucx():
-        with suppress(ImportError, cp.cuda.runtime.CUDARuntimeError):  # an old or virtual GPU has no such pools
-            return AsyncPool()
-    return DoublingPool(min(FIRST, _kept()))
+    pool = None if _sends_by_ucx() else _async_pool()
+    return DoublingPool(min(FIRST, _kept())) if pool is None else pool
+
+
+@cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _async_pool() -> AsyncPool | None:
+    """The asynchronous pool of the current device; None on an old or virtual GPU, which has no such pools."""
+    with suppress(ImportError, cp.cuda.runtime.CUDARuntimeError):
+        return AsyncPool()
+    return None
 
 
 def _sends_by_ucx() -> bool:
     """Whether this process is a Dask worker that others reach by UCX."""
+    return any(str(getattr(worker, "_address", None) or "").startswith("ucx") for worker in _dask_workers())
+
+
+def _bounded() -> bool:
+    """Whether who started this Dask worker has set a maximum size of its pool (dask-cuda's `rmm_maximum_pool_size`)."""
+    plugins = [plugin for worker in _dask_workers() for plugin in worker.plugins.values()]
+    return any(getattr(plugin, "maximum_pool_size", None) is not None for plugin in plugins)
+
+
+def _dask_workers() -> list[Any]:
     module = sys.modules.get("distributed.worker")
-    workers = list(module.Worker._instances) if module is not None else []
-    return any(str(getattr(worker, "_address", None) or "").startswith("ucx") for worker in workers)
+    return [] if module is None else list(module.Worker._instances)
 
 
 @cp.memoize(for_each_device=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -163,7 +182,7 @@ class _Shared:
     calls : int
         Under way, of all threads.
     own : Pool or None
-        In the place of plain `cudaMalloc`.
+        In the place of plain `cudaMalloc`; inside `unsent`, the asynchronous pool.
     before, installed : resources of RMM
         The caller's, and the one that calls allocate from.
     budgets : list
@@ -220,6 +239,44 @@ class _Shared:
                 for budget in list(Budget.every):
                     budget.let_go()
 
+    @contextmanager
+    def unsent(self) -> Iterator[None]:
+        with self.lock:
+            pool = _async_pool() if self._may_stand_aside() else None
+            if pool is not None:
+                before, self.own = self.own, pool
+                pool.grow()
+                installed, self.installed = self.installed, pool.resource
+                self.budgets.append(pool.resource)  # ours, if another call of this process goes on with it
+                rmm.mr.set_current_device_resource(pool.resource)
+        try:
+            yield
+        finally:
+            if pool is not None:
+                with self.lock:
+                    self.own, self.installed = before, installed
+                    if rmm.mr.get_current_device_resource() is pool.resource:
+                        rmm.mr.set_current_device_resource(installed)
+                    pool.keep(_kept())
+
+    def _may_stand_aside(self) -> bool:
+        """Whether the pool of a worker that sends by UCX, alone in use here, holds little that nobody uses."""
+        if not _sends_by_ucx() or self.calls > 1 or _bounded():
+            return False
+        if self.own is not None:
+            self.own.keep(0)
+            self.own.grow()
+            self.installed = self.own.resource
+            rmm.mr.set_current_device_resource(self.installed)
+            unused = self.own.unused()
+        elif isinstance(self.before, rmm.mr.PoolMemoryResource) and isinstance(
+            self.before.upstream_mr, rmm.mr.CudaMemoryResource
+        ):
+            unused = _unused(self.before)
+        else:
+            return False
+        return bool(unused <= (1 - USABLE) * (cp.cuda.runtime.memGetInfo()[0] + unused))
+
 
 class _Idle:
     """Gives memory back, in a thread of its own, when no call has ended for a while."""
@@ -267,6 +324,18 @@ def share(on_worker: bool = False) -> Callable[[], None]:
     undone.callback(_shared.end, on_worker)
     undone.enter_context(cp.cuda.using_allocator(rmm_cupy_allocator))
     return undone.close
+
+
+@contextmanager
+def unsent() -> Iterator[None]:
+    """Within this block results stay in this process: allocate from the asynchronous pool, also on workers with UCX.
+
+    It changes nothing where the pool of such a worker cannot be given back and holds more than a share of 1 - USABLE of
+    what is free, where its maximum was set, where another call is under way, or where the caller's resource is no pool
+    over `cudaMalloc`. What was allocated inside stays valid, but UCX sends it slowly.
+    """
+    with one_call(), _shared.unsent():
+        yield
 
 
 class Budget:
@@ -338,10 +407,10 @@ def free_and_total() -> tuple[int, int]:
     """Bytes of the current device that nobody holds, the pool's unused part among them, and all its bytes."""
     free, total = cp.cuda.runtime.memGetInfo()
     with _shared.lock:
-        own = _shared.own
-        caller_s = _shared.before if _shared.calls else rmm.mr.get_current_device_resource()
-    plain = own is not None and isinstance(caller_s, rmm.mr.CudaMemoryResource)
-    return int(free) + (own.unused() if own is not None and plain else _unused(caller_s)), int(total)
+        calls, own = _shared.calls, _shared.own
+        caller_s = _shared.before if calls else rmm.mr.get_current_device_resource()
+    from_own = own is not None and (calls or isinstance(caller_s, rmm.mr.CudaMemoryResource))
+    return int(free) + (own.unused() if own is not None and from_own else _unused(caller_s)), int(total)
 
 
 def held() -> int:

@@ -37,7 +37,7 @@ ROUND = np.dtype(
 
 @dataclass(frozen=True)
 class DevicePeel:
-    """As `Peel`.
+    """Peels vertices and edges on a device; implements `Peel`.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class DevicePeel:
 
 
 class _Levels:
-    """Vertices or edges that go level by level.
+    """Peels vertices or edges level by level.
 
     Parameters
     ----------

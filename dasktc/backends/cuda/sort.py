@@ -47,7 +47,7 @@ class Tile(NamedTuple):
 
     @property
     def keys(self) -> int:
-        """Of a tile."""
+        """Keys of a tile."""
         return self.block * self.items
 
 

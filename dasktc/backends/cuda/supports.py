@@ -1,4 +1,4 @@
-"""Triangles by edge and by vertex of a counting task, by the kernels that count: what `cpu.supports` is on the CPU.
+"""Triangles by edge and by vertex of a counting task on a device, by the kernels that count.
 
 Supports fit 32 bits: the triangles of an edge differ in their third vertex, and there are fewer than 2^31 vertices.
 """
@@ -30,11 +30,7 @@ def edges(
     macros : dict, optional
         In place of its own.
     """
-    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
-    for block in blocks:
-        if id(block) not in shared:
-            shared[id(block)] = device.array.zeros(block.edges, dtype="int32")
-    supports = [shared[id(block)] for block in blocks]
+    supports = task.zero_supports(device.array)
     return supports, *_run(device, task, kernel, dict(macros or {}), tuple(supports))
 
 

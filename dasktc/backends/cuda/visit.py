@@ -30,11 +30,7 @@ def support(device: Device, task: BlockTask) -> tuple[list[Array], int, int]:
         On the device.
     """
     kept.forget()
-    blocks, shared = (task.index, task.table, task.stream), dict[int, Array]()
-    for block in blocks:
-        if id(block) not in shared:
-            shared[id(block)] = device.array.zeros(block.edges, dtype="int32")
-    supports = [shared[id(block)] for block in blocks]
+    supports = task.zero_supports(device.array)
     triangles, wedges = _visit(device, task, "visit_support", *supports)
     return supports, triangles, wedges
 

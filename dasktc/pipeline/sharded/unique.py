@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, tree
 from dasktc.pipeline.id_maps import check_size
 from dasktc.pipeline.sharded.vectors import Sharded, cut, zipped
@@ -101,8 +102,11 @@ def _starts(
 
 
 def _sample(values: Any, share: float, ops: ValueOps) -> Any:
-    """The values whose hash is among the given share of all hashes."""
-    return values if share == 1 else values.take(np.flatnonzero(ops.hash(values) < np.uint64(share * 2**63)))
+    """The values whose hash is among the given share of all hashes, on the host."""
+    if share < 1:
+        chosen = ops.hash(values) < np.uint64(share * 2**63)
+        values = values[chosen] if hasattr(values, "dtype") else values.take(np.flatnonzero(chosen))
+    return on_host(values)
 
 
 def _number(values: Any, among: Any, first: int, ops: ValueOps) -> Array:
@@ -165,7 +169,7 @@ def _find(values: Array, among: Array) -> Array:
 
 def integers(backend: Backend) -> ValueOps:
     """The operations on arrays of int64."""
-    return ValueOps(cut, partial(unite, backend=backend), _find, mixed)
+    return ValueOps(partial(cut, backend=backend), partial(unite, backend=backend), _find, mixed)
 
 
 def mixed(values: Array) -> Array:

@@ -98,7 +98,9 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
         For each list its entries, one array a shard.
     """
     count = len(vector.parts)
-    requests = executor.transpose(stage, executor.map(stage, cut, list(ids), vector.starts[1:-1]), count)
+    requests = executor.transpose(
+        stage, executor.map(stage, cut, list(ids), vector.starts[1:-1], executor.backend), count
+    )
     answers = [
         executor.map(stage, _entries, of_shard, part, first)
         for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
@@ -106,13 +108,14 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
     return [list(entries) for entries in zip(*answers, strict=True)]
 
 
-def cut(values: Array, starts: Any) -> list[Array]:
+def cut(values: Array, starts: Any, backend: Backend) -> list[Array]:
     """Cut an ascending list before each of `starts`."""
-    return [values[begin:end] for begin, end in pairwise(_cuts(values, starts))]
+    return [values[begin:end] for begin, end in pairwise(_cuts(values, starts, backend))]
 
 
-def _cuts(values: Array, starts: Any) -> list[int]:
-    return [0, *values.searchsorted(np.asarray(starts, dtype=values.dtype)).tolist(), len(values)]
+def _cuts(values: Array, starts: Any, backend: Backend) -> list[int]:
+    wanted = backend.array.asarray(np.asarray(starts, dtype=values.dtype))
+    return [0, *values.searchsorted(wanted).tolist(), len(values)]
 
 
 def _entries(ids: Array, part: Array, first: int) -> Array:
@@ -148,7 +151,9 @@ def added(
         Of int64.
     """
     inputs = [list(pair) for pair in zip(ids, values, strict=True)]
-    updates = executor.transpose(stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1]), len(starts) - 1)
+    updates = executor.transpose(
+        stage, executor.map(stage, _cut_pairs, inputs, starts[1:-1], executor.backend), len(starts) - 1
+    )
     group, parts = GROUP if executor.memory_per_call is None else 1, []
     for of_shard, (first, end) in zip(updates, pairwise(starts), strict=True):
         fold = Fold(
@@ -162,9 +167,9 @@ def added(
     return Sharded(starts, parts)
 
 
-def _cut_pairs(pair: list[Array], starts: Any) -> list[tuple[Array, Array]]:
+def _cut_pairs(pair: list[Array], starts: Any, backend: Backend) -> list[tuple[Array, Array]]:
     ids, values = pair
-    return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(_cuts(ids, starts))]
+    return [(ids[begin:end], values[begin:end]) for begin, end in pairwise(_cuts(ids, starts, backend))]
 
 
 def _filled(size: int, value: int, backend: Backend) -> Array:
@@ -192,7 +197,7 @@ def joined(vectors: list[Array], how: str, backend: Backend) -> Array:
 
 
 def either(vectors: list[Array]) -> Array:
-    """OR vectors into a new one, as `joined`."""
+    """Combine vectors by bitwise OR into a new one; parameters as of `joined`."""
     result = vectors.pop().copy()
     while vectors:
         result |= vectors.pop()

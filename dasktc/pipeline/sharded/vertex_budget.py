@@ -1,7 +1,7 @@
 """Decides whether vertex vectors are whole or sharded while vertices are numbered and ranked, by memory.
 
 The one rule: vectors are whole where `need(V)` bytes are within the memory of one call; else there are as many shards
-as keep a call on one shard within it. Only the CPU backend has shards.
+as keep a call on one shard within it. Ids of text on a device are always whole.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class VertexBudget(NamedTuple):
         return self.times * vertices * int(max(ids, rank))
 
     def _asked(self, need: float) -> str:
-        """The value of --memory that lets a call take so many bytes."""
+        """The --memory that leaves that many bytes to a call, for an error's advice."""
         return f"--memory {format_size(ROUNDED * self.memory * need)}"
 
     def fits(self, vertices: int) -> bool:
@@ -80,7 +80,7 @@ class VertexBudget(NamedTuple):
 
     def shards(self, vertices: int) -> int:
         """The number of shards of a vertex vector."""
-        return 1 if self.on_device else min(MOST_SHARDS, self._wanted(vertices))
+        return min(MOST_SHARDS, self._wanted(vertices)) if self._shardable else 1
 
     def _wanted(self, vertices: int) -> int:
         if self.memory_per_call is None or self.fits(vertices):
@@ -88,12 +88,17 @@ class VertexBudget(NamedTuple):
         return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.memory_per_call))
 
     @property
+    def _shardable(self) -> bool:
+        """Whether vectors may be in shards: ids of text on a device are numbered whole."""
+        return not (self.on_device and self.ids == "text")
+
+    @property
     def _vertex_bytes(self) -> int:
         return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
     def possible(self, vertices: int) -> bool:
         """Whether vertex vectors fit, whole or sharded."""
-        return self.fits(vertices) or not self.on_device
+        return self.fits(vertices) or self._shardable
 
     def check(self, vertices: int, partition: str) -> None:
         """Refuse graphs whose vertex vectors do not fit, and schemes that need whole vectors where these do not fit.
@@ -105,7 +110,7 @@ class VertexBudget(NamedTuple):
         more = self._asked(self.need(vertices))
         if not self.possible(vertices):
             raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
-        if self._wanted(vertices) > MOST_SHARDS and not self.on_device:
+        if self._wanted(vertices) > MOST_SHARDS:
             raise InputError(
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
                 f"{self._asked(self._vertex_bytes * vertices / MOST_SHARDS)}"

@@ -16,6 +16,8 @@ from dasktc.backends.cpu.sizes import BATCH, support_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR
 from dasktc.backends.protocol import TaskSize
 from dasktc.counting import edge_support
+from dasktc.counting.edge_support import SPREAD
+from dasktc.errors import InputError
 from dasktc.planning.schemes import SCHEMES
 
 GRAPHS = {
@@ -111,6 +113,46 @@ def test_every_scheme_has_them(scheme):
     assert graph.triangles().equals(whole.triangles())
     assert graph.edge_support().equals(whole.edge_support())
     assert int(whole.triangles().sum()) == 3 * int(whole.triangle_count())
+
+
+@pytest.mark.parametrize(
+    ("how", "tasks"),
+    [
+        (dict(partition="whole", splits=400), SPREAD),
+        (dict(partition="hash2d", parts=2, splits=40), SPREAD),
+        (dict(partition="hash2d", parts=5, splits=2), 125),
+        (dict(partition="whole", splits=SPREAD), SPREAD),
+        (dict(partition="edges", splits=300), SPREAD),
+    ],
+    ids=str,
+)
+def test_splits_beyond_what_keeps_workers_busy_are_joined(monkeypatch, how, tasks):
+    """Each makes arrays as long as its blocks: a count in 100,000 splits took a second a thousand of them."""
+    source, made = generate.kronecker(9), []
+    jobs_of = edge_support.jobs
+    monkeypatch.setattr(edge_support, "jobs", lambda *of: made.append(jobs_of(*of)) or made[-1])
+    graph = dasktc.prepare(source, backend="cpu", threads=1, kernel="hub", **how)
+    known = dasktc.prepare(source, backend="cpu")
+    assert graph.edge_support().equals(known.edge_support())
+    assert graph.measures().equals(known.measures())
+    assert len(made[0]) == tasks
+    assert int(graph.triangle_count()) == int(known.triangle_count())
+
+
+def test_splits_stay_where_larger_ones_do_not_fit(monkeypatch):
+    wanted = dasktc.prepare(generate.kronecker(9), backend="cpu", kernel="hub", splits=400)
+    planned = edge_support.kernel_and_bytes
+
+    def tight(graph, plan=None):
+        if plan is not None:
+            raise InputError("a task needs more")
+        return planned(graph)
+
+    monkeypatch.setattr(edge_support, "kernel_and_bytes", tight)
+    made, jobs_of = [], edge_support.jobs
+    monkeypatch.setattr(edge_support, "jobs", lambda *of: made.append(jobs_of(*of)) or made[-1])
+    assert int(wanted.triangles().sum()) == 3 * int(wanted.triangle_count())
+    assert len(made[0]) == wanted.plan.tasks
 
 
 def test_without_room_for_tables_triangles_are_visited():

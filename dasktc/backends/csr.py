@@ -185,6 +185,12 @@ class BlockTask:
             return BEHIND
         return -((self.table.column_first - self.index.column_first) // self.index.stride)
 
+    def zero_supports(self, xp: Any) -> list[Array]:
+        """Zeros for the edges of index, table and stream, int32; roles of one and the same block share an array."""
+        blocks = self.index, self.table, self.stream
+        made = {name: xp.zeros(edges, dtype="int32") for name, edges in {id(of): of.edges for of in blocks}.items()}
+        return [made[id(of)] for of in blocks]
+
 
 class TaskCount(NamedTuple):
     """What a counting task returns.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,10 +29,11 @@ from dasktc.executors.base import Fold
 from dasktc.options import format_size
 from dasktc.pipeline.orient import total
 from dasktc.planning.memory_model import task_bytes
+from dasktc.planning.plan import Plan
 from dasktc.planning.schemes import Block, Triple
 from dasktc.registry import ORDERS
 
-__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports"]
+__all__ = ["edge_supports", "refuse_beyond_memory", "support_kernel", "vertex_supports", "zeros_of"]
 
 Array = Any
 _log = logging.getLogger("dasktc")
@@ -39,16 +41,14 @@ SUM = Fold(lambda: 0, operator.iadd, total)
 """Adds up arrays."""
 VISITED = "trust"
 """The kernel whose work visits share evenly: tasks that visit are named by it, for it gives no supports itself."""
+SPREAD = 64
+"""Tasks of a worker beyond which splits are joined: they spread the work no better."""
 Ends = dict[Block, tuple[tuple[int, int], tuple[int, int]]]
 """Side and number of vertices of each block's rows and columns."""
 
 
 def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     """Count every edge's triangles.
-
-    Parameters
-    ----------
-    graph : CountingContext
 
     Returns
     -------
@@ -68,15 +68,16 @@ def edge_supports(graph: CountingContext) -> tuple[dict[Block, Any], int]:
     nbytes, backend = 4 * int(graph.prepared.sizes.edges.sum()), graph.options.chosen_backend
     counted, triangles = _sums(graph, _by_edge, lambda triple: triple.places, {}, nbytes)
     without = {  # blocks of which no triple has a wedge are in no task
-        place: graph.executor.submit("support", _none, graph.blocks[place], backend)
+        place: graph.executor.submit("support", zeros_of, graph.blocks[place], backend)
         for place in graph.blocks.keys() - counted.keys()
     }
     return dict(sorted((counted | without).items())), triangles
 
 
-def _none(block: OrientedCSR, backend: str) -> Array:
-    nothing: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
-    return nothing
+def zeros_of(block: OrientedCSR, backend: str) -> Array:
+    """Allocate a zero for each edge of a block."""
+    zeros: Array = get_backend(backend).array.zeros(block.edges, dtype="int32")
+    return zeros
 
 
 def vertex_supports(graph: CountingContext) -> tuple[dict[int, Any], int]:
@@ -111,6 +112,11 @@ def _sums(
     These are one array for each distinct key of the triple, in ascending order, `nbytes` in all; a Record follows.
     """
     plan, (kernel, needed) = graph.plan, kernel_and_bytes(graph)
+    if (coarser := _in_fewer_splits(plan)) is not plan:
+        with suppress(InputError):  # where larger splits need more than there is
+            other, more = kernel_and_bytes(graph, coarser)
+            if other == kernel:
+                plan, needed = coarser, more
     if (
         graph.executor.memory_per_call is None
     ):  # a worker then holds its part of the sums, and what is about to be added to it
@@ -118,19 +124,31 @@ def _sums(
         needed = min(plan.memory, needed + 2 * nbytes // shares)
     graph.executor.set_task_memory(needed)
     _log.info("triangles by %s: kernel %s", "vertex" if ends else "edge", "visit" if kernel == VISITED else kernel)
-    blocks, work = graph.blocks, jobs(graph.plan, kernel, graph.options.chosen_backend)
+    blocks, work = graph.blocks, jobs(plan, kernel, graph.options.chosen_backend)
     calls = [
         (job, {place: ends[place] for place in job.triple.places if ends}, *(blocks[p] for p in job.triple.places))
         for job in work
     ]
     folded = graph.executor.fold_unordered("support", visit, calls, lambda job: sorted(set(keys(job.triple))), SUM)
     records: list[Record] = folded[0]
-    check(records, graph.plan, graph.prepared.wedges)
+    check(records, plan, graph.prepared.wedges)
     return folded[1], sum(record.count.triangles for record in records)
 
 
-def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
+def _in_fewer_splits(plan: Plan) -> Plan:
+    """The plan itself, or in as few splits as keep its workers busy: each makes arrays as long as the blocks."""
+    splits = -(-SPREAD * plan.workers * plan.splits // max(1, plan.tasks))
+    return replace(plan, splits=splits, tasks=plan.tasks // plan.splits * splits) if splits < plan.splits else plan
+
+
+def kernel_and_bytes(graph: CountingContext, plan: Plan | None = None) -> tuple[str, int]:
     """Choose the kernel: the first of those that give supports themselves whose tables fit, else one that visits.
+
+    Parameters
+    ----------
+    graph : CountingContext
+    plan : Plan, optional
+        In how many splits; default: those of the graph's plan.
 
     Returns
     -------
@@ -145,7 +163,8 @@ def kernel_and_bytes(graph: CountingContext) -> tuple[str, int]:
     """
     from dasktc.backends.cpu.splits import sample_bytes
 
-    plan, sizes, blocks = graph.plan, graph.prepared.sizes, min(3, graph.prepared.sizes.edges.size)
+    plan, sizes = plan or graph.plan, graph.prepared.sizes
+    blocks = min(3, sizes.edges.size)
     backend = graph.options.chosen_backend
     rows, edges = int(max(sizes.rows.max(), sizes.columns.max())), blocks * int(sizes.edges.max())
     sample = sample_bytes(int(sizes.edges.max()), plan.splits)

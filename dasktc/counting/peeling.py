@@ -23,6 +23,7 @@ from dasktc.executors.threads import results
 from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.planning.schemes import Triple
+from dasktc.registry import ORDERS
 
 __all__ = ["Facts", "core_vector", "truss"]
 
@@ -152,22 +153,12 @@ def _bytes_of_cores(graph: CountingContext, backend: str) -> int:
 
 
 def _bytes_of_one_block(graph: CountingContext) -> int:
-    """Those of the blocks, and of all edges as one block where they are several."""
+    """Bytes of the blocks, and of all edges as one block where they are several."""
     sizes = graph.prepared.sizes
     held = int(graph.plan.scheme.block_bytes(sizes).sum())
-    if not _is_whole(len(graph.blocks), _ordered(graph)):
+    if len(graph.blocks) != 1 or not ORDERS[graph.options.chosen_reorder].ordered:
         held += 40 * int(sizes.edges.sum()) + 12 * graph.edges + 40 * graph.vertices
     return held
-
-
-def _ordered(graph: CountingContext) -> bool:
-    from dasktc.registry import ORDERS
-
-    return bool(ORDERS[graph.options.chosen_reorder].ordered)
-
-
-def _is_whole(blocks: int, ordered: bool) -> bool:
-    return blocks == 1 and ordered
 
 
 # on the worker
@@ -200,7 +191,7 @@ def _peel(how: _How) -> Peel:
 
 
 def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
-    """All edges as one block in an order in which columns are below their rows: mostly the one that there is."""
+    """Join all edges to one block, in an order in which columns are below their rows: mostly the one that there is."""
     blocks = list(given)  # a task's inputs stay as they are
     if len(blocks) == 1 and blocks[0].ordered and blocks[0].members is None:
         return blocks[0]
@@ -295,7 +286,7 @@ def _refuse_unless(true: bool, fact: str) -> None:
 
 
 def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
-    """Peel, and once more what stays where the backend ends early."""
+    """Peel the trusses; where the backend stops early, cut out the edges that are left and go on with them."""
     peeled = _peel(how).trusses(block, supports, first, last)
     if peeled.following is None:
         return peeled

@@ -89,7 +89,7 @@ def keys_of_block(
     stop: int,
     oriented: bool = False,
 ) -> Array:
-    """Some of a block's edges under other ids.
+    """Make keys, over other ids, of a range of a block's edges.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def keys_of_block(
 
 
 def ascending(edges: Array) -> tuple[Array, Array, Array]:
-    """The upper and the lower ids of keys in ascending order, and their values.
+    """Sort keys; return their upper ids, lower ids and values in ascending order of the keys.
 
     Parameters
     ----------
@@ -147,6 +147,6 @@ def ascending(edges: Array) -> tuple[Array, Array, Array]:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, all of it."""
+    """Compile all kernels of this module, or load them from the cache."""
     for kernel in (keys, largest, pack, low_sort, unpack):
         kernel.load()

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, length, triple, wedges_of
+from dasktc.backends.cpu.hub import clear
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, before, columns_end, length, triple, wedges_of
 from dasktc.backends.cpu.jit import Kernel, compiles, inlined
 from dasktc.backends.csr import Array, BlockTask
 
@@ -44,12 +45,6 @@ def _set(bits: Array, vector: Array, columns: Array, values: Array, first: Any, 
         w = U(columns[q])
         bits[w >> U(6)] |= U(1) << (w & U(63))
         vector[w] = values[q]
-
-
-@inlined
-def _clear(bits: Array, columns: Array, first: Any, last: Any) -> None:
-    for q in range(U(first), U(last)):
-        bits[U(columns[q]) >> U(6)] = U(0)
 
 
 @inlined
@@ -115,7 +110,7 @@ def _sums_by_rows(
             else:
                 waiting[v] += 1
         at_row[u] += at_u
-        _clear(bits, table_columns, first, last)
+        clear(bits, table_columns, first, last)
     return wedges
 
 
@@ -151,7 +146,7 @@ def _sums_by_columns(
     at_column: Array,
     third: Array,
 ) -> None:
-    """Visit the edges that were put off, group by group."""
+    """Add up the products of the edges that were put off, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
     place = 0
     for v in range(len(ends)):
@@ -169,7 +164,7 @@ def _sums_by_columns(
             at_v += total
             place += 1
         at_column[v] += at_v
-        _clear(bits, stream_columns, stream[v], stream[v + 1])
+        clear(bits, stream_columns, stream[v], stream[v + 1])
 
 
 @inlined
@@ -195,7 +190,7 @@ def _codes_by_rows(
     waiting: Array,
     counts: Array,
 ) -> int:
-    """As `_sums_by_rows`."""
+    """Count codes row by row; which edges are put off is as in `_sums_by_rows`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     wedges, in_place = 0, same and shift == 0
     for u in range(begin, end):
@@ -220,7 +215,7 @@ def _codes_by_rows(
                     counts[(k & U(COPIES - 1)) << U(6) | code] += 1
             else:
                 waiting[v] += 1
-        _clear(bits, table_columns, first, last)
+        clear(bits, table_columns, first, last)
     return wedges
 
 
@@ -237,7 +232,7 @@ def _codes_by_columns(
     places: Array,
     counts: Array,
 ) -> None:
-    """As `_sums_by_columns`."""
+    """Count the codes of the edges that were put off, group by group."""
     table, table_columns, stream, stream_columns, shift = t.table, t.table_columns, t.stream, t.stream_columns, t.shift
     place = 0
     for v in range(len(ends)):
@@ -254,7 +249,7 @@ def _codes_by_columns(
                 code = high | U(of_table[q]) << U(2) | U(vector[U(table_columns[q])])
                 counts[(k & U(COPIES - 1)) << U(6) | code] += 1
             place += 1
-        _clear(bits, stream_columns, stream[v], stream[v + 1])
+        clear(bits, stream_columns, stream[v], stream[v + 1])
 
 
 _reals, _numbers = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
@@ -294,7 +289,7 @@ def sums(task: BlockTask, values: Values) -> tuple[list[Array], int]:
         As in `TaskCount`.
     """
     t = triple(task)
-    at_row, at_column, third = (np.zeros(size) for size in (task.index.rows, task.stream.rows, _width(task)))
+    at_row, at_column, third = (np.zeros(size) for size in (task.index.rows, task.stream.rows, columns_end(task)))
     lists, waiting = _lists(task, np.float64), np.zeros(task.stream.rows, np.int64)
     wedges = sums_by_rows(t, *values, *lists, waiting, at_row, at_column, third)
     if groups := _groups(t, waiting):
@@ -330,7 +325,7 @@ def codes(task: BlockTask, values: Values) -> tuple[Array, int]:
 def _lists(task: BlockTask, dtype: Any) -> tuple[Array, Array, Array]:
     """Bits and values of a list's columns, and the places of the entries that two lists have in common."""
     longest = max(int(np.diff(block.offsets).max(initial=0)) for block in (task.table, task.stream))
-    width = _width(task)
+    width = columns_end(task)
     return np.zeros((width >> 6) + 1, np.uint64), np.zeros(width, dtype), np.empty(longest + 1, np.int64)
 
 
@@ -344,8 +339,3 @@ def _groups(t: Triple, waiting: Array) -> tuple[Array, Array, Array] | None:
     ends -= waiting
     group(t, ends, rows, edges)
     return ends, rows, edges
-
-
-def _width(task: BlockTask) -> int:
-    """Ids from 0 on among which the columns of table and stream are."""
-    return 1 + max((int(block.columns.max()) for block in (task.table, task.stream) if block.edges), default=-1)

@@ -158,12 +158,12 @@ class CpuEdges:
         return keys
 
     def between(self, keys: Array, first: int, end: int) -> Array:
-        """Those with first <= key < end."""
+        """Select the keys with first <= key < end."""
         kept = np.empty(len(keys) + 1, np.int64)
         return kept[: between(keys, first, end, kept)].copy()
 
     def split(self, keys: Array, starts: list[int]) -> list[Array]:
-        """Deal keys to ranges that begin at 0 and at each of `starts`: slices of one array, in no order."""
+        """Partition keys into ranges that begin at 0 and at each of `starts`: slices of one array, in no order."""
         if not starts or not len(keys):
             return [keys, *(keys[:0] for _ in starts)]
         borders = np.array([*starts, np.iinfo(np.int64).max], np.int64)
@@ -178,7 +178,7 @@ class CpuEdges:
         return np.split(ranges, ends[:-1])
 
     def distinct(self, keys: Array, shift: int) -> Array:
-        """The distinct ones of ascending keys, in place: a mask and a copy would set the peak memory of a count."""
+        """Drop repeats among ascending keys, in place: a mask and a copy would set the peak memory of a count."""
         kept = distinct(keys)
         return keys[:kept] if 4 * kept > 3 * len(keys) else keys[:kept].copy()
 
@@ -210,7 +210,7 @@ def of_one_type(*columns: Array) -> list[Array]:
 
 
 def warm() -> None:
-    """Compile, or load from the cache, all of it."""
+    """Compile all kernels of this module, or load them from the cache."""
     by_type = (*mark.values(), *relabel.values(), *range_keys.values())
     for kernel in (*by_type, between, count_ranges, split, distinct, degrees, sources, orient, rows):
         kernel.load()

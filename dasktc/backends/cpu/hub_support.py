@@ -1,4 +1,4 @@
-"""The hub kernel's tests with more to say: the triangles of each edge, or the sums at each vertex.
+"""Triangles by edge or by vertex of a counting task, found by the intersections that the `hub` kernel counts with.
 
 The lists of an edge are tested by the tables, and in the cases, that `hub` counts with; each triangle that is met adds
 one to its three edges (u, v), (u, w) and (v, w), or to its three vertices. What a test knows decides how:
@@ -46,7 +46,7 @@ from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.cpu.sizes import AHEAD, BATCH, BLOCK, SHORT, SPARSE, WORDS
 from dasktc.backends.csr import Array
 
-__all__ = ["edges_by_columns", "edges_by_rows", "ranks", "vertices_by_columns", "vertices_by_rows"]
+__all__ = ["collect", "edges_by_columns", "edges_by_rows", "ranks", "vertices_by_columns", "vertices_by_rows"]
 
 U = np.uint64
 MOST_ADDED = (1 << LOWER) - 1
@@ -81,6 +81,7 @@ def _add(bits: Array, at: Any, bitmaps: Array, base: Any, blocks: Any, planes: A
 
 @inlined
 def _carry(planes: Array, upper: Array, blocks: Any) -> None:
+    """Add the counters of `planes` to those of `upper`, which count further, and reset them."""
     for block in range(U(blocks)):
         carry_up(planes, U(WORDS * LOWER) * block, upper, U(WORDS * LEVELS) * block)
 
@@ -90,6 +91,7 @@ def _carry(planes: Array, upper: Array, blocks: Any) -> None:
 
 @inlined
 def _streamed_b(bits: Array, columns: Array, first: Any, last: Any, hits: Array, in_stream: Array) -> Any:
+    """Stream B against u's bitmap: a triangle is a hit of its column w, and one more of its edge (v, w)."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -112,6 +114,7 @@ def _streamed_a(
     in_table: Array,
     in_stream: Array,
 ) -> Any:
+    """Stream A against hub v's bitmap, which begins at `base`: a triangle is one more of (u, w) and of (v, w)."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])
@@ -125,8 +128,8 @@ def _streamed_a(
 
 
 @inlined
-def _collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
-    """Move what was hit to a row's entries."""
+def collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
+    """Add the hits of a row's columns to its entries, and reset them."""
     for q in range(U(first), U(last)):
         w = U(columns[q])
         values[q] += hits[w]
@@ -151,6 +154,27 @@ def _read_off(counters: Array, levels: Any, blocks: Any, columns: Array, first: 
 
 
 @inlined
+def _read_row(
+    planes: Array,
+    added: Any,
+    width: Any,
+    upper: Array,
+    carried: Any,
+    widest: Any,
+    columns: Array,
+    first: Any,
+    last: Any,
+    values: Array,
+) -> None:
+    """Add to a row's entries what `width` blocks of `planes` and `widest` of `upper` have counted, and reset both."""
+    if carried:
+        _carry(planes, upper, width)
+        _read_off(upper, LEVELS, max(widest, width), columns, first, last, values)
+    elif added:
+        _read_off(planes, LOWER, width, columns, first, last, values)
+
+
+@inlined
 def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_columns: Array, in_stream: Array) -> None:
     """Add to the edges (v, w) what the rows of a batch have in common with each hub v: one hub after another."""
     bitmaps, batch, stride, pairs, order, heads, planes, upper = of
@@ -169,18 +193,14 @@ def _by_hub(noted: Any, hubs: Any, of: tuple[Any, ...], stream: Array, stream_co
         heads[U(v)] = 0
         if end == place:
             continue
-        base, blocks, added, carried = bitmap_start(v), (v >> BLOCK) + 1, 0, False
+        base, blocks, added, carried = bitmap_start(v), (v >> BLOCK) + 1, 0, 0
         while place < end:
             _add(batch, U(order[U(place)]) * stride, bitmaps, base, blocks, planes)
             place, added = place + 1, added + 1
             if added == MOST_ADDED:
                 _carry(planes, upper, blocks)
-                added, carried = 0, True
-        if carried:
-            _carry(planes, upper, blocks)
-            _read_off(upper, LEVELS, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
-        else:
-            _read_off(planes, LOWER, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
+                added, carried = 0, carried + 1
+        _read_row(planes, added, blocks, upper, carried, blocks, stream_columns, stream[v], stream[v + 1], in_stream)
 
 
 def _edges_by_rows(
@@ -202,10 +222,11 @@ def _edges_by_rows(
     waiting: Array,
     most: int,
 ) -> tuple[int, int, int, int]:
-    """Visit row by row; what is put off, and where it stops, is as in `hub.by_rows`."""
+    """Count the triangles of each edge, row by row; which edges wait, and where it stops, is as in `hub.by_rows`."""
     index, index_columns, table, table_columns, stream, stream_columns, begin, end, same, shift = t
     triangles = wedges = deferred = ahead = 0
     slot, noted, stride = 0, 0, U(len(batch) // BATCH)
+    of = bitmaps, batch, stride, pairs, order, heads, planes, upper
     in_place = same and shift == 0
     following = end
     if begin < end:
@@ -226,7 +247,6 @@ def _edges_by_rows(
         if first == last or length(index, u) < 1 + in_place:
             continue
         if slot == BATCH or noted + length(index, u) > len(pairs) - 1:
-            of = bitmaps, batch, stride, pairs, order, heads, planes, upper
             _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
             slot = noted = 0
         set_bits(bits, U(0), table_columns, first, last)
@@ -268,14 +288,9 @@ def _edges_by_rows(
                 batch[U(slot) * stride + word] = bits[word]
             slot += 1
         clear(bits, table_columns, first, last)
-        if carried:
-            _carry(planes, upper, width)
-            _read_off(upper, LEVELS, max(widest, width), table_columns, first, last, in_table)
-        elif added:
-            _read_off(planes, LOWER, width, table_columns, first, last, in_table)
+        _read_row(planes, added, width, upper, carried, widest, table_columns, first, last, in_table)
         if collects:
-            _collect(hits, table_columns, first, last, in_table)
-    of = bitmaps, batch, stride, pairs, order, heads, planes, upper
+            collect(hits, table_columns, first, last, in_table)
     _by_hub(noted, hubs, of, stream, stream_columns, in_stream)
     return triangles, wedges, deferred, following
 
@@ -291,7 +306,7 @@ def _edges_by_columns(
     in_table: Array,
     in_stream: Array,
 ) -> Any:
-    """Visit the grouped edges; `lists` has AHEAD empty lists at its end."""
+    """Count the triangles of the edges that wait, grouped by v; `lists` has AHEAD empty lists at its end."""
     index, table, table_columns, stream, stream_columns = t.index, t.table, t.table_columns, t.stream, t.stream_columns
     triangles = np.int64(0)
     place, base, start = 0, table[t.begin], index[t.begin]
@@ -314,7 +329,7 @@ def _edges_by_columns(
             triangles += closed
             place += 1
         mark(marker, 0, stream_columns, stream[v], stream[v + 1])
-        _collect(hits, stream_columns, stream[v], stream[v + 1], in_stream)
+        collect(hits, stream_columns, stream[v], stream[v + 1], in_stream)
     return triangles
 
 
@@ -323,6 +338,7 @@ def _edges_by_columns(
 
 @inlined
 def _streamed_vertices(bits: Array, base: Any, columns: Array, first: Any, last: Any, third: Array) -> Any:
+    """Stream entries against the bitmap that begins at `base`: a triangle is one more of its third vertex w."""
     closed = 0
     for q in range(U(first), U(last)):
         w = U(columns[q])

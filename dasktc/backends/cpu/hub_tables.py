@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends.cpu import hub
-from dasktc.backends.cpu.intersect import Triple, triple
+from dasktc.backends.cpu.intersect import Triple, columns_end, triple
 from dasktc.backends.cpu.jit import compiles
 from dasktc.backends.cpu.sizes import AHEAD, WORDS, bitmap_words, hub_count, most_deferred
 from dasktc.backends.csr import Array, BlockTask
@@ -88,12 +88,7 @@ def forget() -> None:
 
 @compiles(hub.hub_bitmaps, hub.by_rows, hub.group, hub.by_columns)
 def count(task: BlockTask) -> tuple[int, int, int, int]:
-    """Count a task's triangles, wedges and probes; the last number is 0.
-
-    Parameters
-    ----------
-    task : BlockTask
-    """
+    """Count a task's triangles, wedges and probes; the last number is 0."""
     t = triple(task)
     most = most_deferred(-(-task.index.edges // task.splits), task.index.edges)
     triangles = wedges = probes = 0
@@ -107,7 +102,7 @@ def count(task: BlockTask) -> tuple[int, int, int, int]:
 
 @contextmanager
 def lent(task: BlockTask, t: Triple) -> Iterator[Tables]:
-    """Yield the thread's tables, for a task that counts by them in its own way, and keep them afterwards."""
+    """Yield the bitmaps and tables that this thread keeps between tasks, rebuilt where the task needs others."""
     place = _thread.place
     tables = _tables(task, t, place)
     yield tables
@@ -166,10 +161,10 @@ def _lists(tables: Tables, deferred: int, most: int) -> Array:
 
 
 def _width(task: BlockTask, t: Triple) -> int:
-    """One more than any column of the table and stream blocks."""
+    """At least `columns_end`; of lower triangular blocks without a pass over their columns."""
     if task.table.lower and task.stream.lower:
         return max(len(t.table), len(t.stream))
-    return 1 + max(int(t.table_columns.max(initial=-1)), int(t.stream_columns.max(initial=-1)))
+    return columns_end(task)
 
 
 def _aligned_words(words: int) -> Array:

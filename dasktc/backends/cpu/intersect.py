@@ -30,7 +30,9 @@ from dasktc.errors import CountError
 __all__ = [
     "TRIPLE",
     "Triple",
+    "arrays_of",
     "before",
+    "columns_end",
     "contains",
     "count_merge",
     "count_search",
@@ -76,10 +78,6 @@ class Triple(NamedTuple):
 def triple(task: BlockTask) -> Triple:
     """Describe a task to the kernels.
 
-    Parameters
-    ----------
-    task : BlockTask
-
     Returns
     -------
     Triple
@@ -97,11 +95,12 @@ def triple(task: BlockTask) -> Triple:
             f"a counting task's index block has {index.rows} rows and its table block {table.rows}: "
             "they are blocks of different row parts; report this with the command that you ran"
         )
-    blocks = (*_arrays(index), *_arrays(table), *_arrays(stream))
+    blocks = (*arrays_of(index), *arrays_of(table), *arrays_of(stream))
     return Triple(*blocks, *rows_of(task), index is table, task.shift)
 
 
-def _arrays(block: OrientedCSR) -> tuple[Array, Array]:
+def arrays_of(block: OrientedCSR) -> tuple[Array, Array]:
+    """Read-only views of a block's offsets and columns, as `Triple` has them."""
     return _frozen(block.offsets, np.int64), _frozen(block.columns, np.int32)
 
 
@@ -296,6 +295,11 @@ def counting(kernel: Kernel) -> Callable[[BlockTask], Counts]:
 
 
 count_merge, count_search = counting(merge), counting(search)
+
+
+def columns_end(task: BlockTask) -> int:
+    """One more than any column of the table and stream blocks; 0 where they have no edge."""
+    return 1 + max(int(block.columns.max(initial=-1)) for block in (task.table, task.stream))
 
 
 def longest_row(offsets: Array) -> int:

@@ -46,7 +46,7 @@ def inlined(function: Function) -> Function:
 
 
 def compiles(*kernels: Kernel) -> Callable[[Function], Function]:
-    """Name what a function of a counting task compiles: that is done before its time is taken."""
+    """Declare the kernels that a function calls: they are compiled before a counting task's time is taken."""
 
     def named(function: Function) -> Function:
         function.compiled = kernels  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ class Kernel:
         """Load the compiled function from the cache, or compile it; does nothing the second time."""
         with _loading:
             if self._compiled is None:
-                self._compiled = self._cached() or self._uncached()
+                self._compiled = self._cached() or _only(numba.njit(nogil=True)(self._function), self._signature)
                 Kernel.loaded += 1
         return self._compiled
 
@@ -105,9 +105,6 @@ class Kernel:
             except Exception:  # any at all: of reading a pickle that a crash of the machine tore
                 continue
         return None
-
-    def _uncached(self) -> Any:
-        return _only(numba.njit(nogil=True)(self._function), self._signature)
 
 
 def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:

@@ -105,7 +105,7 @@ OWN = (
         order="collective",
         sorted_rows=False,
         cost=stream_cost,
-        times=50,
+        times=38,
     ),
     CpuKernel(
         "hindex",
@@ -114,7 +114,7 @@ OWN = (
         probes.hindex,
         hash_bytes,
         sorted_rows=False,
-        times=60,
+        times=45,
     ),
     CpuKernel(
         "merge",
@@ -123,7 +123,7 @@ OWN = (
         probes.merge,
         auto=(Rule(10, {"usual": (0, 4)} | NO_CORE, f"{ROWS}, and walking two costs less than any table"),),
         support=f"{HERE}.merge_support",
-        times=30,
+        times=23,
     ),
     CpuKernel(
         "search",
@@ -131,7 +131,7 @@ OWN = (
         f"{HERE}.intersect:count_search",
         probes.search,
         cost=search_cost,
-        times=45,
+        times=32,
     ),
     CpuKernel(
         "lstc",
@@ -139,7 +139,7 @@ OWN = (
         f"{HERE}.bisection:count_lstc",
         probes.lstc,
         cost=tile_cost,
-        times=85,
+        times=60,
     ),
     CpuKernel(
         "tcstream",
@@ -147,7 +147,7 @@ OWN = (
         f"{HERE}.bisection:count_tcstream",
         probes.tcstream,
         cost=search_cost,
-        times=65,
+        times=55,
     ),
 )
 """The package's own, the default first."""

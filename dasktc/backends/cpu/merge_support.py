@@ -59,11 +59,11 @@ def _edges(t: Triple, in_index: Array, in_table: Array, in_stream: Array) -> tup
             cut = before(table_columns, cut, last, v + shift)
             row, row_end = stream[v], stream[v + 1]
             if first < cut and row < row_end:
-                found = merged(table_columns, first, cut, stream_columns, row, row_end)
-                if found:
+                closed = merged(table_columns, first, cut, stream_columns, row, row_end)
+                if closed:
                     _add_entries(table_columns, first, cut, stream_columns, row, row_end, in_table, in_stream)
-                    in_index[p] += found
-                    triangles += found
+                    in_index[p] += closed
+                    triangles += closed
     return triangles, wedges
 
 
@@ -79,12 +79,12 @@ def _vertices(t: Triple, rows: Array, columns: Array, third: Array) -> tuple[int
             cut = before(table_columns, cut, last, v + shift)
             row, row_end = stream[v], stream[v + 1]
             if first < cut and row < row_end:
-                found = merged(table_columns, first, cut, stream_columns, row, row_end)
-                if found:
+                closed = merged(table_columns, first, cut, stream_columns, row, row_end)
+                if closed:
                     _add_ids(table_columns, first, cut, stream_columns, row, row_end, third)
-                    rows[u] += found
-                    columns[U(v)] += found
-                    triangles += found
+                    rows[u] += closed
+                    columns[U(v)] += closed
+                    triangles += closed
     return triangles, wedges
 
 
@@ -96,16 +96,10 @@ _by_vertex = Kernel(_vertices, (TRIPLE, _sums, _sums, _sums))
 
 @compiles(_by_edge)
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
-    """Count the triangles of a task for each of their edges; as `supports.edges`.
-
-    Parameters
-    ----------
-    task : BlockTask
-    """
+    """Count the triangles of a task for each of their edges; as `supports.edges`."""
     forget()
-    t, blocks = triple(task), (task.index, task.table, task.stream)
-    shared = {name: np.zeros(count, np.int32) for name, count in {id(b): b.edges for b in blocks}.items()}
-    supports = [shared[id(block)] for block in blocks]
+    t = triple(task)  # first: the sample that cuts rows is gone before the supports come
+    supports = task.zero_supports(np)
     triangles, wedges = _by_edge(t, *supports)
     return supports, int(triangles), int(wedges)
 

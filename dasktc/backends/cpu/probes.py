@@ -43,7 +43,7 @@ CHUNK = 1 << 22
 
 
 class Lengths(NamedTuple):
-    """Of some index edges: |A|, |B|, |T|, and whether TRUST hashes row u; `xp` is their array module."""
+    """Lengths of some index edges' lists: |A|, |B|, |T|, and whether TRUST hashes row u; `xp` is their array module."""
 
     xp: ModuleType
     a: Array

@@ -85,7 +85,7 @@ def _deal_keys(keys: Array, shift: int, base: int, places: Array, target: Array)
 
 
 def _within(keys: Array, begin: int, first: int, end: int, made: Array) -> Any:
-    """Those of the next keys that are from `first` to below `end`, in `made`; returns how many."""
+    """Copy those of the next CHUNK keys with first <= key < end to `made`, and return how many they are."""
     size = 0
     for i in range(U(begin), U(min(begin + CHUNK, len(keys)))):
         made[U(size)] = keys[i]
@@ -94,7 +94,7 @@ def _within(keys: Array, begin: int, first: int, end: int, made: Array) -> Any:
 
 
 def _made_of(src: Array, dst: Array, low: int, bits: int, begin: int, first: int, end: int, made: Array) -> Any:
-    """The same of the canonical keys of edges."""
+    """Make the canonical keys of the next CHUNK edges, and copy and count those in the range as `_within` does."""
     size = np.int64(0)
     for i in range(U(begin), U(min(begin + CHUNK, len(src)))):
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
@@ -189,7 +189,7 @@ class Chosen(ABC):
 
 @dataclass(frozen=True)
 class Ends(Chosen):
-    """Edges, for their canonical keys.
+    """Canonical keys of edges, made as they are read.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class Ends(Chosen):
 
 @dataclass(frozen=True)
 class Within(Chosen):
-    """Those of some keys that are from `first` to below `end`."""
+    """Keys with first <= key < end, chosen as they are read."""
 
     given: Array
     first: int
@@ -247,7 +247,7 @@ Keys = Array | Chosen
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
-    """The bits of the leading digit, and those below it, of so many keys below a bound.
+    """Choose how many bits the leading digit has, and how many are below it, for this many keys below `bound`.
 
     The digit has at most half of the bits: of an edge's key it says no more than about the high end.
     """
@@ -398,7 +398,7 @@ def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low:
 
 
 def _span(keys: Array) -> tuple[int, int]:
-    """The smallest key and the largest; of none what changes no other span."""
+    """The smallest and the largest key; of no keys a span that widens no other."""
     return (int(keys.min()), int(keys.max())) if len(keys) else (ALL, 0)
 
 

@@ -1,4 +1,4 @@
-"""What one process does with keys in memory: its threads write to arrays that they share, and few are copied."""
+"""Sorts, orients and builds blocks with threads of one process, which write to arrays that they share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CpuSharedArrays:
         return radix.Ends(src, dst, low, shift)
 
     def within(self, keys: radix.Keys, first: int, end: int) -> radix.Chosen:
-        """Those with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+        """Choose the keys with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
         if isinstance(keys, radix.Ends):
             return replace(keys, first=first, end=end)
         return radix.Within(keys, first, end)

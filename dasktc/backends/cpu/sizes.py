@@ -73,12 +73,7 @@ TILE = 1024
 
 
 def bitmap_words(hubs: int) -> int:
-    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take.
-
-    Parameters
-    ----------
-    hubs : int
-    """
+    """64-bit words that the bitmaps of the hubs 0 to hubs - 1 take."""
     group = hubs >> BLOCK
     return WORDS * (group + 1) * ((group << BLOCK - 1) + (hubs & (1 << BLOCK) - 1))
 

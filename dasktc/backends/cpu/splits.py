@@ -126,7 +126,7 @@ def _dealt(task: BlockTask) -> bool:
 
 
 def rows_of(task: BlockTask, xp: ModuleType = np) -> tuple[int, int]:
-    """The rows of the index block that a task counts, where they are a range.
+    """First row, and the one behind the last, that a task counts of its index block, where its split is a range.
 
     Parameters
     ----------
@@ -231,13 +231,13 @@ def _sampled(task: BlockTask, xp: ModuleType) -> tuple[Array, Array]:
 
 
 def _cost_of(kernel: str) -> Cost:
-    """A kernel's, whichever backend has it; those of unknown cost are cut as `merge` is."""
+    """The cost function of a kernel, whichever backend has it; those of unknown cost are cut as `merge` is."""
     entries = (registry[kernel] for registry in KERNELS.values() if kernel in registry)
     return next((entry.cost for entry in entries if entry.cost), walk_cost)
 
 
 def hub_cost(a: Array, b: Array, v: Array) -> Array:
-    """Of `hub`: ANDed, streamed, or put off."""
+    """Estimated cost of each edge for kernel `hub`, by its case: ANDed bitmaps, streamed list, or deferred."""
     anded = (v < HUBS) & (np.minimum(a, b) > SPARSE * ((v >> BLOCK) + 1))
     put_off = np.where(v < HUBS, 90, 500 + 5 * a // 2)
     streamed = np.where((b <= SHORT) | (b <= a), 70 + 13 * b, put_off)
@@ -245,12 +245,12 @@ def hub_cost(a: Array, b: Array, v: Array) -> Array:
 
 
 def search_cost(a: Array, b: Array, _: Array) -> Array:
-    """Of kernels that search the shorter list in the longer."""
+    """Cost of edges for kernels that search the shorter list in the longer."""
     return 50 + np.minimum(a, b) * (SEARCH + STEP * _steps(np.maximum(a, b)))
 
 
 def tile_cost(a: Array, b: Array, _: Array) -> Array:
-    """Of `lstc`, which searches v's list in every tile of u's."""
+    """Cost of edges for `lstc`, which searches v's list in every tile of u's."""
     return 50 + b * -(-a // TILE) * (SEARCH + STEP * _steps(np.minimum(a, TILE)))
 
 
@@ -260,10 +260,10 @@ def _steps(lengths: Array) -> Array:
 
 
 def walk_cost(a: Array, b: Array, _: Array) -> Array:
-    """Of kernels that walk both lists."""
+    """Cost of edges for kernels that walk both lists."""
     return 50 + 20 * (a + b)
 
 
 def stream_cost(_: Array, b: Array, __: Array) -> Array:
-    """Of kernels that stream v's list against a table of u's."""
+    """Cost of edges for kernels that stream v's list against a table of u's."""
     return 50 + 20 * b

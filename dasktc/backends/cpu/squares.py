@@ -22,7 +22,7 @@ U = np.uint64
 
 
 def _adjacency(keys: Array, shift: int, places: Array, columns: Array) -> None:
-    """Write both ends of ascending keys to the other's list: first the smaller neighbours, then the larger ones."""
+    """Fill symmetric adjacency lists from ascending keys: first a vertex's smaller neighbours, then the larger ones."""
     mask = (1 << shift) - 1
     for i in range(len(keys)):
         high, low = keys[i] >> shift, keys[i] & mask
@@ -110,6 +110,6 @@ def squares(offsets: Array, columns: Array) -> Array:
     array of int64, shape (vertices,)
         The caller sees to it that they fit.
     """
-    found = np.zeros(len(offsets) - 1, np.int64)
-    _counted(offsets, columns, np.zeros(len(found), np.int32), found)
-    return found
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    _counted(offsets, columns, np.zeros(len(counts), np.int32), counts)
+    return counts

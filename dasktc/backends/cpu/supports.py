@@ -30,10 +30,6 @@ Groups = Callable[[Triple, Tables, Array], int]
 def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     """Count the triangles of a task for each of their edges.
 
-    Parameters
-    ----------
-    task : BlockTask
-
     Returns
     -------
     supports : list of three arrays of int32
@@ -44,9 +40,7 @@ def edges(task: BlockTask) -> tuple[list[Array], int, int]:
     """
     t = triple(task)
     with lent(task, t) as tables:
-        blocks = task.index, task.table, task.stream
-        shared = {name: np.zeros(count, np.int32) for name, count in {id(b): b.edges for b in blocks}.items()}
-        supports = [shared[id(block)] for block in blocks]
+        supports = task.zero_supports(np)
         below, hits = np.zeros(len(tables.bitmaps), np.uint16), np.zeros(tables.width, np.int32)
         planes, upper = _counters(tables)
         batch = _batch(tables)

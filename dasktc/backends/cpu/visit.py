@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from dasktc.backends.cpu.hub import mark
+from dasktc.backends.cpu.hub_support import collect
 from dasktc.backends.cpu.hub_tables import forget
-from dasktc.backends.cpu.intersect import TRIPLE, Triple, length, triple, wedges_of
+from dasktc.backends.cpu.intersect import TRIPLE, Triple, columns_end, length, triple, wedges_of
 from dasktc.backends.cpu.jit import Kernel, inlined
 from dasktc.backends.csr import Array, BlockTask, OrientedCSR
 
@@ -30,10 +32,6 @@ U = np.uint64
 def support(task: BlockTask) -> tuple[list[Array], int, int]:
     """Count the triangles of a task for each of their edges.
 
-    Parameters
-    ----------
-    task : BlockTask
-
     Returns
     -------
     supports : list of three arrays of int32
@@ -44,9 +42,7 @@ def support(task: BlockTask) -> tuple[list[Array], int, int]:
     """
     forget()
     cut = triple(task)  # first: the sample that cuts rows is gone before the supports come
-    blocks = task.index, task.table, task.stream
-    shared = {name: np.zeros(edges, np.int32) for name, edges in {id(b): b.edges for b in blocks}.items()}
-    supports, width = [shared[id(block)] for block in blocks], _width(task)
+    supports, width = task.zero_supports(np), columns_end(task)
     marks, hits = np.zeros(width, np.uint8), np.zeros(width, np.int32)
     triangles, wedges = _support(cut, *supports, marks, hits)
     return supports, int(triangles), int(wedges)
@@ -81,7 +77,7 @@ def listing(task: BlockTask, limit: int) -> Array:
     """
     forget()
     listed = np.empty((limit, 3), np.int32)
-    return listed[: _listing(triple(task), listed, np.zeros(_width(task), np.uint8))]
+    return listed[: _listing(triple(task), listed, np.zeros(columns_end(task), np.uint8))]
 
 
 def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array) -> None:
@@ -95,26 +91,6 @@ def add_ends(block: OrientedCSR, values: Array, at_row: Array, at_column: Array)
         By row and by column of the block; changed in place, and may be one and the same.
     """
     _ends(triple(BlockTask(block, block, block)), values, at_row, at_column)
-
-
-def _width(task: BlockTask) -> int:
-    """Ids from 0 on among which the columns of the table and the stream are."""
-    return 1 + max((int(block.columns.max()) for block in (task.table, task.stream) if block.edges), default=0)
-
-
-@inlined
-def _mark(marks: Array, value: Any, columns: Array, first: Any, last: Any) -> None:
-    for p in range(U(first), U(last)):
-        marks[U(columns[p])] = value
-
-
-@inlined
-def _collect(hits: Array, columns: Array, first: Any, last: Any, values: Array) -> None:
-    """Move what was hit to the row's entries."""
-    for p in range(U(first), U(last)):
-        w = U(columns[p])
-        values[p] += hits[w]
-        hits[w] = 0
 
 
 @inlined
@@ -140,14 +116,14 @@ def _visit_edges(
         wedges += wedges_of(index_columns, index[u], index[u + 1], stream)
         if length(index, u) == 0 or length(table, u) == 0:
             continue
-        _mark(marks, 1, table_columns, table[u], table[u + 1])
+        mark(marks, 1, table_columns, table[u], table[u + 1])
         for p in range(U(index[u]), U(index[u + 1])):
             v = index_columns[p]
             closed = _stream(marks, hits, stream_columns, stream[v], stream[v + 1], in_stream)
             in_index[p] += closed
             triangles += closed
-        _mark(marks, 0, table_columns, table[u], table[u + 1])
-        _collect(hits, table_columns, table[u], table[u + 1], in_table)
+        mark(marks, 0, table_columns, table[u], table[u + 1])
+        collect(hits, table_columns, table[u], table[u + 1], in_table)
     return triangles, wedges
 
 
@@ -159,7 +135,7 @@ def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
     for u in range(t.begin, t.end):
         if length(index, u) == 0 or length(table, u) == 0:
             continue
-        _mark(marks, 1, table_columns, table[u], table[u + 1])
+        mark(marks, 1, table_columns, table[u], table[u + 1])
         for p in range(U(index[u]), U(index[u + 1])):
             v = index_columns[p]
             for q in range(U(stream[v]), U(stream[v + 1])):
@@ -169,7 +145,7 @@ def _visit_triangles(t: Triple, triangles: Array, marks: Array) -> int:
                         return listed
                     triangles[listed, 0], triangles[listed, 1], triangles[listed, 2] = u, v, w
                     listed += 1
-        _mark(marks, 0, table_columns, table[u], table[u + 1])
+        mark(marks, 0, table_columns, table[u], table[u + 1])
     return listed
 
 

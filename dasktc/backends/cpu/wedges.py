@@ -57,10 +57,10 @@ def _closed(t: Triple, first: int, end: int, before: int, width: int, key: int, 
             else:
                 high, low = place // length(table, u), place % length(table, u)
             v, w = np.int64(index_columns[index[u] + high]), np.int64(table_columns[table[u] + low])
-            found = _has(stream_columns, stream[v], stream[v + 1], w)
-            if one and shift == BEHIND and not found:
-                found = _has(stream_columns, stream[w], stream[w + 1], v)
-            closed += found
+            joined = _has(stream_columns, stream[v], stream[v + 1], w)
+            if one and shift == BEHIND and not joined:
+                joined = _has(stream_columns, stream[w], stream[w + 1], v)
+            closed += joined
             sampled += 1
             if k == end:
                 return sampled, closed
@@ -90,5 +90,5 @@ def closed(task: BlockTask, of: Strata) -> tuple[int, int]:
         Wedges of the sample in this triple, and how many of them are closed.
     """
     t = triple(task)._replace(begin=0, end=task.index.rows)
-    sampled, found = closed_wedges(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
-    return int(sampled), int(found)
+    sampled, joined = closed_wedges(t, of.first, of.end, of.before, of.width, U(of.key), of.one)
+    return int(sampled), int(joined)

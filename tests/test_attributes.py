@@ -16,6 +16,9 @@ import dasktc
 from dasktc.backends.cpu import edge_values
 from dasktc.counting import triad_census as census
 from dasktc.errors import InputError
+from dasktc.executors.base import CPU
+from dasktc.io.files import open_source
+from dasktc.io.source import ReadOptions
 from dasktc.pipeline import attributes
 
 PLANS = [
@@ -247,6 +250,18 @@ def test_what_was_not_kept_is_refused():
             graph.triad_census()
     assert weighted.clustering().tolist() == [1, 1, 1]
     assert not weighted.is_directed
+
+
+def test_a_row_without_a_weight_is_named_by_its_number_in_the_file(tmp_path):
+    """Row groups are parts, each of which is read by itself."""
+    frame = pd.DataFrame({"a": range(9), "b": range(1, 10), "w": 1.0})
+    frame.loc[7, "w"] = np.nan
+    frame.to_parquet(tmp_path / "w.parquet", row_group_size=2)
+    source = open_source(str(tmp_path / "w.parquet"), ReadOptions(weight="w", blocksize=1))
+    assert len(source.parts) == 5
+    for read in (source.parts[3].read, lambda backend: list(source.parts[3].chunks(backend, 1))):
+        with pytest.raises(InputError, match=r"row 7 of column 'w'"):
+            read(CPU)
 
 
 def test_a_file_of_another_weight_is_refused(tmp_path):

@@ -241,8 +241,13 @@ METIS_READ = {
 }
 
 
-@pytest.mark.parametrize("longest", [lines.LONGEST, 12, 9])
-@pytest.mark.parametrize("blocksize", [1 << 26, 1, 5])
+METIS_CUTS = [(1 << 26, lines.LONGEST), (1, 12), (5, 9)]
+
+
+@pytest.mark.parametrize(
+    ("blocksize", "longest"),
+    some(itertools.product([1 << 26, 1, 5], [lines.LONGEST, 12, 9]), lambda *cut: cut in METIS_CUTS),
+)
 @pytest.mark.parametrize("name", METIS_READ)
 def test_metis_is_read(write, monkeypatch, name, blocksize, longest):
     monkeypatch.setattr(lines, "LONGEST", longest)

@@ -72,12 +72,25 @@ SOURCES = {
     "pair of mixed types": lambda: [tuple(SRC), np.array(DST, dtype=np.uint8)],
     "pair of series": lambda: (pd.Series(SRC), pd.Index(DST)),
     "pair of arrow": lambda: (pa.array(SRC), pa.chunked_array([DST[:2], DST[2:]])),
+    "pair of arrow capsules": lambda: tuple(Capsule(pa.chunked_array([side[:2], side[2:]])) for side in (SRC, DST)),
+    "pair of arrow capsules with dictionaries": lambda: [
+        Capsule(pa.chunked_array([pa.array(side).dictionary_encode()])) for side in (SRC, DST)
+    ],
     "pair of array.array": lambda: (array("q", SRC), array("i", DST)),
     "dask array": lambda: da.from_array(np.array(PAIRS), chunks=(2, 2)),
     "dask array by columns": lambda: da.from_array(np.array(PAIRS), chunks=(4, 1)),
     "dask array of floats": lambda: da.from_array(np.array(PAIRS, dtype=float), chunks=(2, 2)),
     "dask array of unknown length": lambda: dask_frame(table()).to_dask_array(),
     "dask array, masked": lambda: da.ma.masked_array(da.from_array(np.array(PAIRS), chunks=4), mask=False),
+    "pair of dask arrays": lambda: [da.from_array(np.array(side), chunks=2) for side in (SRC, DST)],
+    "pair of dask arrays in other blocks": lambda: (da.from_array(np.array(SRC), 2), da.from_array(np.array(DST), 5)),
+    "pair of dask arrays of other types": lambda: (
+        da.from_array(np.array(SRC, np.uint64), 2),
+        da.from_array(np.array(DST, np.int64), 2),
+    ),
+    "pair of dask arrays of unknown length": lambda: [dask_frame(table())[name].to_dask_array() for name in table()],
+    "pair of dask series": lambda: [dask_frame(table(), 2)[name] for name in table()],
+    "pair of dask series and array": lambda: (dask_frame(table(), 3)["src"], da.from_array(np.array(DST), chunks=2)),
     "arrow": lambda: pa.table({"src": SRC, "dst": DST}),
     "arrow chunked": lambda: pa.concat_tables([pa.table({"src": SRC[i:], "dst": DST[i:]})[:3] for i in (0, 3)]),
     "arrow capsule": lambda: Capsule(pa.table({"src": SRC, "dst": DST})),
@@ -85,10 +98,12 @@ SOURCES = {
 
 
 class Capsule:
-    """A table of a library that nobody here knows, with the Arrow PyCapsule interface."""
+    """A table, or a column, of a library that nobody here knows, with the Arrow PyCapsule interface."""
 
     def __init__(self, table):
-        self.table, self.columns = table, table.columns
+        self.table = table
+        if hasattr(table, "columns"):
+            self.columns = table.columns
 
     def __arrow_c_stream__(self, requested_schema=None):
         return self.table.__arrow_c_stream__(requested_schema)
@@ -308,6 +323,28 @@ def of_blocks(make):
         (lambda: of_blocks(lambda block: block.astype(str)), "block 0 holds ids of type text where int is expected"),
         (lambda: dask.delayed(table)(), "says only when it is computed .* dask.dataframe.from_delayed"),
         (lambda: [dask.delayed(table)()] * 2, "the pair holds a dask.delayed"),
+        (lambda: (da.zeros(4, dtype=int), np.zeros(4, int)), "holds dask.array.core.Array, numpy.ndarray: of Dask's"),
+        (lambda: [da.zeros((4, 2), dtype=int)] * 2, "two columns are read, 1-D arrays or Series"),
+        (lambda: [da.zeros(4, dtype=int)] * 3, "the sequence of 3 holds"),
+        (lambda: [dask_frame(table())] * 2, "two columns are read, 1-D arrays or Series"),
+        (lambda: (da.zeros(4, dtype=int), da.zeros(5, dtype=int)), "column 0 of the pair has 4 rows, column 1 5"),
+        (lambda: (da.zeros(4, dtype=int), da.zeros(4, dtype=bool)), "column 1 of the pair has type bool"),
+        (
+            lambda: (da.zeros(4, dtype=int), da.zeros(4, dtype=int).astype("U1")),
+            "column 0 of the pair holds ids of type int, column 1 of the pair of type text",
+        ),
+        (
+            lambda: [dask_frame(table(), blocks)["src"] for blocks in (2, 3)],
+            "have 2 and 3 blocks, of unknown lengths",
+        ),
+        (
+            lambda: (dask_frame(table())["src"], dask_frame(table())["dst"].loc[:4]),
+            "column 0 of a block of the pair has 2 rows, column 1 1",
+        ),
+        (
+            lambda: (da.zeros(2, dtype=int), da.from_array(np.array([1, 0.5]))),
+            "row 1 of column 1 of the pair's block 0 holds 0.5",
+        ),
     ],
 )
 def test_refused_dask_collections(make, message):
@@ -336,6 +373,15 @@ def test_refused_values(kind, lazy):
     with pytest.raises(InputError, match=message) as error:
         read(open_object(dask_frame(frame, 1, convert=False) if lazy else frame))
     assert ("partition 0 " in one_line(error)) == (lazy and "row" in message)
+
+
+def test_a_pair_of_dask_arrays_of_a_gpu_is_pointed_to_one_collection():
+    sides = [da.from_array(np.array(side), chunks=2) for side in (SRC, DST)]
+    for side in sides:
+        side._meta = foreign("cupy")
+    with pytest.raises(InputError, match=r"in GPU memory: .* pass dask\.array\.stack") as error:
+        open_object(sides)
+    one_line(error)
 
 
 def test_a_row_is_named_beyond_the_first_part():

@@ -106,7 +106,7 @@ host_memory, progress
 
 @dataclass(frozen=True)
 class SavedFolder:
-    """What was saved.
+    """Summary of a saved graph: its folder, sizes, scheme and seconds.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
     source : object
         As of `prepare`; a saved graph, too.
     out : path or fsspec URL
-        As of `Graph.save`.
+        As of `Graph.save`; what is kept in this process's memory is refused.
     force : bool
         Replace a saved graph.
     **options
@@ -166,7 +166,7 @@ def save_source(source: Any, out: str | os.PathLike[str], force: bool = False, *
     InputError, DasktcError, ClusterError, CountError
         As `prepare` and `Graph.save`.
     """
-    check_new(out, force)
+    check_new(out, force, "nothing of it is left when this command ends")
     began = time.perf_counter()
     with prepare(source, **options) as graph:
         before = time.perf_counter()

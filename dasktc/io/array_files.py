@@ -42,7 +42,7 @@ DIGITS = 8
 
 
 class StoredArray(NamedTuple):
-    """Where an array stands.
+    """Location of a stored array: its file and offset, and what it is checked against.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class StoredArray(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The file's byte that the next one begins at."""
+        """Offset of the byte behind the array, where the next array of the file begins."""
         return self.start + self.nbytes + -self.nbytes % ALIGNMENT
 
 
@@ -215,7 +215,7 @@ def _in_threads(function: Callable[[int], Any], size: int) -> list[Any]:
 
 
 def _reader(url: str) -> Callable[[Any, int], None]:
-    """What fills a buffer with the bytes of a file from a place on; called in several threads."""
+    """Make the function that reads bytes of a file at an offset into a buffer; several threads may call it."""
     if streams.is_remote(url):
         fs, path = streams.filesystem(url)
 
@@ -241,7 +241,7 @@ def _checksums(data: Any) -> Iterator[int]:
 
 
 def _compare(place: StoredArray, data: Any, start: int) -> None:
-    """Refuse bytes whose checksums differ; `start` is that of a chunk."""
+    """Verify the checksums of bytes that were read; `start`, their offset, is that of a chunk."""
     for number, checksum in enumerate(_checksums(data), start // CHUNK):
         if f"{checksum:08x}" != place.checksums[number * DIGITS : (number + 1) * DIGITS]:
             at = place.start + number * CHUNK

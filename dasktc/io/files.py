@@ -84,6 +84,7 @@ _FOREIGN = {
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
     rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
+    rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
     rb"(?i)\s*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|\*vertices\b)": (
         "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one"

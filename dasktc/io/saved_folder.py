@@ -190,7 +190,7 @@ def _sizes(folder: str) -> dict[str, int]:
         return {os.path.basename(entry["name"].rstrip("/")): entry["size"] or 0 for entry in fs.ls(path, detail=True)}
 
 
-def check_new(out: str | os.PathLike[str], force: bool) -> str:
+def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:
     """Refuse a folder that cannot be written, or that would be lost.
 
     Parameters
@@ -198,6 +198,8 @@ def check_new(out: str | os.PathLike[str], force: bool) -> str:
     out : path or fsspec URL
     force : bool
         Replace a saved graph.
+    outlives : str, optional
+        Why no process's memory is a place for it.
 
     Returns
     -------
@@ -211,6 +213,8 @@ def check_new(out: str | os.PathLike[str], force: bool) -> str:
     text = _local(path_text("OUT", out))
     if streams.is_remote(text):
         with streams.naming(text):
+            if outlives and streams.in_process_memory(text):
+                raise InputError(f"{text} is in a process's memory: {outlives}; choose a path, or a URL that stays")
             fs, path = streams.filesystem(text)
             entries = fs.ls(path, detail=False) if fs.exists(path) else None
             names = None if entries is None else [os.path.basename(name.rstrip("/")) for name in entries]
@@ -257,7 +261,10 @@ def new_folder(out: str) -> Iterator[tuple[str, Manifest]]:
         with hidden_beside(target) as hidden:
             folder = hidden / "graph"
             folder.mkdir()
-            yield str(folder), content
+            try:
+                yield str(folder), content
+            except DasktcError as error:  # of a file in a folder that is gone now
+                raise type(error)(str(error).replace(str(folder), str(target))) from error
             (folder / MANIFEST).write_text(_text(content))
             publish(folder, target, hidden)
         return

@@ -202,7 +202,8 @@ def hidden_beside(target: Path) -> Iterator[Path]:
             claim.release()
     except OSError as error:
         raise DasktcError(
-            f"{target} cannot be written: {error}; choose a folder with free space, which every worker sees"
+            f"{target} cannot be written: {error.strerror or error}; choose a folder with free space, which every "
+            "worker sees"
         ) from error
 
 

@@ -19,12 +19,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from itertools import accumulate, pairwise
 from typing import Any, cast, get_args
 
 import numpy as np
 
-from dasktc.backends import ON_DEVICE, Backend, lean_kernel
+from dasktc.backends import ON_DEVICE, Backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.errors import CountError, InputError, shown, without_secrets
 from dasktc.executors.base import Executor
@@ -44,9 +45,9 @@ from dasktc.pipeline.sharded.vertex_budget import vertex_budget_of
 from dasktc.planning.distribution import SourceSize
 from dasktc.planning.grid import Axis, Layout, Shape
 from dasktc.planning.placement import builders
-from dasktc.planning.plan import Limits, Proxies, make_plan
+from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
-from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.planning.scratch import plan_count
 from dasktc.registry import KERNELS, SCHEMES
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
@@ -163,17 +164,17 @@ def write_graph(
     places, vertices = sorted(blocks), prepared.vertices
     ids = vertices.parts if isinstance(vertices, Sharded) else [vertices]
     calls: list[tuple[Any, ...]] = [
-        (_block_arrays, blocks[i, j], joined(folder, f"block-{i}-{j}.bin")) for i, j in places
+        (blocks[i, j], _block_arrays, joined(folder, f"block-{i}-{j}.bin")) for i, j in places
     ]
     for name in VECTORS:
         parts = getattr(graph, name).parts
         url = joined(folder, name.replace("_", "-"))
-        calls += [(_vector_arrays, part, f"{url}-{number}.bin") for number, part in enumerate(parts)]
-    calls += [(_id_arrays, part, joined(folder, f"ids-{number}.bin")) for number, part in enumerate(ids)]
-    written: Iterator[Any] = iter(executor.gather(executor.submit_all("save", _write, _reordered(calls))))
+        calls += [(part, _vector_arrays, f"{url}-{number}.bin") for number, part in enumerate(parts)]
+    calls += [(part, _id_arrays, joined(folder, f"ids-{number}.bin")) for number, part in enumerate(ids)]
+    written: Iterator[Any] = iter(executor.gather(executor.submit_all("save", _write, calls)))
     facts = look(executor, graph)
     content |= {
-        "version": _version(),
+        "version": version("dasktc"),
         "name": without_secrets(prepared.source.name),
         "ids": prepared.source.ids,
         "triangles": prepared.source.triangles,
@@ -203,17 +204,6 @@ def write_graph(
         "attributes": _write_attributes(prepared.attributes, folder),
     }
     return sum(place.nbytes for place in _arrays(folder, content))
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("dasktc")
-
-
-def _reordered(calls: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The value first, as handles of calls are."""
-    return [(value, function, url) for function, value, url in calls]
 
 
 def _write(value: Any, function: Any, url: str) -> dict[str, Any]:
@@ -349,7 +339,7 @@ def saved_graph(source: Any, options: ReadOptions | None = None) -> SavedGraph |
 
 
 def _interpret(folder: str, content: Manifest) -> None:
-    """Raise what following the manifest's fields raises, and ValueError where they say different things."""
+    """Check a manifest by interpreting it: raises what its fields lead to, and ValueError where they contradict."""
     sizes, (_, wedges) = _sizes(content), content["wedges"]
     partition = _partition(content, sizes, tuple(Proxies(*of) for of in content["proxies"]), wedges)
     scheme, parts = scheme_of(content["partition"], content.get("column_parts")), content["parts"]
@@ -460,14 +450,17 @@ def open_plan(
     content, automatic = saved.manifest, options.kernel == "auto"
     options, choice = _with_kernel(executor, content, options, planned_for)
     vertices, edges, sizes = content["vertices"], content["edges"], _sizes(content)
-    scratch = scratch_of(options, edges, None if planned_for else executor.memory_per_call, planned_for)
-    lean = lean_scratch(options, edges, planned_for) if automatic else None
-    limits = limits or limits_of(executor, options)
-    least = max(vertices, content["parts"])  # of a graph that lost vertices by updates the grid stays as it was
-    plan = make_plan(least, edges, lambda *_: sizes, scratch, limits, lean)
-    plan = with_choice(replace(plan, vertices=vertices), choice, planned_for or options.chosen_backend)
-    if plan.lean and planned_for in (None, options.chosen_backend):
-        options = replace(options, kernel=str(lean_kernel(options.chosen_backend)))
+    plan, options = plan_count(
+        options,
+        max(vertices, content["parts"]),  # of a graph that lost vertices by updates the grid stays as it was
+        edges,
+        lambda *_: sizes,
+        limits or limits_of(executor, options),
+        choice,
+        automatic=automatic,
+        memory_per_call=None if planned_for else executor.memory_per_call,
+        planned_for=planned_for,
+    )
     proxies = tuple(Proxies(*of) for of in content["proxies"])
     ids = [_places(saved.folder, arrays) for arrays in content["id_shards"]]
     budget = vertex_budget_of(executor, options, saved.ids)
@@ -475,7 +468,7 @@ def open_plan(
         budget = budget.of(vertices, sum(place.nbytes for of in ids for place in of.values()))
     budget.check(vertices, plan.partition)
     shards = budget.shards(vertices)
-    plan = replace(plan, proxies=proxies, shards=shards, numbering=budget.why(vertices))
+    plan = replace(plan, vertices=vertices, proxies=proxies, shards=shards, numbering=budget.why(vertices))
     starts = even(vertices, shards)
     order, out_degree, in_degree = (
         Sharded(starts, partial(_open_vector, executor, [_places(saved.folder, of) for of in content[name]], starts))
@@ -590,7 +583,7 @@ def _partition(content: Manifest, sizes: Sizes, proxies: tuple[Proxies, ...], we
 
 
 def _extents(partition: Partition) -> dict[Any, tuple[int, int]]:
-    """Rows and columns of each block of a grid."""
+    """Numbers of rows and columns of each block of a grid, by its place."""
     if not isinstance(partition, GridPartition):
         return {}
     rows, columns = partition.layout.sizes
@@ -675,7 +668,7 @@ class _Files:
     arrays: list[StoredArray]
 
     def read(self, first: int, end: int, backend: Backend) -> list[Array]:
-        """Entries `first` to `end`, an array a file that has any; one array at least."""
+        """Read the entries `first` to `end`: an array for each file that has some of them, at least one array."""
         starts = [0, *accumulate(place.length for place in self.arrays)]
         parts = [
             read_array(place, backend, max(0, first - start), min(place.length, end - start))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dasktc.errors import InputError, shown
@@ -38,6 +39,8 @@ class _RowGroups:
     rows: int
     ids: Ids
     weight: str | None = None
+    first: int = 0
+    """Rows of the file before these, for errors."""
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -62,8 +65,8 @@ class _RowGroups:
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
             for batch in file.iter_batches(most, self.groups, columns=self._columns, use_threads=False):
+                yield self._frame(backend, pa.table(batch), rows)
                 rows += len(batch)
-                yield self._frame(backend, pa.table(batch))
                 pa.default_memory_pool().release_unused()
         self._check(rows)
 
@@ -77,7 +80,7 @@ class _RowGroups:
                 f"{self.url} holds {rows:,} rows in row groups that are to hold {self.rows:,}: damaged; save it again"
             )
 
-    def _frame(self, backend: Backend, table: Any) -> Any:
+    def _frame(self, backend: Backend, table: Any, before: int = 0) -> Any:
         import pyarrow as pa
 
         with columns.one_line(self.url):
@@ -87,7 +90,8 @@ class _RowGroups:
         else:
             frame = columns.frame(backend, *(column.to_numpy() for column in pair))
         if self.weight is not None:
-            frame["weight"] = weights_of(table.column(self.weight), f"column {shown(self.weight)} of {self.url}")
+            name = f"column {shown(self.weight)} of {self.url}"
+            frame["weight"] = weights_of(table.column(self.weight), name, self.first + before)
         return frame
 
     def read_on_device(self, backend: Backend, upstream: Any = None) -> Any:
@@ -216,9 +220,10 @@ def _parquet(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
             f"{'none of them' if weight is None else 'one of the two of ids'}; name another"
         )
     together = _pack(rows, max(1, options.blocksize // ROW_BYTES))
-    return [
-        _RowGroups(url, names, groups, sum(rows[group] for group in groups), ids, weight) for groups in together
-    ], ids
+    counts = [sum(rows[group] for group in groups) for groups in together]
+    firsts = accumulate(counts, initial=0)
+    of_parts = zip(together, counts, firsts, strict=False)
+    return [_RowGroups(url, names, groups, count, ids, weight, first) for groups, count, first in of_parts], ids
 
 
 def _pack(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:

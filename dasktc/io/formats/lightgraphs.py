@@ -30,11 +30,6 @@ def looks_like(head: bytes) -> bool:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Read a LightGraphs file as one part.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-
     Raises
     ------
     InputError

@@ -89,11 +89,6 @@ def looks_like(head: bytes) -> bool:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a Matrix Market file into parts.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-
     Raises
     ------
     InputError

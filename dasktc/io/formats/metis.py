@@ -94,11 +94,6 @@ class _Lines(entries.BlockPart):
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a METIS file into parts.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-
     Raises
     ------
     InputError
@@ -217,7 +212,7 @@ def _numbers(text: bytes, count: int, header: Header) -> Array | None:
 
 
 def _starts(text: bytes) -> Array:
-    """Offsets at which the numbers of a text start."""
+    """Offset of the first character of each number in a text."""
     blank = np.frombuffer(text, np.uint8) <= ord(" ")
     return np.flatnonzero(~blank & np.append(True, blank[:-1])[: len(blank)])
 
@@ -230,7 +225,7 @@ def _uncommented(position: Position, text: bytes) -> bytes:
 
 
 def _last_vertex(position: Position, text: bytes) -> int:
-    """The last vertex whose line ends in a block or before it."""
+    """Number of the last vertex whose line has ended by the end of a block."""
     text = _uncommented(position, text)
     return position.vertex - 1 + text.count(b"\n") + bool(text and not text.endswith(b"\n") and not position.open)
 

@@ -33,11 +33,6 @@ class BadLine(Exception):
 def parse(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     """Read the ids in a block of whole lines.
 
-    Parameters
-    ----------
-    block : bytes
-    dialect : Dialect
-
     Returns
     -------
     source, target : array
@@ -93,13 +88,13 @@ def _weighted(block: bytes, dialect: Dialect, place: int) -> tuple[Array, Array,
         _, second = pc.extract_regex(lines, _pattern(dialect)).flatten()
         pairs = np.flatnonzero(pc.greater(pc.binary_length(second), 0))
         lines, places = lines.take(pairs), places[pairs]
-    found = pc.extract_regex(lines, _weight_pattern(dialect, place))
-    if found.null_count:
-        row = pc.index(found.is_null(), True).as_py()
+    fields = pc.extract_regex(lines, _weight_pattern(dialect, place))
+    if fields.null_count:
+        row = pc.index(fields.is_null(), True).as_py()
         raise BadLine(
             int(places[row]), f"holds no number in column {place + 1}: a weight is expected there; check the line"
         )
-    weights = pc.cast(pc.cast(found.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
+    weights = pc.cast(pc.cast(fields.flatten()[0], "large_string"), "float64").to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~np.isfinite(weights))
     if len(wrong):
         raise BadLine(

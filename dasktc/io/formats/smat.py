@@ -24,11 +24,6 @@ class _File(entries.IntegerRows):
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Read an SMAT file as one part.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-
     Raises
     ------
     InputError

@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A data line: where it starts, its number, its text."""
+    """A sampled line of data: its byte offset, its line number and its text."""
 
     start: int
     line: int

@@ -24,6 +24,7 @@ __all__ = [
     "filesystem",
     "filling",
     "head",
+    "in_process_memory",
     "is_compressed",
     "is_remote",
     "naming",
@@ -178,6 +179,18 @@ def filesystem(url: str) -> tuple[Any, str]:
 
     fs, path = fsspec.core.url_to_fs(url)
     return fs, path
+
+
+def in_process_memory(url: str) -> bool:
+    """Tell whether a URL's files are kept in the memory of the process that writes them, as those of memory://."""
+    if not is_remote(url):
+        return False
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    fs: Any = filesystem(url)[0]
+    while fs is not None and not isinstance(fs, MemoryFileSystem):
+        fs = getattr(fs, "fs", None)  # of a chain of URLs
+    return fs is not None
 
 
 def _open(url: str) -> io.BufferedReader:

@@ -163,11 +163,6 @@ class _Lines:
 def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     """Cut a text file into parts.
 
-    Parameters
-    ----------
-    url : str
-    options : ReadOptions
-
     Raises
     ------
     InputError

@@ -22,6 +22,7 @@ from typing import Any
 
 from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import common_ids
+from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
 from dasktc.io.memory.kinds import kind, readable, roots, unknown
@@ -53,9 +54,9 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     ----------
     obj : object
         A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
-        (2, m), pair (tuple or list) of one-dimensional arrays or sequences, list of edges (pairs of ids; but two items
-        are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for
-        the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
+        (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series, list of edges
+        (pairs of ids; but two items are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for the
+        CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
         strings of integers, "int" refuses strings.
@@ -106,7 +107,7 @@ def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:
         if not set(roots(item)).isdisjoint(ON_GPU):
             return from_device
     if pair:
-        return from_pair
+        return from_dask_columns if any(map(is_dask_column, obj[:2])) else from_pair
     for root in roots(obj):
         if root == "dask" and not set(roots(getattr(obj, "_meta", None))).isdisjoint(ON_GPU):
             return from_device

@@ -187,7 +187,7 @@ def _settle_arrow(values: Any, at: Place) -> Column:
 
 
 def _without_views(values: Any) -> Any:
-    """Dictionary-encoded text whose words are views, with plain words: Arrow casts none."""
+    """Replace string views in the dictionary of an encoded column by plain strings, since Arrow cannot cast views."""
     import pyarrow as pa
 
     chunks = getattr(values, "chunks", [values])
@@ -227,7 +227,7 @@ def settle_objects(values: Any, ids: Ids | None, at: Place) -> Column:
 
 
 def _only(values: Collection[Any], kinds: Any) -> bool:
-    """Tell whether every value is of one of these types; True and False are no integers."""
+    """Whether every value is of one of these types; bool does not count as int."""
     return all(issubclass(kind, kinds) and kind is not bool for kind in set(map(type, values)))
 
 

@@ -128,13 +128,24 @@ def from_pair(obj: Any, options: ReadOptions) -> Source:
     """
     if len(obj) != 2:
         return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
-    obj = [_shared(item) if "torch" in roots(item) else item for item in obj]
+    obj = [_column(item) for item in obj]
     for item in obj:
         listed = isinstance(item, Sequence) and not isinstance(item, str | bytes)
         array = not {"numpy", "pandas", "pyarrow"}.isdisjoint(roots(item)) and hasattr(item, "__len__")
         if not (listed or array) or getattr(item, "ndim", 1) != 1:
             raise InputError(f"the pair holds a {kind(item)}: it is no id column; pass two 1-D arrays or sequences")
     return slices("pair", obj, options)
+
+
+def _column(item: Any) -> Any:
+    """An item of a pair as a column that is known: of a library that exports Arrow's, as a Series of Polars, that."""
+    if "torch" in roots(item):
+        return _shared(item)
+    if hasattr(item, "__arrow_c_stream__") and {"pandas", "pyarrow"}.isdisjoint(roots(item)):
+        import pyarrow as pa
+
+        return pa.chunked_array(item)
+    return item
 
 
 def _is_edge(item: Any) -> bool:

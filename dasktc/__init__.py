@@ -51,15 +51,21 @@ _HOMES = {
 }
 
 
+_MODULES = ("generate",)
+"""That users name without importing them."""
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: NetworkX imports its backends' packages at every start."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"dasktc.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"dasktc.{_HOMES[name]}"), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_MODULES, "__version__"])

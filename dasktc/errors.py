@@ -38,7 +38,7 @@ class CountError(DasktcError):
 
 
 class DeviceMemoryError(DasktcError):
-    """A device has no room for what a count takes beside what others hold; within less memory it may fit."""
+    """A count needs more device memory than other programs leave free; with a smaller --memory it may fit."""
 
 
 _PASSWORD = re.compile(r"(\w://[^\s/?#:@]*):[^\s/?#]*@")

@@ -240,7 +240,7 @@ class RunOptions:
 
     @property
     def distribution(self) -> str:
-        """`distribute`, or what Dask's configuration says."""
+        """`distribute` as given, else as Dask's configuration sets it."""
         if self.distribute is not None:
             return self.distribute
         import dask
@@ -293,7 +293,7 @@ class CountOptions:
 
 @dataclass(frozen=True)
 class AttributeOptions:
-    """What is kept of edges beside their ends.
+    """Which attributes of edges are kept beside their ends: weights and directions.
 
     Attributes
     ----------

@@ -200,7 +200,7 @@ MUTANTS = [
     _m("task-sums-narrow", "counting/edge_support.py", 'int(array.sum(dtype="int64")) for array in sums', 'int(array.sum(dtype="int32")) for array in sums', "test_past_32_bits.py", "compared_with_its_triangles"),
     _m("edges-summed", "counting/edge_frames.py", 'sums = xp.cumsum(values, dtype="int64")[last]', 'sums = xp.cumsum(values, dtype="float64")[last]', "test_past_32_bits.py", "edges_in_several_blocks"),
     _m("edges-added", "counting/edge_frames.py", "return part.shape[1], int(part[1].sum())", 'return part.shape[1], int(part[1].sum(dtype="float64"))', "test_past_32_bits.py", "edges_in_several_blocks"),
-    _m("edges-asked", "counting/edge_frames.py", "    found = np.zeros((2, len(wanted)), np.int64)\n", "    found = np.zeros((2, len(wanted)), np.float64)\n", "test_past_32_bits.py", "edges_in_several_blocks"),
+    _m("edges-asked", "counting/edge_frames.py", "    counts = np.zeros((2, len(wanted)), np.int64)\n", "    counts = np.zeros((2, len(wanted)), np.float64)\n", "test_past_32_bits.py", "edges_in_several_blocks"),
     _m("vertices-asked", "counting/vertex_frames.py", "np.empty(len(dense), parts[0][1][number].dtype if parts else np.int64)", "np.empty(len(dense))", "test_past_32_bits.py", "in_every_answer"),
     _m("vertices-placed", "counting/vertex_frames.py", "array_module(values).empty_like(values)", "array_module(values).empty(len(values))", "test_past_32_bits.py", "in_every_answer"),
     _m("vertices-moved", "pipeline/sharded/vectors.py", 'return backend.array.full(size, value, dtype="int64")', 'return backend.array.full(size, value, dtype="float64")', "test_past_32_bits.py", "in_every_answer"),

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from itertools import product
 from unittest import mock
 
 import dask
@@ -23,6 +24,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pipeline import EVERY_REORDER, random_edges, skewed_edges, source_of
 from processes import until
+from tiers import some
 
 import dasktc
 from dasktc.backends.cpu.edge_columns import ascending
@@ -47,6 +49,12 @@ SCHEMES = [
     {"partition": "vertical", "parts": 2},
 ]
 PER_VERTEX = ["triangles", "clustering", "measures"]
+ids_and_schemes = pytest.mark.parametrize(
+    ("edges", "options"),
+    some(product([EDGES, NAMED], SCHEMES), lambda edges, options: (edges is NAMED) == SCHEMES.index(options) % 2),
+    ids=lambda value: str(value) if isinstance(value, dict) else "int" if value is EDGES else "text",
+)
+"""By default integers with every other scheme, and text with those between."""
 
 
 def prepare(edges=EDGES, **options):
@@ -77,8 +85,7 @@ def test_measures_are_those_of_networkx():
     assert found.clustering.to_dict() == nx.clustering(simple)
 
 
-@pytest.mark.parametrize("options", SCHEMES, ids=str)
-@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+@ids_and_schemes
 def test_dask_frames_are_the_pandas_frames_in_known_order(edges, options):
     graph, whole = prepare(edges, **options), prepare(edges)
     with small_partitions(30):
@@ -433,8 +440,7 @@ def assert_oriented(frame, graph, edges):
     assert sum(len(targets[u] & targets.get(v, set())) for u, v in rows) == oracle.triangles(edges)
 
 
-@pytest.mark.parametrize("options", SCHEMES, ids=str)
-@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+@ids_and_schemes
 def test_oriented_edges_are_a_dask_frame(edges, options):
     graph = prepare(edges, **options)
     with small_partitions(30):
@@ -547,8 +553,7 @@ def emulated():
         yield found
 
 
-@pytest.mark.parametrize("options", SCHEMES, ids=str)
-@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+@ids_and_schemes
 def test_cudf_frames_are_the_pandas_frames(emulated, edges, options):
     graph, expected = prepare(edges, backend="cuda", **options), prepare(edges)
     for name in [*PER_VERTEX, "edge_support", "triangle_list"]:
@@ -572,8 +577,7 @@ def test_cudf_frames_within_a_budget(emulated, edges, tmp_path):
     graph.close()
 
 
-@pytest.mark.parametrize("options", SCHEMES, ids=str)
-@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["int", "text"])
+@ids_and_schemes
 def test_oriented_edges_of_a_device(emulated, edges, options):
     graph, expected = prepare(edges, backend="cuda", **options), prepare(edges).oriented_edges(frame="pandas")
     found = graph.oriented_edges(frame="cudf")

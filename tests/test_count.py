@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
+import math
 import pickle
+import statistics
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from dask.sizeof import sizeof
 from hypothesis import given
@@ -110,6 +119,19 @@ def test_every_job_of_the_plan_is_run_once(graph):
     assert len(work) == len(set(work)) == graph.plan.tasks
     assert {(job.triple, job.split) for job in work} == {(t, s) for t in graph.plan.triples() for s in range(2)}
     assert {(job.splits, job.kernel, job.backend) for job in work} == {(2, "hub", "cpu")}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_what_has_ended_lies_evenly_among_the_splits(workers):
+    """For each worker: any first part of its splits has their mean place, so that its time foretells the others'."""
+    with dasktc.prepare(source_of(EDGES), splits=60) as whole:
+        plan = replace(whole.plan, workers=workers)
+    work = jobs(plan, "hub", "cpu")
+    each = len(work) // workers
+    for worker in range(workers):
+        places = [job.split for job in work[worker * each : (worker + 1) * each]]
+        means = [np.mean(places[:number]) for number in range(5, each + 1)]
+        assert max(abs(mean - np.mean(places)) for mean in means) < 0.15 * plan.splits
 
 
 # Damage on the way to the blocks
@@ -312,7 +334,7 @@ def test_the_result_of_an_empty_graph_is_whole(graph):
 
 
 def test_html_escapes_what_came_from_outside():
-    result = replace(dasktc.triangle_count(source_of(complete(4))), kernel="<b>")
+    result = dasktc.triangle_count(source_of(complete(4)))._replace(kernel="<b>")
     assert "<b>" not in result._repr_html_()
 
 
@@ -324,17 +346,17 @@ def fake_record(worker, seconds):
 def test_time_imbalance_is_busiest_over_least_busy(graph):
     result = graph.triangle_count()
     found = [fake_record("a", 1.0), fake_record("b", 0.5), fake_record("a", 2.0)]
-    assert replace(result, records=found, workers=2).time_imbalance == 6.0
-    assert replace(result, records=found[:1], workers=1).time_imbalance == 1.0
+    assert result._replace(records=found, workers=2).time_imbalance == 6.0
+    assert result._replace(records=found[:1], workers=1).time_imbalance == 1.0
 
 
 def test_the_kernels_rate_is_that_of_the_busiest_worker(graph):
     found = [fake_record("a", 1.0), fake_record("b", 2.5), fake_record("a", 2.0)]
-    result = replace(graph.triangle_count(), records=found, edges=1200)
+    result = graph.triangle_count()._replace(records=found, edges=1200)
     shown = result.to_dict()
     assert (shown["kernel_seconds"], shown["kernel_edges_per_second"]) == (3.0, 400.0)
-    assert replace(result, records=[fake_record("a", 0.0)]).kernel_edges_per_second is None
-    assert replace(result, records=[]).kernel_seconds == 0.0
+    assert result._replace(records=[fake_record("a", 0.0)]).kernel_edges_per_second is None
+    assert result._replace(records=[]).kernel_seconds == 0.0
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 10])
@@ -348,7 +370,7 @@ def test_counts_are_added_up_in_batches(batch, monkeypatch):
 
 def test_a_worker_that_did_nothing_is_no_balance(graph):
     """One of two workers ran everything: that is not 1.0."""
-    result = replace(graph.triangle_count(), records=[fake_record("a", 1.0)], workers=2)
+    result = graph.triangle_count()._replace(records=[fake_record("a", 1.0)], workers=2)
     assert result.time_imbalance != 1.0
 
 
@@ -413,13 +435,50 @@ def test_a_result_is_its_number(graph):
     assert np.asarray(result).dtype == np.int64
     assert repr(result).startswith(f"TriangleCount(triangles={number}, ")
     assert f"triangles  {number:,}" in str(result)
-    for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+    for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
         assert (type(same), same, same.plan, same.wedges) == (type(result), result, result.plan, result.wedges)
     assert str(number) in result._repr_html_().replace(",", "")
 
 
+STATISTICS = (
+    *("mean", "fmean", "geometric_mean", "harmonic_mean", "median", "median_low", "mode", "quantiles"),
+    *("pstdev", "pvariance", "stdev", "variance"),
+)
+
+
+@pytest.mark.parametrize("others", [[], [1], [True], [0.5], [Fraction(1, 3)], [Decimal(7)]], ids=repr)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_of_results_are_those_of_integers(name, others):
+    """Integral ones too, which the standard library converts to the type of the numbers."""
+    results = [dasktc.triangle_count(source_of(complete(size))) for size in (4, 5, 5)]
+    function, numbers = getattr(statistics, name), [int(result) for result in results]
+
+    def answer(data):
+        try:
+            value = function(data)
+        except TypeError as error:  # a Decimal beside integers is refused by some
+            return str(error)
+        return int(value) if isinstance(value, dasktc.TriangleCount) else value
+
+    assert repr(answer([*results, *others])) == repr(answer([*numbers, *others]))
+    assert repr(answer(results[1:])) == repr(answer(numbers[1:]))
+
+
+def test_other_libraries_take_a_result_for_an_integer():
+    result = dasktc.triangle_count(source_of(complete(5)))
+    assert not dataclasses.is_dataclass(result)  # Polars makes a struct of one
+    assert pd.Series([result, result]).dtype == pd.DataFrame({"triangles": [result]})["triangles"].dtype == np.int64
+    assert pa.array([result]).type == pa.int64()
+    for number in (type(result)(5), type(result).from_bytes(b"\x05", "big"), type(result)(Fraction(5)), round(result)):
+        assert type(number) is int
+    assert Fraction(result, 4) == Fraction(5, 2)
+    assert (math.isqrt(result), math.gcd(result, 4), divmod(result, 3), list(range(result))[-1]) == (3, 2, (3, 1), 9)
+    changed = getattr(copy, "replace", type(result)._replace)(result, verified=1)  # of Python from 3.13 on
+    assert (changed, changed.verified, changed.plan) == (result, 1, result.plan)
+
+
 def test_a_count_beyond_64_bits_is_its_number(graph):
-    large = replace(graph.triangle_count(), triangles=2**70 + 1)
+    large = graph.triangle_count()._replace(triangles=2**70 + 1)
     assert large == 2**70 + 1
     assert pickle.loads(pickle.dumps(large)) - 1 == 2**70
 
@@ -436,7 +495,10 @@ def test_a_graph_says_what_it_holds():
 
 
 def test_only_public_names_are_listed():
-    assert set(dir(dasktc)) == {*dasktc.__all__, "__version__"}
+    assert set(dir(dasktc)) == {*dasktc.__all__, "generate", "__version__"}
+    count = "import dasktc; print(dasktc.generate.kronecker(3).name)"
+    done = subprocess.run([sys.executable, "-c", count], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("kronecker scale 3")
 
 
 def test_progress_is_shown(capsys):

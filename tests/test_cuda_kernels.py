@@ -556,10 +556,10 @@ def test_equal_fingerprints_of_different_ids(longest):
     "variant",
     ["hub", "hub tiny", "bitmap", "trust", "hindex", "hindex-unbinned", "merge", "lstc", "tcstream", "short", "plain"],
 )
-def test_scratch_is_within_its_bound(variant):
-    kernel, macros = VARIANTS[variant]
-    for name, parts, splits in product(("clique", "hubs", "star outward"), (1, 2), (1, 3)):
-        vertices, edges = GRAPHS[name]
+@pytest.mark.parametrize("name", some(["hubs", "clique", "star outward"], lambda name: name == "hubs"))
+def test_scratch_is_within_its_bound(name, variant):
+    (kernel, macros), (vertices, edges) = VARIANTS[variant], GRAPHS[name]
+    for parts, splits in product((1, 2), (1, 3)):
         for task in tasks(edges, vertices, parts, splits):
             device, blocks = HostDevice(), (task.index, task.table, task.stream)
             device.array = Allocating()

@@ -531,8 +531,13 @@ def test_on_a_cluster(emulated):
 
 @needs_compiler
 @pytest.mark.parametrize("reverse", some([False, True], lambda reverse: not reverse), ids=["forward", "reverse"])
-@pytest.mark.parametrize(("parts", "splits"), [(1, 1), (1, 3), (2, 2)])
-@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+@pytest.mark.parametrize(
+    ("ordered", "parts", "splits"),
+    some(
+        [(ordered, *cut) for ordered in (True, False) for cut in ((1, 1), (1, 3), (2, 2))],
+        lambda ordered, parts, splits: ordered == (parts == 1),
+    ),
+)
 def test_visits_are_those_of_the_cpu(parts, splits, ordered, reverse):
     device = HostDevice(reverse)
     for vertices, edges in ORIENTED.values():

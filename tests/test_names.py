@@ -1,4 +1,7 @@
-"""Names that the package gave up are given to nothing new: modules, classes, functions, parameters and attributes."""
+"""Names that the package gave up are given to nothing new: modules, classes, functions, parameters and attributes.
+
+Names of schemes, kernels and orders are compared nowhere: their registry entries say what sets one apart.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dasktc
+from dasktc.registry import KERNELS, ORDERS, SCHEMES
 
 ROOT = Path(dasktc.__file__).parent
 MODULES = {
@@ -71,3 +75,26 @@ def test_every_kind_of_place_is_seen():
 def test_no_name_that_was_given_up(room):
     files = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0].removesuffix(".py") == room]
     assert [p for path in files for p in places(path.read_text(), path.relative_to(ROOT).as_posix())] == []
+
+
+def compared(text: str) -> list[str]:
+    """Comparisons of what is called partition, scheme, kernel, reorder or order with a name of a registry."""
+    known = {*SCHEMES, *ORDERS, *KERNELS["cpu"], *KERNELS["cuda"]}
+    made = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            called = {getattr(side, "attr", getattr(side, "id", "")).removeprefix("chosen_") for side in sides}
+            names = {part.value for side in sides for part in ast.walk(side) if isinstance(part, ast.Constant)}
+            if called & {"partition", "scheme", "kernel", "reorder", "order"} and names & known:
+                made.append(ast.unparse(node))
+    return made
+
+
+def test_no_name_of_a_registry_is_compared():
+    text = (
+        "a.partition == 'proxy', kernel in ('hub', 'x'), a.chosen_reorder != 'degree', partition == 'auto', b == 'hub'"
+    )
+    assert len(compared(text)) == 3
+    files = [path for path in sorted(ROOT.rglob("*.py")) if "bench" not in path.parts]
+    assert {path.name: compared(path.read_text()) for path in files if compared(path.read_text())} == {}

@@ -60,7 +60,7 @@ def facts(result):
 # The same numbers
 
 
-@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize("reorder", some(EVERY_REORDER, lambda reorder: reorder == "degree"))
 @given(
     edges=st.one_of(multigraphs(max_edges=90), text_multigraphs(max_edges=90)),
     kept=st.sampled_from([0, 300, 10**6]),

@@ -19,7 +19,7 @@ from tiers import some
 
 import dasktc
 from dasktc.cli.main import main
-from dasktc.counting import findings, measures, outputs
+from dasktc.counting import charts, findings, measures, outputs
 from dasktc.counting import html_report as report
 from dasktc.errors import CountError, DasktcError, InputError
 
@@ -285,7 +285,7 @@ def test_the_report_of_many_tasks_is_small():
     result = dasktc.triangle_count(source_of(EDGES))
     one = result.records[0]
     records = [replace(one, worker=f"host:{n % 1000}", began=n / 9, ended=n / 9 + 50) for n in range(20_000)]
-    text = report.page(replace(result, records=records), "a graph")
+    text = report.page(result._replace(records=records), "a graph")
     assert len(text) < 500_000
     assert "40 of 1,000 workers" in text
     assert "The 100 longest of 20,000 tasks, and 100 at random" in text
@@ -322,3 +322,16 @@ def test_outputs_that_exist_are_replaced_by_force(tmp_path, capsys, data, monkey
     Path("folder.parquet/mine.txt").write_text("mine")
     assert main(["count", source, "--per-edge", "folder.parquet", "--force"]) == 2
     assert "1 entries other than .parquet files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("most", [90.0, 100_000.0])
+def test_no_label_of_a_chart_is_cut_off(most):
+    chart = charts.line_chart([1.0, most], [1.0, 2.0], ["", ""], (charts.Axis("x"), charts.Axis("y")))
+    labels = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">([\w.]+)</text>', chart)
+    assert (charts.short(most) in [text for _, text in labels]) == (most == 100_000)
+    assert all(float(at) + 3.5 * len(text) <= charts.WIDTH for at, text in labels)  # half of 7 units a character
+
+
+def test_charts_of_a_report_are_so_wide_that_their_labels_can_be_read():
+    (least,) = re.findall(r"minmax\(min\(([\d.]+)rem, 100%\), 1fr\)", report.STYLE)
+    assert 11 * (16 * float(least) - 26) / charts.WIDTH > 10  # pixels, of labels of 11 units in a padded panel

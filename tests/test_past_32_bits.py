@@ -209,7 +209,9 @@ def test_lists_that_are_put_off_may_stand_far_apart(far_rows):
 
 def test_supports_of_lists_that_stand_far_apart(far_rows, tmp_path, monkeypatch):
     zeros, many = np.zeros, far_rows.table.edges
-    monkeypatch.setattr(np, "zeros", lambda size, *of: sparse(tmp_path, size) if size == many else zeros(size, *of))
+    monkeypatch.setattr(
+        np, "zeros", lambda size, *of, **named: sparse(tmp_path, size) if size == many else zeros(size, *of, **named)
+    )
     (at_index, at_table, at_stream), *counts = supports.edges(far_rows)
     assert counts == [5, 80]
     assert (at_index.tolist(), at_stream[:6].tolist(), int(at_stream.sum())) == ([2, 3], [1] * 5 + [0], 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -26,6 +27,7 @@ from dasktc.options import PROXIES, Options
 from dasktc.pipeline import vertex_assignment as assign
 from dasktc.pipeline.sharded import vertex_budget
 from dasktc.planning.plan import MAX_PARTS, Proxies
+from dasktc.registry import SCHEMES
 
 
 def in_part(out, local, how):
@@ -168,6 +170,14 @@ def test_a_file_of_parts_of_vertices_named_by_text(tmp_path, name):
     frame.astype(str).to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
     edges = [(f"v{u}", f"v{v}") for u, v in complete(6)]
     result = dasktc.triangle_count(source_of(edges, "text"), partition="proxy", assign=str(path))
+    assert (int(result), result.plan.parts) == (20, 2)
+
+
+def test_a_file_of_parts_is_for_any_scheme_whose_blocks_have_members(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCHEMES, "other", replace(SCHEMES["proxy"], name="other"))
+    path = tmp_path / "parts.txt"
+    path.write_text("".join(f"{u} {u % 2}\n" for u in range(6)))
+    result = dasktc.triangle_count(source_of(complete(6)), partition="other", assign=str(path))
     assert (int(result), result.plan.parts) == (20, 2)
 
 

@@ -413,7 +413,7 @@ class Ended:
     def __init__(self, key, status):
         self.key, self.status = key, status
 
-    def exception(self):
+    def exception(self, timeout=None):
         return None
 
     def result(self, timeout=None):

@@ -7,6 +7,7 @@ from typing import Any
 
 from dasktc.api.graph import OwnedCluster
 from dasktc.executors.connect import started
+from dasktc.executors.dask.progress import page_of
 from dasktc.options import BACKENDS, PROTOCOLS, check_choice
 
 __all__ = ["StartedCluster", "cluster"]
@@ -23,6 +24,11 @@ class StartedCluster:
 
     def __init__(self, client: Any, owned: OwnedCluster) -> None:
         self.client, self._owned = client, owned
+
+    @property
+    def dashboard_link(self) -> str:
+        """Address of the page that shows how far a count is: `/dasktc`, or Dask's own where that one is not there."""
+        return page_of(self.client)
 
     def close(self) -> None:
         """Close the client and end the workers; a second call does nothing."""

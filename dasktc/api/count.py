@@ -15,7 +15,7 @@ from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, pr
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.progress import showing
 from dasktc.api.repeat import repeating
-from dasktc.backends import ON_DEVICE, kernel_times, kernels
+from dasktc.backends import ON_DEVICE, kernels
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
@@ -48,9 +48,7 @@ from dasktc.options import (
 from dasktc.pipeline.attributes import attach, read_rows
 from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edges
 from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
-from dasktc.planning.distribution import stage_seconds
 from dasktc.planning.plan import Plan
-from dasktc.planning.rates import RATES
 from dasktc.planning.start_up import sooner_on_the_cpu
 from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
 
@@ -248,13 +246,12 @@ def triangle_count(
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
         if in_bits:
             refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
-        watcher.forecast = _forecast(anywhere, opened, options)
         cluster = distribution_of(anywhere, opened, options, run)
 
         def counted(options: Options) -> TriangleCount:
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
                 result = count_in_one_call(anywhere, opened, options, cluster.limits, run, counting)
-                return replace(result, plan=replace(result.plan, distribution=str(cluster.how)))
+                return result._replace(plan=replace(result.plan, distribution=str(cluster.how)))
             with within_memory(anywhere, options.memory, work_dir, host_memory) as executor:
                 small, given = None, opened
                 if outputs == Outputs():
@@ -272,7 +269,7 @@ def triangle_count(
 
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)
         watcher.close(triangles=int(result))
-        return replace(result, plan=with_notes(result.plan, noted, more))
+        return result._replace(plan=with_notes(result.plan, noted, more))
 
 
 def _check_unsorted(**given: Any) -> None:
@@ -378,7 +375,7 @@ def prepare(
         anywhere = stack.enter_context(connect(run, options.backend, lean=memory is not None))
         options, noted = choose_for(anywhere, opened, options)
         anywhere = with_all_threads(anywhere, run, options.chosen_backend)
-        watcher.forecast = _forecast(anywhere, opened, options) | {"count": 0.0}
+        watcher.counts = False
         cluster = distribution_of(anywhere, opened, options, run)
 
         def built(options: Options) -> Graph:
@@ -433,14 +430,6 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
     if executor.distributed and options.chosen_backend in ON_DEVICE:
         warn_of_tcp(executor)
     return options, why
-
-
-def _forecast(executor: Executor, source: Source, options: Options) -> dict[str, float]:
-    """Predicted seconds of each stage; none where nothing is known of the source."""
-    if source.size is None:
-        return {}
-    backend = options.chosen_backend
-    return stage_seconds(source.size, executor.workers, RATES[backend], kernel_times(backend, options))
 
 
 def with_notes(plan: Plan, of_backend: str, of_memory: str = "") -> Plan:

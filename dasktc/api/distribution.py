@@ -31,7 +31,7 @@ class ClusterRun(NamedTuple):
 
 
 def distribution_of(executor: Executor, source: Source, options: Options, run: RunOptions) -> ClusterRun | None:
-    """Choose between one call and tasks on a cluster, as asked for or by predicted seconds; None without a cluster.
+    """Choose between one call on a worker and tasks on all, by option or predicted time; None without a cluster.
 
     None for a saved graph, too: its workers read their blocks, and count them as tasks.
 

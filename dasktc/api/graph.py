@@ -57,7 +57,7 @@ class OwnedCluster:
         atexit.register(self._abandoned)  # before what Dask does at the end of the process: it was imported earlier
 
     def close(self) -> None:
-        """Close them; the second time there is nothing to do."""
+        """Close what was opened for the graph; a second call does nothing."""
         if self._abandoned.detach() is not None:
             atexit.unregister(self._abandoned)
             self._opened.close()
@@ -72,7 +72,7 @@ def _close_apart(opened: ExitStack) -> None:
 
 
 class _Closed:
-    """Stands for what a closed graph gave up: any use of it is refused."""
+    """Replaces the blocks and vectors of a closed graph: any use is an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InputError(
@@ -202,7 +202,7 @@ class Graph(CountingContext):
         Raises
         ------
         InputError
-            It exists, or stands in no folder.
+            It exists, stands in no folder, or is memory:// and other processes hold the graph.
         DasktcError
             It cannot be written; nothing is there then.
 
@@ -219,7 +219,10 @@ class Graph(CountingContext):
         check_keywords(force=force)
         if isinstance(executor, _Closed):
             raise InputError("this graph was closed: there is nothing to save; prepare it again")
-        with new_folder(check_new(path, force)) as (folder, content):
+        client: Any = getattr(executor, "client", None)
+        apart = client is not None and not str(client.scheduler.address).startswith("inproc")
+        each = "each worker would write to its own, and nothing opens it" if apart else None
+        with new_folder(check_new(path, force, each)) as (folder, content):
             return write_graph(executor, self.prepared, self.blocks, self.options, folder, content)
 
     def __copy__(self) -> Self:

@@ -279,7 +279,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def _call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name."""
+    """Bind the arguments of a call to the function's parameter names."""
     return dict(_signature(name).bind(*args, **kwargs).arguments)
 
 
@@ -294,7 +294,7 @@ def _chosen(call: dict[str, Any]) -> Nodes:
 
 @cache
 def _say(name: str, why: str) -> None:
-    """Say it once."""
+    """Log once for each function and reason that NetworkX runs it instead."""
     log.warning("networkx.%s does not run in dasktc: %s", name, why)
 
 
@@ -317,37 +317,17 @@ def _check(name: str, graph: ConvertedGraph, nodes: Nodes = None, weight: Any = 
         raise NotImplementedError(why)
 
 
+# Each takes and returns what NetworkX's function of the same name does, with the converted graph for G.
+
+
 def triangles(G: ConvertedGraph, nodes: Nodes = None) -> Any:
-    """Count the triangles of nodes.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodes : node or iterable of nodes, optional
-
-    Returns
-    -------
-    dict or int
-        As `networkx.triangles`.
-    """
+    """Count the triangles of nodes."""
     _check("triangles", G, nodes)
     return G.select(nodes, G.spread(measures.triangles(G.prepared())))
 
 
 def all_triangles(G: ConvertedGraph, nbunch: Nodes = None) -> Iterator[tuple[Any, Any, Any]]:
-    """List the triangles.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nbunch : node or iterable of nodes, optional
-        List those that have one of these.
-
-    Returns
-    -------
-    iterator of tuples of three nodes
-        As `networkx.all_triangles`, in another order.
-    """
+    """List the triangles, or those that have a node of `nbunch`; in another order than NetworkX does."""
     _check("all_triangles", G)
     rows = G.prepared().triangle_list(limit=sys.maxsize).to_numpy()
     if nbunch is not None:
@@ -367,19 +347,7 @@ def _named(rows: Array, nodes: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None) -> Any:
-    """Compute the local clustering coefficients of nodes.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodes : node or iterable of nodes, optional
-    weight : str, optional
-
-    Returns
-    -------
-    dict or float
-        As `networkx.clustering`.
-    """
+    """Compute the local clustering coefficients of nodes."""
     _check("clustering", G, nodes, weight)
     if weight is None and not G.is_directed():
         values = measures.clustering(G.prepared())
@@ -396,55 +364,19 @@ def clustering(G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None
 def average_clustering(
     G: ConvertedGraph, nodes: Nodes = None, weight: str | None = None, count_zeros: bool = True
 ) -> float:
-    """Average the local clustering coefficients of nodes, those without an edge included.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodes : iterable of nodes, optional
-    weight : str, optional
-    count_zeros : bool
-
-    Returns
-    -------
-    float
-        As `networkx.average_clustering`, rounding included.
-    """
+    """Average the local clustering coefficients of nodes, those without an edge included, rounded as NetworkX does."""
     coefficients = [value for value in clustering(G, nodes, weight).values() if count_zeros or value]
     return float(sum(coefficients) / len(coefficients))
 
 
 def square_clustering(G: ConvertedGraph, nodes: Nodes = None) -> Any:
-    """Compute the square clustering coefficients of nodes.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodes : node or iterable of nodes, optional
-
-    Returns
-    -------
-    dict or float
-        As `networkx.square_clustering`.
-    """
+    """Compute the square clustering coefficients of nodes."""
     _check("square_clustering", G, nodes)
     return G.select(nodes, G.spread(G.here().square_clustering()))
 
 
 def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
-    """Count the triples of nodes by type.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodelist : list of nodes, optional
-        Count the triples that have one of these: all less those of the other nodes.
-
-    Returns
-    -------
-    dict
-        As `networkx.triadic_census`.
-    """
+    """Count the triples of nodes by type; of a `nodelist`, all triples less those of the other nodes."""
     _check("triadic_census", G)
     nodes = set(G.nbunch_iter(nodelist))
     if nodelist is not None and len(nodelist) != len(nodes):
@@ -459,17 +391,7 @@ def triadic_census(G: ConvertedGraph, nodelist: Any = None) -> dict[str, int]:
 
 
 def core_number(G: ConvertedGraph) -> dict[Any, int]:
-    """Compute the core numbers of nodes.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-
-    Returns
-    -------
-    dict
-        As `networkx.core_number`.
-    """
+    """Compute the core numbers of nodes."""
     _check("core_number", G)
     _refuse_loops(G)
     values: dict[Any, int] = G.select(None, G.spread(G.here().core_number(frame="pandas")))
@@ -477,19 +399,7 @@ def core_number(G: ConvertedGraph) -> dict[Any, int]:
 
 
 def k_truss(G: ConvertedGraph, k: float) -> Any:
-    """Find the subgraph each of whose edges is in k - 2 of its triangles.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-        One that keeps its original.
-    k : int
-
-    Returns
-    -------
-    networkx.Graph
-        As `networkx.k_truss`, with copies of attributes.
-    """
+    """Find the subgraph each of whose edges is in k - 2 of its triangles, with copies of the original's attributes."""
     _check("k_truss", G)
     _refuse_loops(G)
     graph, nodes = G.original, list(G)
@@ -510,7 +420,7 @@ def k_truss(G: ConvertedGraph, k: float) -> Any:
 
 
 def _refuse_loops(graph: ConvertedGraph) -> None:
-    """Refuse what NetworkX refuses, as it does."""
+    """Raise NetworkX's own error for a graph with loops."""
     if graph.loops:
         raise nx.NetworkXNotImplemented(
             f"Input graph has self loops, {graph.loops:,} of them, which is not permitted; "
@@ -519,34 +429,13 @@ def _refuse_loops(graph: ConvertedGraph) -> None:
 
 
 def transitivity(G: ConvertedGraph) -> float:
-    """Compute the share of pairs of neighbours that are joined.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-
-    Returns
-    -------
-    float
-        As `networkx.transitivity`.
-    """
+    """Compute the share of pairs of neighbours that are joined."""
     _check("transitivity", G)
     return measures.transitivity(G.prepared()) or 0
 
 
 def generalized_degree(G: ConvertedGraph, nodes: Nodes = None) -> Any:
-    """Count the edges of nodes by how many triangles they are in.
-
-    Parameters
-    ----------
-    G : ConvertedGraph
-    nodes : node or iterable of nodes, optional
-
-    Returns
-    -------
-    dict of Counter, or Counter
-        As `networkx.generalized_degree`.
-    """
+    """Count the edges of nodes by the number of triangles that they are in."""
     _check("generalized_degree", G, nodes)
     counters: list[Counter[int]] = [Counter() for _ in G]
     for position, support, edges in _support_counts(measures.edge_support(G.prepared())):

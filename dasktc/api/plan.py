@@ -29,10 +29,10 @@ from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_plan
 from dasktc.pipeline.sharded.vertex_budget import VertexBudget
 from dasktc.planning.cost_model import Prediction, predict
 from dasktc.planning.distribution import SourceSize
-from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan, make_plan
-from dasktc.planning.rates import RATES
+from dasktc.planning.plan import MAX_PARTS, MAX_TASKS, Limits, Plan
+from dasktc.planning.rates import CALL_SECONDS, RATES
 from dasktc.planning.schemes import Block, considered, scheme_of
-from dasktc.planning.scratch import lean_scratch, scratch_of, with_choice
+from dasktc.planning.scratch import plan_count
 from dasktc.registry import SCHEMES, check_stages
 
 __all__ = ["CostModelOptions", "plan_size", "plan_source", "predict_size", "predict_source"]
@@ -137,8 +137,11 @@ def predict_source(
     size = SourceSize(prepared.rows, 0 if opened.size is None else opened.size.stored)
     backend = planned_for or chosen.chosen_backend
     times = kernel_times(backend, chosen)
-    notes = _notes(chosen, wanted)
-    return predict(plan, _rates(wanted), held, prepared.wedges, notes, there, size, backend, opened.ids, times=times)
+    notes, here = _notes(chosen, wanted), planned is None and not anywhere.distributed
+    rates = _rates(wanted, here)
+    return predict(
+        plan, rates, held, prepared.wedges, notes, there, size, backend, opened.ids, times=times, in_process=here
+    )
 
 
 def plan_size(
@@ -179,16 +182,18 @@ def plan_size(
             "the graph; give the SOURCE"
         )
     backend = chosen.chosen_backend if gpus is None else "cuda"
-    plan = make_plan(
+    per_call, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
+    plan, _ = plan_count(
+        chosen,
         vertices,
         edges,
         lambda partition, n: scheme_of(partition, chosen.column_parts).even(n, vertices, edges),
-        scratch_of(chosen, edges, stage_memory_within(given) if given and on_disk else None, backend),
         limits,
-        lean_scratch(chosen, edges, backend) if chosen.kernel == "auto" else None,
+        choose(replace(chosen, backend=backend), None)[1],
+        automatic=chosen.kernel == "auto",
+        memory_per_call=per_call,
+        planned_for=backend,
     )
-    plan = with_choice(plan, choose(replace(chosen, backend=backend), None)[1], backend)
-    per_call, order = stage_memory_within(given) if given and on_disk else None, chosen.chosen_reorder
     kept = VertexBudget(per_call, how=order, on_device=backend in ON_DEVICE)
     if not kept.possible(vertices):
         plan = replace(plan, fits=False, why=kept.why(vertices))
@@ -219,7 +224,9 @@ def predict_size(
     chosen = _without_reading(options)
     backend = "cuda" if wanted.gpus is not None else chosen.chosen_backend
     times = kernel_times(backend, chosen)
-    return predict(plan, _rates(wanted), None, wanted.wedges, notes, backend=backend, times=times)
+    here = workers is None and wanted.gpus is None
+    rates = _rates(wanted, here)
+    return predict(plan, rates, None, wanted.wedges, notes, backend=backend, times=times, in_process=here)
 
 
 def _without_reading(options: dict[str, Any]) -> Options:
@@ -258,12 +265,13 @@ def _limits(executor: Executor, options: Options, workers: int | None, gpus: int
     )
 
 
-def _rates(means: CostModelOptions) -> Any:
+def _rates(means: CostModelOptions, in_process: bool) -> Any:
+    overhead = CALL_SECONDS if in_process and means.overhead is None else means.overhead
     return RATES["cpu" if means.gpus is None else "cuda"].changed(
         edges=means.rate_edges,
         probes=means.rate_probes,
         network=bytes_of(means.rate_network, "rate-network"),
-        overhead=means.overhead,
+        overhead=overhead,
     )
 
 

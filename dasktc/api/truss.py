@@ -17,7 +17,7 @@ __all__ = ["TrussFile", "write_truss"]
 
 @dataclass(frozen=True)
 class TrussFile:
-    """What was written.
+    """Summary of a file of trussnesses or of a k-truss: its path, and what it holds.
 
     Attributes
     ----------

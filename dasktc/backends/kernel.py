@@ -67,7 +67,7 @@ class Facts(NamedTuple):
 
     @property
     def covered(self) -> float:
-        """The share of the rows that `hub` and `bitmap` have bitmaps of on a GPU, at most."""
+        """Upper bound of the share of rows for which `hub` and `bitmap` keep bitmaps on a GPU."""
         return hub_count(self.edges, self.rows) / max(1, self.rows)
 
     @property

@@ -33,7 +33,7 @@ ASKED = re.compile(
 
 
 def said_in_one_line(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function say in one line that memory does not suffice: what was asked for, what is free, what to do.
+    """Decorate a function to report exhausted memory in one line: bytes asked for, bytes free, what to do.
 
     It is one call (`calls.one_call`): device memory comes from the pool until it ends.
 
@@ -111,5 +111,5 @@ def _device_memory() -> str:
 def _host_memory() -> str:
     import psutil
 
-    found = psutil.virtual_memory()
-    return f"{format_size(found.available)} of {format_size(found.total)} are free"
+    memory = psutil.virtual_memory()
+    return f"{format_size(memory.available)} of {format_size(memory.total)} are free"

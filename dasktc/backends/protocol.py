@@ -135,7 +135,7 @@ class Edges(Protocol):
         """Canonical keys in the order of the edges; on a device those of loops are 0. `of` maps a range of ids."""
 
     def between(self, keys: Any, first: int, end: int) -> Any:
-        """Those of some keys with first <= key < end, in no order."""
+        """Select the keys with first <= key < end, in no order."""
 
     def split(self, keys: Any, starts: list[int]) -> list[Any]:
         """Deal keys to ranges that begin at 0 and at each of `starts`: an array each, in no order."""
@@ -250,7 +250,7 @@ class Answers(Protocol):
 
 
 class SharedArrays(Protocol):
-    """What one process does with keys in memory: its threads write to arrays that they share, and few are copied.
+    """Sorts, orients and builds blocks with threads of one process, which write to arrays that they share.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class SharedArrays(Protocol):
         """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
 
     def within(self, keys: Any, first: int, end: int) -> Any:
-        """Those with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+        """Choose the keys with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
 
     def array(self, keys: Any) -> Any:
         """The keys in an array, in the same order."""

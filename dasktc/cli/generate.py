@@ -31,7 +31,6 @@ def _generator(*options: Callable[[Any], Any]) -> Callable[[Command], Any]:
             out: str,
             force: bool,
             as_json: bool,
-            debug: bool,
             backend: str,
             **options: Any,
         ) -> None:

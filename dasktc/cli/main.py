@@ -23,14 +23,10 @@ from dasktc.cli.generate import generate
 from dasktc.cli.options import (
     LOG_LEVEL,
     PATH,
-    counting,
-    distributing,
+    preparing,
     printing,
-    reading,
     replacing,
-    running,
     secured,
-    spilling,
     watching,
 )
 from dasktc.errors import DasktcError, without_secrets
@@ -105,7 +101,7 @@ def _complain(text: str) -> None:
 
 
 def _say(answer: str) -> int:
-    """Write a command's output, and return the exit code.
+    """Print a command's output to stdout, and return the exit code.
 
     A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
     shows of any command that is cut off so.
@@ -178,11 +174,7 @@ cli.add_command(generate)
 
 @cli.command(cls=OptionalShare)
 @click.argument("source", nargs=-1, required=True, type=PATH)
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @click.option(
     "--verify",
     type=click.FloatRange(0, 1),
@@ -208,18 +200,19 @@ cli.add_command(generate)
 @replacing
 @watching
 @printing
-def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def count(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Count the triangles of SOURCE: files, folders, globs or URLs of one graph."""
     from dasktc.api.count import triangle_count
 
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     with _progress(quiet, progress) as report:
         result = triangle_count(list(source), progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(result.to_dict()))
-    else:
-        click.echo(str(result.triangles) if quiet else str(result))
+    _print(result, result.triangles, as_json, quiet)
+
+
+def _print(result: Any, number: Any, as_json: bool, quiet: bool) -> None:
+    """Print a result: as a JSON object, with --quiet its number alone, else as a summary."""
+    click.echo(json.dumps(result.to_dict()) if as_json else str(number if quiet else result))
 
 
 def _write(
@@ -231,31 +224,22 @@ def _write(
     quiet: bool,
     options: dict[str, Any],
 ) -> None:
-    """Call a function that writes what it finds of a source to files, and print its summary."""
+    """Run a command that writes its results to files, and print their summary."""
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     with _progress(quiet, progress) as report:
         summary = write(list(source), out, progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(summary.to_dict()))
-    elif not quiet:
-        click.echo(str(summary))
+    if as_json or not quiet:
+        _print(summary, summary, as_json, quiet)
 
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("-o", "--out", type=PATH, required=True, metavar="OUT", help="The file: .parquet, .csv or .txt.")
 @replacing
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
-def clustering(
-    source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any
-) -> None:
+def clustering(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Write degree, triangles and clustering coefficient of every vertex of SOURCE."""
     from dasktc.api.clustering import write_clustering
 
@@ -270,16 +254,10 @@ def clustering(
 @click.option("--directed", is_flag=True, help="Keep directions.")
 @click.option("--duplicates", type=click.Choice(DUPLICATES), help="The weight of an edge whose rows give it several.")
 @click.option("--seed", type=int, default=0, help="Of random parts.")
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
-def prepare(
-    source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any
-) -> None:
+def prepare(source: tuple[str, ...], out: str, progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Prepare SOURCE once and save it in the folder OUT, which every command takes for SOURCE from then on."""
     from dasktc.api.saved_graph import save_source
 
@@ -296,20 +274,15 @@ def prepare(
 @click.option("--rate-probes", type=float, metavar="R", help="Elements that a worker tests in a second.")
 @click.option("--rate-network", metavar="BYTES", help="What a worker receives in a second, e.g. 45GB.")
 @click.option("--overhead", type=float, metavar="SECONDS", help="The scheduler's time for a task.")
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
-def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Show what counting SOURCE would run: n, m, tasks, bytes, whether it fits, and about how long."""
     from dasktc.api.plan import CostModelOptions, predict_size, predict_source
 
     means = CostModelOptions(**{name: options.pop(name) for name in CostModelOptions.__dataclass_fields__})
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     vertices, edges = options.pop("vertices"), options.pop("edges")
     if bool(source) == (vertices is not None and edges is not None) or (vertices is None) != (edges is None):
         raise click.UsageError("plan takes either SOURCE, or both --vertices and --edges.")
@@ -318,7 +291,7 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
             prediction = predict_source(list(source), means=means, progress=report, **options)
         else:
             prediction = predict_size(vertices, edges, means=means, **options)
-    click.echo(json.dumps(prediction.to_dict()) if as_json else str(prediction))
+    _print(prediction, prediction, as_json, quiet)
 
 
 @cli.command()
@@ -332,11 +305,7 @@ def plan(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, deb
     help="The file: .parquet, .csv or .txt.",
 )
 @replacing
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
 def truss(
@@ -346,7 +315,6 @@ def truss(
     progress: str,
     as_json: bool,
     quiet: bool,
-    debug: bool,
     **options: Any,
 ) -> None:
     """Write every edge of SOURCE and its trussness: the largest k of a k-truss that it is in.
@@ -356,13 +324,9 @@ def truss(
     from dasktc.api.truss import write_truss
 
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     with _progress(quiet, progress) as report:
         result = write_truss(list(source), output, k, progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(result.to_dict()))
-    else:
-        click.echo(str(result.edges if k is not None else result.largest) if quiet else str(result))
+    _print(result, result.largest if k is None else result.edges, as_json, quiet)
 
 
 @cli.command()
@@ -370,36 +334,24 @@ def truss(
 @click.option("--error", type=float, default=0.01, show_default=True, help="Half of the interval, over the estimate.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="That the interval holds the number.")
 @click.option("--seed", type=int, default=0, help="Of the sample and of random parts.")
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
-def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+def estimate(source: tuple[str, ...], progress: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Estimate the triangles of SOURCE from a sample, with an interval; count them where that is as quick."""
     from dasktc.api.estimate import estimate_triangles
 
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     with _progress(quiet, progress) as report:
         result = estimate_triangles(list(source), progress=report, **options)
-    if as_json:
-        click.echo(json.dumps(result.to_dict()))
-    else:
-        click.echo(f"{result.value} {result.low} {result.high}" if quiet else str(result))
+    _print(result, f"{result.value} {result.low} {result.high}", as_json, quiet)
 
 
 @cli.command()
 @click.argument("source", nargs=-1, required=True, type=PATH)
 @click.option("-k", "--k", type=click.IntRange(3, 5), default=4, show_default=True, help="Vertices of a clique.")
 @click.option("--bound", type=int, metavar="WORDS", help="Refuse more work; default: 10^13 words ANDed.")
-@counting
-@spilling
-@reading
-@running
-@distributing
+@preparing
 @watching
 @printing
 def cliques(
@@ -409,7 +361,6 @@ def cliques(
     progress: str,
     as_json: bool,
     quiet: bool,
-    debug: bool,
     **options: Any,
 ) -> None:
     """Count the cliques of k vertices of SOURCE, by partition `whole`."""
@@ -418,22 +369,18 @@ def cliques(
     from dasktc.counting.cliques import BOUND, clique_count
 
     options = secured(options)
-    options["columns"] = _columns(options["columns"])
     if options["partition"] == "auto":
         options["partition"] = "whole"
     with _progress(quiet, progress) as report, prepare(list(source), progress=report, **options) as graph:
         with showing(report, asked="cliques", source=graph.prepared.source.name) as tracker:
             result = clique_count(graph, k, BOUND if bound is None else bound, tracker)
-    if as_json:
-        click.echo(json.dumps(result.to_dict()))
-    else:
-        click.echo(str(result.cliques) if quiet else str(result))
+    _print(result, result.cliques, as_json, quiet)
 
 
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, hidden=True)
-def info(as_json: bool, debug: bool) -> None:
+@click.option("--debug", is_flag=True, hidden=True, expose_value=False)
+def info(as_json: bool) -> None:
     """Show versions and devices, what is missing, and how to get it."""
     from dasktc.executors.environment import collect, describe
 
@@ -461,10 +408,6 @@ def completion(shell: str) -> None:
     script = get_completion_class(shell)
     assert script is not None
     click.echo(script(cli, {}, "dasktc", COMPLETE).source())
-
-
-def _columns(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 @contextmanager

@@ -25,15 +25,13 @@ __all__ = [
     "NameOf",
     "PathName",
     "counting",
-    "distributing",
     "options_of",
+    "preparing",
     "printing",
-    "reading",
     "replacing",
     "reporting",
     "running",
     "secured",
-    "spilling",
     "watching",
     "workers_of",
 ]
@@ -53,6 +51,11 @@ def workers_of(context: click.Context, option: click.Parameter, text: str | None
         return text if text in (None, "all") else int(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'all'.") from None
+
+
+def _names(context: click.Context, option: click.Parameter, text: str | None) -> list[str] | None:
+    """Split names at their commas."""
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic from click 8.4 on
@@ -142,7 +145,7 @@ def _parted() -> str:
 
 reading = options_of(
     click.option("--format", metavar="NAME", help="Format of SOURCE, where its content does not tell."),
-    click.option("--columns", metavar="A,B", help="The two id columns, by name or position."),
+    click.option("--columns", callback=_names, metavar="A,B", help="The two id columns, by name or position."),
     click.option("--ids", type=click.Choice(["auto", "int", "text"]), default="auto", help="Type of ids."),
     click.option("--skip", type=int, metavar="LINES", help="Leading lines to pass over; 0: the first is data."),
 )
@@ -236,9 +239,10 @@ spilling = options_of(
     ),
     click.option("--host-memory", metavar="BYTES", help="Of the host, for what a GPU's --memory has no room for."),
 )
+preparing = options_of(counting, spilling, reading, running, distributing)
 replacing = options_of(click.option("--force", is_flag=True, help="Replace output files that exist."))
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_debug = click.option("--debug", is_flag=True, help="Show where an error comes from.")
+_debug = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")
 reporting = options_of(_json, _debug)
 LOG_LEVEL = "dasktc.log-level"
 """In the context of a command, by which its options are known to what it calls."""

@@ -15,7 +15,7 @@ __all__ = ["Axis", "line_chart", "short", "timeline_chart"]
 
 Array = Any
 WIDTH, HEIGHT = 420, 270
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 44
+LEFT, RIGHT, TOP, BOTTOM = 58, 18, 10, 44
 """Margins of a chart's frame, in its own units."""
 MOST_BARS = 1_500
 """Tasks that are drawn one by one; of more the share of the time that lanes count."""
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
 
 
 class _Scale(NamedTuple):
-    """From values to places of an axis, and the values that are marked there."""
+    """Maps values to places on an axis, and says which values are marked there."""
 
     place: Callable[[float], float]
     ticks: list[float]
@@ -166,7 +166,7 @@ def _scale(values: Sequence[float], log: bool, first: float, last: float, nice: 
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten about some values; between them 2 and 5 times these where there are few."""
+    """Tick values of a logarithmic axis: powers of ten around the values; where few, 2 and 5 times each, too."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     if last - first <= 2:
@@ -179,7 +179,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _steps(high: float) -> list[float]:
-    """From 0 in steps of 1, 2 or 5 times a power of ten."""
+    """Tick values from 0 on, in steps of 1, 2 or 5 times a power of ten."""
     high = high or 1.0
     size = 10.0 ** math.floor(math.log10(high / 4))
     step = next(size * digit for digit in (1, 2, 5, 10) if high / (size * digit) <= 5)

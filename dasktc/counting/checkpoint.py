@@ -68,7 +68,7 @@ def _is_task(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    """Triangles, wedges, probes, longest bucket, seconds: a triangle closes a wedge."""
+    """Whether a value is a task's triangles, wedges, probes, longest bucket and seconds: a triangle closes a wedge."""
     if not isinstance(value, list) or len(value) != len(TaskCount._fields) or not all(map(_is_whole, value[:-1])):
         return False
     seconds = value[-1]
@@ -93,10 +93,6 @@ RECORD: dict[str, Callable[[Any], bool]] = {"task": _is_task, "count": _is_count
 
 def fingerprint(graph: CountingContext) -> What:
     """Say what a graph's count is: equal only for the same edges, blocks, plan, kernel and version.
-
-    Parameters
-    ----------
-    graph : CountingContext
 
     Returns
     -------
@@ -321,7 +317,7 @@ def _said_in_one_line(path: Path, what: str = "written") -> Iterator[None]:
 
 
 def _lines(text: bytes, path: Path) -> list[tuple[int, Any]]:
-    """The lines whose checksum is right, with their numbers from 1; none where even the first was torn."""
+    """Parse the lines whose checksum is right, with their numbers from 1; none where even the first was torn."""
     lines = [(number, _checked(line, path, number)) for number, line in enumerate(text.split(b"\n"), 1)]
     if lines[0][1] is None and (len(lines) > 1 or not BEGINNING.startswith(text[: len(BEGINNING)])):
         raise InputError(
@@ -368,7 +364,7 @@ def _line(content: What) -> bytes:
 
 
 def _checked(line: bytes, path: Path, number: int) -> Any:
-    """What a line says; None where its checksum is wrong."""
+    """Parse a line of the checkpoint; None where its checksum is wrong."""
     text, _, checksum = line.rpartition(b"\t")
     if not text or checksum != _checksum(text):
         return None

@@ -43,7 +43,7 @@ class CountingContext:
 
     @property
     def vertices(self) -> int:
-        """Vertices with an edge after clean-up."""
+        """Number of vertices with an edge after clean-up."""
         return self.plan.vertices
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing, nullcontext
-from dataclasses import replace
 
 from dasktc.backends.csr import TaskCount
 from dasktc.counting.checkpoint import fingerprint, opened
@@ -43,7 +42,7 @@ def count(graph: CountingContext, options: CountOptions | None = None) -> Triang
         report("verify", 0, 1)
         verified = verify_records(graph.executor, graph.blocks, records, options.verify, options.seed)
     result = _result(graph, sorted(records), total, ended - began, began)
-    return replace(result, verified=verified, resumed=resumed)
+    return result._replace(verified=verified, resumed=resumed)
 
 
 def _run(

@@ -18,7 +18,7 @@ __all__ = ["Counted"]
 
 
 class Counted:
-    """What is known of a graph's triangles.
+    """Cache of a graph's triangle counts: of the whole graph, by vertex and by edge.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Counted:
         self.by_edge: dict[Block, Any] | None = None
 
     def agree(self, triangles: int) -> int:
-        """Note the graph's triangles, as one more count found them.
+        """Keep a new count of the graph's triangles; refuse one that differs from an earlier count.
 
         Raises
         ------
@@ -60,5 +60,5 @@ class Counted:
         return triangles
 
     def __reduce__(self) -> Any:
-        """A copy of another process knows nothing."""
+        """Pickle none of it: a copy in another process counts for itself."""
         return Counted, ()

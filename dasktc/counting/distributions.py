@@ -35,7 +35,7 @@ STARTS = np.array(
 
 
 class VertexSummary(NamedTuple):
-    """What all vertices have.
+    """Degrees, triangles and clustering of all vertices: sums by bin of degrees, and the vertices with most triangles.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class VertexSummary(NamedTuple):
 
 
 class EdgeSummary(NamedTuple):
-    """What all edges have.
+    """Supports of all edges: how many are in each bin, and the edges in most triangles.
 
     Attributes
     ----------
@@ -70,16 +70,12 @@ def degree_bins(graph: CountingContext) -> pd.DataFrame:
     """Count the vertices of each bin of degrees: columns "degree", "last" and "vertices"; no triangle is counted."""
     oriented = graph.prepared.graph
     calls = list(zip(oriented.out_degree.parts, oriented.in_degree.parts, strict=True))
-    found = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
-    return _frame("degree", {"vertices": np.sum(found, axis=0, dtype=np.int64)})
+    parts = graph.executor.gather(graph.executor.submit_all("vertex-bins", _binned_degrees, calls))
+    return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
 
 
 def vertex_summary(graph: CountingContext) -> VertexSummary:
     """Describe the vertices; their triangles are counted where they are not known.
-
-    Parameters
-    ----------
-    graph : CountingContext
 
     Raises
     ------
@@ -92,11 +88,11 @@ def vertex_summary(graph: CountingContext) -> VertexSummary:
     counts, _ = triangles_by_id(graph)
     vectors = (counts, oriented.out_degree, oriented.in_degree, oriented.order)
     calls = list(zip(*(vector.parts for vector in vectors), strict=True))
-    found = executor.gather(executor.submit_all("vertex-bins", _vertices, calls))
-    sums = np.sum([bins for bins, _ in found], axis=0)
+    parts = executor.gather(executor.submit_all("vertex-bins", _vertices, calls))
+    sums = np.sum([bins for bins, _ in parts], axis=0)
     number = sums[0].astype(np.int64)
     means = sums[1:] / np.maximum(number, 1)
-    dense, degree, most = _of_most(np.concatenate([rows for _, rows in found], axis=1))
+    dense, degree, most = _of_most(np.concatenate([rows for _, rows in parts], axis=1))
     named = {
         "vertex": external_ids(graph, dense),
         "degree": degree,
@@ -110,10 +106,6 @@ def vertex_summary(graph: CountingContext) -> VertexSummary:
 def edge_summary(graph: CountingContext) -> EdgeSummary:
     """Describe the edges; their triangles are counted where they are not known.
 
-    Parameters
-    ----------
-    graph : CountingContext
-
     Raises
     ------
     InputError, CountError
@@ -122,16 +114,16 @@ def edge_summary(graph: CountingContext) -> EdgeSummary:
     import pandas as pd
 
     supports, _ = known_edges(graph)
-    found = graph.executor.gather(edges_in_parts(graph, supports, _edges))
-    bins = np.sum([np.zeros(len(STARTS), np.int64), *(bins for bins, _ in found)], axis=0, dtype=np.int64)
-    keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in found)], axis=1))
+    parts = graph.executor.gather(edges_in_parts(graph, supports, _edges))
+    bins = np.sum([np.zeros(len(STARTS), np.int64), *(bins for bins, _ in parts)], axis=0, dtype=np.int64)
+    keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1))
     high, low = unpack(keys, SHIFT)
     named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
     return EdgeSummary(_frame("support", {"edges": bins}), pd.DataFrame(named))
 
 
 def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
-    """The bins in which the first column is above 0."""
+    """Make the frame of the bins whose first column is above 0, with each bin's first and last value."""
     import pandas as pd
 
     last = np.append(STARTS[1:], np.iinfo(np.int64).max) - 1
@@ -174,7 +166,7 @@ def _edges(part: Array) -> tuple[Array, Array]:
 
 
 def _candidates(values: Array, bins: Array) -> Array:
-    """Places of the values in the bins of the MOST largest ones, those above 0."""
+    """Positions of the candidates for the MOST largest values: all that share a bin with one of them, above 0."""
     above = np.flatnonzero(bins[::-1].cumsum() >= MOST)
     first = max(1, len(bins) - 1 - int(above[0]) if len(above) else 1)
     return array_module(values).flatnonzero(values >= int(STARTS[first]))

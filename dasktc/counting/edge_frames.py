@@ -19,6 +19,7 @@ import numpy as np
 from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
+from dasktc.counting.edge_support import zeros_of
 from dasktc.counting.external_ids import SHIFT, edges_by_dense_id, frames_of_edges
 from dasktc.counting.frames import (
     PANDAS,
@@ -114,11 +115,6 @@ def edge_answer(
 def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
     """Give every edge, from its source to its target, as the blocks have them.
 
-    Parameters
-    ----------
-    graph : CountingContext
-    kind : FrameKind
-
     Returns
     -------
     DataFrame
@@ -133,16 +129,12 @@ def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
     """
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
-    none = {place: executor.submit("edges", _zeros, block, backend) for place, block in graph.blocks.items()}
+    none = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
     frames, rows = partitions(graph, none, None, kind, oriented=True)
     if kind.whole:
         return gathered(executor, frames, kind)
     ids = "int64" if graph.prepared.source.ids == "int" else "str"
     return spread(executor, frames, empty({"src": ids, "dst": ids}, kind.library), numbers_of_rows(rows))
-
-
-def _zeros(block: OrientedCSR, backend: str) -> Array:
-    return get_backend(backend).array.zeros(block.edges, dtype="int32")
 
 
 def partitions(
@@ -251,7 +243,7 @@ def _whole_frame(
     edges: int,
     total: int | None,
 ) -> Any:
-    """The frame of all edges; None where a key and its number are no one word."""
+    """Sort all edges to one frame; None where an edge's key and its number do not fit one 64-bit word together."""
     answers = get_backend("cuda").answers
     assert answers is not None
     added, most = answers.facts(values)
@@ -338,7 +330,7 @@ def _edges_of_block(
 
 
 def _columns_of(block: OrientedCSR, vertices: int) -> Array:
-    """The ids of all columns that a block may have."""
+    """Vertex ids of all columns of a block, by number."""
     count = -(-(vertices - block.column_first) // block.stride) if block.members is None else len(block.members)
     return block.column_ids(np.arange(max(0, count)))
 
@@ -361,7 +353,7 @@ def _rows(block: OrientedCSR, start: int, stop: int, xp: Any) -> Array:
 
 
 def _by_range(graph: CountingContext, slices: list[Any], count: int) -> list[list[Any]]:
-    """What each of some ranges of keys has of the slices."""
+    """Cut slices of edges at ranges of keys of about equal size, and group the cuts by range."""
     executor: Executor = graph.executor
     if count == 1:
         return [slices]
@@ -410,7 +402,7 @@ def _edge_frame(part: Array, vertices: VertexMap, name: str | None, library: Any
 
 
 def _ascending(part: Array) -> tuple[Array, Array, Array]:
-    """The ends of edges in ascending order, and their numbers."""
+    """Sort edges by their ends; return the ends and the edges' numbers in that order."""
     if isinstance(part, np.ndarray):
         from dasktc.backends.cpu.edge_columns import ascending
 
@@ -447,9 +439,9 @@ def _asked(graph: CountingContext, by_place: ByPlace, name: str, kind: FrameKind
     share = graph.executor.memory_in_parallel
     slices = _slices(graph, by_place, step if share is None else max(1, min(step, share // SPLIT_BYTES)))
     matches = graph.executor.gather(graph.executor.map("edges", _matched, slices, wanted))
-    found, sums = np.sum([np.zeros((2, len(wanted)), np.int64), *matches], axis=0)
+    counts, sums = np.sum([np.zeros((2, len(wanted)), np.int64), *matches], axis=0)
     place = wanted.searchsorted(keys).clip(max=max(0, len(wanted) - 1))
-    there &= (wanted[place] == keys) & (found[place] > 0) if len(wanted) else False
+    there &= (wanted[place] == keys) & (counts[place] > 0) if len(wanted) else False
     if not there.all():
         number = int(there.argmin())
         raise unknown("edges", (_plain(src[number]), _plain(dst[number])), int((~there).sum()), "edges")
@@ -509,13 +501,13 @@ def _no_edges(edges: Any) -> InputError:
 
 def _matched(part: Array, wanted: Array) -> Array:
     """How often each of some ascending keys is there, above the sums of its numbers; on the host."""
-    found = np.zeros((2, len(wanted)), np.int64)
+    counts = np.zeros((2, len(wanted)), np.int64)
     if part.shape[1] and len(wanted):
         xp = array_module(part)
         among = xp.asarray(wanted)
         places = xp.minimum(among.searchsorted(part[0]), len(wanted) - 1)
         hits = among.take(places) == part[0]
         at = on_host(places[hits])
-        np.add.at(found[0], at, 1)
-        np.add.at(found[1], at, on_host(part[1][hits]))
-    return found
+        np.add.at(counts[0], at, 1)
+        np.add.at(counts[1], at, on_host(part[1][hits]))
+    return counts

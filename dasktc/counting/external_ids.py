@@ -1,5 +1,7 @@
 """Put results under the caller's ids where vertices are in shards: each partition fetches the ids that it needs.
 
+This is done on the host: vectors of a device are copied there, shard by shard, for the answers go there anyway.
+
 Triangles of vertices go to the shards of the caller's ids, and each shard becomes a frame. A partition of edges, or a
 list, keeps the distinct vertices that it has, ascending; it fetches their dense ids, and then the caller's.
 """
@@ -25,6 +27,14 @@ __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "share
 Array = Any
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
+
+
+def _there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
+    """The executor for work on the host, and the vectors there."""
+    if not executor.backend.on_device:
+        return executor, list(vectors)
+    copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
+    return executor.for_backend("cpu"), copies
 
 
 # by vertex
@@ -71,7 +81,7 @@ def _share(vector: Array, start: int, stop: int) -> Array:
 
 
 def _share_of_named(vector: Array, ids: Array, first: int, end: int) -> list[Array]:
-    """The entries of ids in [first, end), and their places from `first` on."""
+    """Select the ids in [first, end): their entries, and their offsets from `first`."""
     named = on_host(ids)
     start, stop = (int(named.searchsorted(bound)) for bound in (first, end))
     return [on_host(vector[start:stop]), named[start:stop] - first]
@@ -102,8 +112,8 @@ def values_in_shards(
     Sharded
         Of lists of the columns' arrays.
     """
-    on_host = executor.for_backend("cpu")
-    shards = [moved(on_host, "vertex-frames", vector, order, ids.starts) for vector in vectors]
+    executor, [order, *vectors] = _there(executor, "vertex-frames", order, *vectors)
+    shards = [moved(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
     return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
 
@@ -116,10 +126,11 @@ def _computed(columns: dict[str, Callable[..., Array]], *vectors: Array) -> list
 
 
 def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, oriented: bool) -> list[Any]:
-    """Keys above numbers, over new ids, to the same over dense ids; empties the list.
+    """Relabel slices of edges, keys above numbers, from the order's ids to dense ids; empties the list.
 
     Where `oriented`, an edge's ends stay in their order; else the smaller one is first again.
     """
+    executor, [order] = _there(executor, "edges", order)
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
     return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)), oriented)
 
@@ -127,10 +138,11 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 def frames_of_edges(
     executor: Executor, parts: list[Any], ids: Sharded, name: str | None, firsts: list[int], library: Any
 ) -> list[Any]:
-    """Frames, in ascending order, of keys above numbers of that name, over dense ids; empties the list.
+    """Make frames of edges by the caller's ids, ascending, of keys over dense ids, above numbers; empties the list.
 
     Without a name the frames are of the edges alone. `firsts` has the number of the first row of each.
     """
+    executor, [ids] = _there(executor, "edges", ids)
     own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
     return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own), list(firsts)), name, library)
 
@@ -172,6 +184,7 @@ def _together(parts: list[Any]) -> Any:
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
+    executor, [order, ids] = _there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
     own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
     (dense,) = taken(executor, "list-frame", order, [own])

@@ -31,7 +31,7 @@ PREDICTED = 3.0
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Of the run, what the result does not know.
+    """Facts of a run that its result does not hold.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Findings:
-    """Of the graph; None: left out.
+    """Facts of a graph, for its report; None: left out.
 
     Attributes
     ----------

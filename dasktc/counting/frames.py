@@ -128,13 +128,7 @@ def frame_kind(graph: CountingContext, frame: str | None, of: str = "vertices") 
 
 
 def on_device_if_there(graph: CountingContext, kind: FrameKind) -> FrameKind:
-    """Have a Dask DataFrame's partitions in cuDF where GPUs count without a budget, if dask_cudf can be imported here.
-
-    Parameters
-    ----------
-    graph : CountingContext
-    kind : FrameKind
-    """
+    """Have a Dask DataFrame's partitions in cuDF where GPUs count without a budget and dask_cudf is installed here."""
     on_device = graph.options.chosen_backend in ON_DEVICE and graph.executor.memory_per_call is None
     if kind.whole or not on_device:
         return kind
@@ -167,7 +161,7 @@ def column(ids: Any) -> Any:
 
 
 def ids_of(vertices: VertexMap, dense: Array, library: Library) -> Any:
-    """A column of the caller's ids of dense ids, where a frame of the library has it."""
+    """Map dense ids to a column of the caller's ids, for a frame of the library: on a device where ids are there."""
     if library == "pandas":
         return column(vertices.external(on_host(dense)))
     known = getattr(vertices, "ids", None)
@@ -187,7 +181,7 @@ def external_ids_on_device(vertices: VertexMap) -> Any:
 
 
 def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
-    """A frame of columns of one length, whose rows are numbered from `first` on."""
+    """Make a frame of columns of one length; its index counts from `first` on."""
     if library == "pandas":
         import pandas as pd
 
@@ -206,19 +200,19 @@ def frame_of(columns: dict[str, Any], library: Library, first: int = 0) -> Any:
 
 
 def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]:
-    """Those partitions that have rows, at least one, and how many: then the first row of each is known."""
+    """Drop partitions without rows, all but one where none has any; return the others and their numbers of rows."""
     there = [(part, size) for part, size in zip(parts, sizes, strict=True) if size] or [(parts[0], 0)]
     return [part for part, _ in there], [size for _, size in there]
 
 
 def numbers_of_rows(sizes: list[int]) -> tuple[int, ...] | None:
-    """Divisions of partitions whose rows are numbered from 0 on; None where there are no rows."""
+    """Dask's divisions of partitions whose rows are numbered from 0 on; None where there are no rows."""
     firsts = [0, *accumulate(sizes)]
     return (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
 
 
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
-    """Rows of a partition of PARTITION_BYTES that has so many columns of ids and of numbers."""
+    """Number of rows that fill PARTITION_BYTES, with `ids` columns of ids and `numbers` columns of numbers."""
     of_id = 8
     if graph.prepared.source.ids == "text":
         vertices = graph.prepared.vertices
@@ -320,8 +314,8 @@ def given_ids(values: Any, ids: str, name: str) -> Any:
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise InputError(f"{name} {shown(values)} is no list of ids: give a list, an array or a column")
     at = Place(f"`{name}`")
-    found = to_ids(settle(values, "text" if ids == "text" else None, at), "text" if ids == "text" else "int", at)
-    return found.astype(np.int64) if ids == "int" else found
+    settled = to_ids(settle(values, "text" if ids == "text" else None, at), "text" if ids == "text" else "int", at)
+    return settled.astype(np.int64) if ids == "int" else settled
 
 
 def dense_ids(graph: CountingContext, ids: Any) -> Array:
@@ -338,9 +332,9 @@ def external_ids(graph: CountingContext, dense: Array) -> Any:
     vertices, executor = graph.prepared.vertices, graph.executor
     if not isinstance(vertices, Sharded):
         return column(executor.gather([executor.submit("ids", _external, vertices, dense)])[0])
-    found = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
+    of_shards = executor.gather(vertices.map(executor, "ids", _external_of_shard, dense))
     named = np.empty(len(dense), dtype=np.int64 if graph.prepared.source.ids == "int" else object)
-    for places, ids in found:
+    for places, ids in of_shards:
         named[places] = ids
     return column(named if named.dtype != object else named.tolist())
 

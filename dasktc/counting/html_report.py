@@ -47,7 +47,7 @@ td.bar div { background: var(--bar); height: .8rem; margin-top: .35rem; min-widt
 td.bar div.plan { background: var(--mark); } .bars td:first-child { white-space: nowrap; }
 .wide { overflow-x: auto; margin-top: .8rem; } .wide svg { min-width: 44rem; }
 .wide td, .wide th { white-space: nowrap; }
-.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: 1rem; }
+.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 1rem; }
 .side > div { background: var(--panel); border-radius: .4rem; padding: .8rem; min-width: 0; overflow-x: auto; }
 pre { background: var(--panel); border-radius: .4rem; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 p.note { color: var(--muted); max-width: 48rem; }

@@ -61,7 +61,7 @@ def measures(graph: CountingContext, frame: str | None = None, vertices: Any = N
 
 
 def of_vertices(graph: CountingContext, columns: Columns, frame: str | None, vertices: Any) -> Any:
-    """Give what functions make of each vertex's triangles, out-degree and in-degree: a column each."""
+    """Compute columns from each vertex's triangles, out-degree and in-degree, a function for each column."""
     kind = frame_kind(graph, frame)
     if kind.whole and vertices is None:
         refuse_series(graph)
@@ -76,7 +76,7 @@ def _said(graph: CountingContext, answer: Any) -> Any:
 
 
 def _vectors(graph: CountingContext) -> list[Sharded]:
-    """Triangles, out-degrees and in-degrees of the vertices."""
+    """Vectors of the vertices' triangles, which are counted if need be, out-degrees and in-degrees."""
     counts, _ = triangles_by_id(graph)
     return [counts, graph.prepared.graph.out_degree, graph.prepared.graph.in_degree]
 
@@ -135,10 +135,6 @@ def vertex_frames(graph: CountingContext, columns: Columns = TRIANGLES) -> tuple
 
 def edge_frames(graph: CountingContext) -> tuple[list[Any], int]:
     """Count the triangles of every edge and leave the numbers where they are.
-
-    Parameters
-    ----------
-    graph : CountingContext
 
     Returns
     -------

@@ -102,8 +102,8 @@ class Outputs:
             write_frames(frames, self.per_edge, graph.executor, self.force)
         if self.report is not None:
             graph.counted.agree(result.triangles)
-            found, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
-            write_page(page(result, without_secrets(graph.prepared.source.name), found, run), self.report, self.force)
+            facts, run = findings_of(graph, result), RunFacts(without_secrets(command), before, after)
+            write_page(page(result, without_secrets(graph.prepared.source.name), facts, run), self.report, self.force)
 
 
 def _same(count: int, result: TriangleCount, what: str) -> None:

@@ -54,5 +54,5 @@ def _middle(bins: Any, name: str) -> Any:
 
 
 def _density(bins: Any, name: str, count: str) -> tuple[Any, Any]:
-    """Middles of bins, and how many are at each of a bin's values, on the average."""
+    """Middle of each bin, and its count divided by the number of values in it."""
     return _middle(bins, name), bins[count] / (bins["last"] - bins[name] + 1)

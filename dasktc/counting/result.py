@@ -20,8 +20,9 @@ __all__ = ["TriangleCount"]
 class TriangleCount(int):
     """The exact number of triangles of a graph, and how it was found.
 
-    It is that integer wherever Python, NumPy, pandas or JSON take one: it compares, adds, hashes and formats as such,
-    and `f"{result:,}"` is the number alone. `print(result)` says how it was found, too.
+    It is that integer wherever Python, NumPy, pandas, Polars or JSON take one: it compares, adds, hashes and formats as
+    such, means and variances of several are those of integers, and `f"{result:,}"` is the number alone. `str(result)`,
+    which `print` and `csv.writer` take, says how it was found, too; `int(result)` is a plain integer.
 
     Attributes
     ----------
@@ -67,12 +68,18 @@ class TriangleCount(int):
     resumed: int
     records: list[Record] = field(repr=False)
 
-    def __new__(cls, triangles: int, *_: Any, **__: Any) -> Self:
-        """Make the integer; the dataclass sets the fields."""
-        return super().__new__(cls, triangles)
+    def __new__(cls, triangles: Any, *facts: Any, **more: Any) -> Any:
+        """Make the integer, whose fields the dataclass sets; of a number alone, as `statistics` does, a plain int."""
+        return super().__new__(cls, triangles) if facts or more else int(triangles)
 
-    def __getnewargs__(self) -> tuple[int]:  # what pickle and copy pass to __new__; the other fields are state
-        return (self.triangles,)
+    def __getnewargs_ex__(self) -> tuple[tuple[int], dict[str, None]]:  # what copies are made of; the fields are state
+        return (self.triangles,), {"fields": None}
+
+    def _replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    __replace__ = _replace
 
     def __repr__(self) -> str:
         return f"TriangleCount(triangles={self.triangles}, vertices={self.vertices}, edges={self.edges})"
@@ -223,3 +230,6 @@ class TriangleCount(int):
 
     def _repr_html_(self) -> str:
         return as_html(self.summary())
+
+
+del TriangleCount.__dataclass_fields__  # a dataclass is a struct of its fields to Polars, and no number

@@ -148,7 +148,7 @@ def count_small(
 
 
 def _open(executor: Executor, source: Source, options: Options, counting: CountOptions) -> bool:
-    """Whether nothing that was asked for says how to count a source in memory, on the device of this process."""
+    """Whether a source in memory may be counted as a bit matrix here: no option says how to count it."""
     if {options.kernel, options.partition, options.reorder} != {"auto"} or counting.verify or source.ids != "int":
         return False
     if any(given is not None for given in (options.parts, options.splits, options.memory, counting.checkpoint)):

@@ -51,7 +51,7 @@ def square_clustering(graph: CountingContext, frame: str | None = None, vertices
 
 
 def _keys(graph: CountingContext) -> Array:
-    """Every edge's key by the blocks' ids, ascending, once."""
+    """Ascending, distinct keys of all edges, over the blocks' ids."""
     shift, keys = shift_of(graph.vertices), []
     for block in graph.executor.gather(graph.blocks.values()):
         offsets, columns = on_host(block.offsets), on_host(block.columns)
@@ -59,24 +59,24 @@ def _keys(graph: CountingContext) -> Array:
         v = block.column_ids(columns)
         keys.append(pack(np.maximum(u, v), np.minimum(u, v), shift))
     if len(keys) == 1 and graph.plan.scheme.once:
-        found = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
+        edges = keys[0] if (keys[0][1:] > keys[0][:-1]).all() else np.sort(keys[0])
     else:
-        found = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    if len(found) != graph.edges:
+        edges = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    if len(edges) != graph.edges:
         raise CountError(
-            f"the blocks hold {len(found):,} edges, the plan {graph.edges:,}: edges were lost; run again, and report "
+            f"the blocks hold {len(edges):,} edges, the plan {graph.edges:,}: edges were lost; run again, and report "
             "this with the output of `dasktc info`"
         )
-    return found
+    return edges
 
 
 def _coefficients(keys: Array, degrees: Array, triangles: Array) -> Array:
     from dasktc.backends.cpu import squares  # Numba: when something is computed
 
     offsets, columns = squares.adjacency(keys, shift_of(len(degrees)), degrees)
-    found = squares.squares(offsets, columns)
+    by_vertex = squares.squares(offsets, columns)
     sums = np.zeros(len(columns) + 1, np.int64)
     np.cumsum(degrees.take(columns), out=sums[1:])
     around = sums[offsets[1:]] - sums[offsets[:-1]]
-    possible = (around - degrees) * (degrees - 1) - 2 * triangles - found
-    return np.where(possible > 0, found / np.maximum(possible, 1), 0.0)
+    possible = (around - degrees) * (degrees - 1) - 2 * triangles - by_vertex
+    return np.where(possible > 0, by_vertex / np.maximum(possible, 1), 0.0)

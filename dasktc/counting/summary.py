@@ -10,14 +10,14 @@ Rows = list[tuple[str, str]]
 
 
 def as_text(rows: Rows) -> str:
-    """Write a line a row."""
+    """Format rows as text, one line each."""
     return "\n".join(f"{name:<11}{text}" for name, text in rows)
 
 
 def as_html(rows: Rows) -> str:
     """Write a table; names and texts are escaped."""
     lines = (
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<tr><th style='text-align:left;white-space:nowrap'>{html.escape(name)}</th>"
         f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
         for name, text in rows
     )

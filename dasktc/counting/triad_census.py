@@ -47,13 +47,13 @@ def triad_census(graph: CountingContext, isolated: int = 0) -> dict[str, int]:
 
 
 def _pairs(out: Array, into: Array, both: Array) -> Counter[str]:
-    """How many pairs of edges at a vertex, in a triangle or not, have each type."""
+    """Count all pairs of edges at a common vertex by type, those of triangles included."""
     degrees = {"i": into, "m": both, "o": out}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for pair, name in OPEN.items():
         a, b = pair[0], pair[1]
-        found[name] = _dot(degrees[a], degrees[b] - 1) // 2 if a == b else _dot(degrees[a], degrees[b])
-    return found
+        counts[name] = _dot(degrees[a], degrees[b] - 1) // 2 if a == b else _dot(degrees[a], degrees[b])
+    return counts
 
 
 def _dot(a: Array, b: Array) -> int:

@@ -144,7 +144,7 @@ def _some(task: BlockTask, job: Job, limit: int) -> Array:
 def _listed(
     job: Job, count: int, order: Array | None, here: bool, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
 ) -> list[Any]:
-    """So many triangles of a task; and how many."""
+    """List so many triangles of a task, and return their number, too."""
     triangles = _some(task_of(job, index, table, stream), job, count)
     listed = f"{job.triple} has {len(triangles):,} triangles to list, {count:,} were counted"
     refuse_unless(len(triangles) == count, listed)

@@ -58,7 +58,7 @@ def k_truss(graph: CountingContext, k: int, frame: str | None = None) -> Any:
 
 
 def order_of_truss(k: Any) -> int:
-    """Check a k.
+    """Check the k of a k-truss and cut it to 2^31, which no edge reaches.
 
     Raises
     ------
@@ -70,11 +70,6 @@ def order_of_truss(k: Any) -> int:
 
 def truss_frames(graph: CountingContext, k: int | None = None) -> tuple[list[Any], Facts]:
     """Find the k-truss, or every edge's trussness, and leave the frames where they are.
-
-    Parameters
-    ----------
-    graph : CountingContext
-    k : int, optional
 
     Returns
     -------

@@ -137,7 +137,7 @@ def update(graph: GraphLike, add: Any, remove: Any) -> Change[GraphLike]:
     tails = [submit(_rows_from, block, first, backend) for block in graph.blocks.values()]
     edit = submit(_edited, batch, first, tails, *vectors, known, ids)
     (difference,) = executor.gather([submit(_differences, batch, near, vectors[0], known, ids)])
-    (size,) = executor.gather([submit(_size, edit, parts, backend)])
+    (size,) = executor.gather([submit(_size, edit, parts)])
     triangles, vertices, counts = difference
     new = _prepared(graph, edit, size, counts)
     layout, edges = _layout(new), new.partition.sizes.edges
@@ -233,7 +233,7 @@ def _key(a: Array, b: Array) -> Array:
 
 
 def _ends(frames: list[Any], ids: Ids) -> list[Any]:
-    """Both columns of frames of a batch, which have no loops."""
+    """Concatenate the two columns of a batch's frames, which have no loops."""
     if ids == "int":
         return [
             np.concatenate([np.empty(0, "int64"), *(frame[end].to_numpy() for frame in frames)]).astype("int64")
@@ -275,7 +275,7 @@ def _distinct_ids(columns: list[Any], ids: Ids) -> Any:
 
 
 def _present(block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: int, backend: str) -> tuple[Any, Any]:
-    """Those of the keys to add, and to remove, whose edges the block has."""
+    """Select the keys to add, and those to remove, whose edges the block has."""
     return tuple(
         keys[_positions(block.offsets, block.columns, *_numbers(keys, parts), backend)[1]]
         for keys in (_of_block(keys, place, parts) for keys in (batch.add, batch.remove))
@@ -283,13 +283,13 @@ def _present(block: OrientedCSR, batch: _Batch, place: tuple[int, int], parts: i
 
 
 def _of_block(keys: Array, place: tuple[int, int], parts: int) -> Array:
-    """Those of some keys that are for a block."""
+    """Select the keys whose edges belong in a block."""
     high, low = unpack(keys, SHIFT)
     return keys[(high % parts == place[0]) & (low % parts == place[1])]
 
 
 def _numbers(keys: Array, parts: int) -> tuple[Array, Array]:
-    """Row and column in their block."""
+    """Row and column that each key's edge has in its block."""
     high, low = unpack(keys, SHIFT)
     return high // parts, low // parts
 
@@ -321,7 +321,7 @@ def _net(batch: _Batch, present: list[tuple[Any, Any]]) -> _Batch:
 
 
 def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
-    """The keys of a block's edges at the ends of changed ones."""
+    """Keys of a block's edges that share an end with a changed edge."""
     xp = get_backend(backend).array
     ends = np.unique(np.concatenate(unpack(np.concatenate([batch.add, batch.remove]), SHIFT)))
     row, column = (ends[(ends - first) % block.stride == 0] for first in (block.row_first, block.column_first))
@@ -333,11 +333,11 @@ def _near(block: OrientedCSR, batch: _Batch, backend: str) -> Array:
     for start in range(0, block.edges, CHUNK):
         of = block.columns[start : start + CHUNK]
         places.append(xp.flatnonzero(wanted.take(xp.minimum(of, len(wanted) - 1))) + start)
-    return np.unique(_keys_at(block, xp.concatenate(places), backend))
+    return np.unique(_keys_at(block, xp.concatenate(places)))
 
 
 def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
-    """The places of all entries of some rows."""
+    """Positions, in the columns, of all entries of these rows."""
     xp = get_backend(backend).array
     first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
     sizes = end - first
@@ -345,7 +345,7 @@ def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
     return xp.asarray(np.repeat(first - before, sizes) + np.arange(int(sizes.sum())))
 
 
-def _keys_at(block: OrientedCSR, places: Array, backend: str) -> Array:
+def _keys_at(block: OrientedCSR, places: Array) -> Array:
     """The keys of the edges at some places; on the host."""
     row = block.offsets.searchsorted(places, side="right") - 1
     return on_host(pack(block.row_ids(row), block.column_ids(block.columns.take(places)), SHIFT))
@@ -362,7 +362,7 @@ class _Counts(NamedTuple):
 def _differences(
     batch: _Batch, near: list[Array], order: Array, known: VertexMap, ids: Ids
 ) -> tuple[int, pd.Series[int], _Counts]:
-    """The difference of the triangles, of the graph and of the vertices."""
+    """Count by how much the triangles of the graph, and of each vertex, change."""
     import pandas as pd
 
     before = np.unique(np.concatenate(near))
@@ -485,7 +485,7 @@ def _rows_from(block: OrientedCSR, first: tuple[int, Array], backend: str) -> Ar
     row = max(0, -(-(first[0] - block.row_first) // block.stride))
     xp = get_backend(backend).array
     start = int(block.offsets[min(row, block.rows)])
-    return _keys_at(block, xp.arange(start, block.edges, dtype="int64"), backend)
+    return _keys_at(block, xp.arange(start, block.edges, dtype="int64"))
 
 
 def _edited(
@@ -569,7 +569,7 @@ class _Size(NamedTuple):
     more: Array
 
 
-def _size(edit: _Edit, parts: int, backend: str) -> _Size:
+def _size(edit: _Edit, parts: int) -> _Size:
     more = np.zeros((parts, parts), "int64")
     for keys, sign in ((edit.delete, -1), (edit.insert, 1)):
         high, low = unpack(keys, SHIFT)

@@ -162,7 +162,7 @@ class Executor(Protocol):
     def measured(
         self, stage: str, function: Callable[..., Measured], calls: ArgumentLists, prefer: Sequence[str | None] = ()
     ) -> tuple[list[Any], list[Any]]:
-        """Call a function for each call: handles of the values of its results, and their (small) facts, here."""
+        """Make calls; return handles of the results' values, and the (small) facts of each result."""
         made = self.map(stage, partial(_apart, function), [list(call) for call in calls])
         values, facts = self.transpose(stage, made, 2)
         return values, self.gather(facts)
@@ -237,7 +237,7 @@ class Executor(Protocol):
         """Load (small) results into this process, into memory that is freed with them."""
 
     def values(self, handles: list[Any]) -> list[Any]:
-        """Handles for the caller of dasktc: results, or where `distributed` futures of results."""
+        """Turn handles into what a caller of dasktc may hold: results, or futures of results if `distributed`."""
 
     def map_unordered(self, stage: str, function: Function, calls: ArgumentLists) -> Generator[Any]:
         """Call `function(*call)` for each call and yield the (small) results as they come, in any order."""
@@ -309,7 +309,7 @@ class LocalStore(Store, Protocol):
         """The handle of a value that nobody else will change; of a handle itself."""
 
     def expect(self, handles: list[Any]) -> None:
-        """Hear what the call after the next one takes: it may be copied meanwhile."""
+        """Announce the inputs of the call after the next one, which may be copied meanwhile."""
         return
 
     def load(self, handle: Any) -> Any:
@@ -321,7 +321,7 @@ class LocalStore(Store, Protocol):
         return min(threads, len(calls))
 
     def tasks(self, function: Function, calls: list[tuple[Any, ...]], at_a_time: int) -> Generator[Callable[[], Any]]:
-        """What makes each call and returns its (small) result, in their order; blocks may be read ahead.
+        """Yield for each call, in order, a function that makes it and returns its (small) result; may prefetch blocks.
 
         No more than `at_a_time` of them run when the next one is asked for.
         """

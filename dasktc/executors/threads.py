@@ -47,7 +47,7 @@ def _in_dask_task() -> bool:
 
 
 class _Ended(NamedTuple):
-    """A call that ended: its number, its result, and the error where it raised one."""
+    """The outcome of a call: its number, and its result or the error that it raised."""
 
     number: int
     result: Any
@@ -94,7 +94,7 @@ class _Running:
             return _Ended(number, None, error)
 
     def stop(self) -> None:
-        """Stop taking calls."""
+        """Begin no more calls."""
         with self._taking:
             self._calls = None
 
@@ -157,9 +157,9 @@ def results(
     threads: int, calls: Generator[Call[T]], count: int, told: Callable[[int, int], None] | None = None
 ) -> list[T]:
     """The results of `count` calls, in their order; as `completed`. `told` hears how many have ended, of how many."""
-    found: list[Any] = [None] * count
+    in_order: list[Any] = [None] * count
     for ended, (number, result) in enumerate(completed(min(threads, count), calls), 1):
-        found[number] = result
+        in_order[number] = result
         if told is not None:
             told(ended, count)
-    return found
+    return in_order

@@ -15,7 +15,7 @@ __all__ = ["Usage", "usage_of"]
 
 
 class Usage(NamedTuple):
-    """Of one process.
+    """Memory, network and disk that one process has used.
 
     Attributes
     ----------

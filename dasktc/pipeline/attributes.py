@@ -37,7 +37,7 @@ ALONG, AGAINST = 1, 2
 
 
 class Neighbours(NamedTuple):
-    """How many neighbours each vertex has by the direction of the edge, int64 each, by the blocks' ids.
+    """Each vertex's number of neighbours by direction of the edge, int64, over the blocks' ids.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class EdgeAttributes:
 
 @dataclass(frozen=True, eq=False)
 class _ReadPart:
-    """Rows that were read: a part of the same source again."""
+    """A part of a source whose rows have been read already, so that attributes need no second pass over files."""
 
     frame: Frame
     ids: Ids
@@ -152,11 +152,11 @@ def attach(
     made = EdgeAttributes(options.weight, options.directed, largest, {}, {}, neighbours)
     for name, handle in blocks.items():
         (block,) = executor.gather([handle])
-        found, swapped = _places(block, keys, shift)
+        places, swapped = _places(block, keys, shift)
         if roots is not None:
-            made.roots[name] = roots[found]
+            made.roots[name] = roots[places]
         if directions is not None:
-            made.directions[name] = _turned(directions[found], swapped)
+            made.directions[name] = _turned(directions[places], swapped)
     return made
 
 
@@ -259,10 +259,10 @@ def _places(block: OrientedCSR, keys: Array, shift: int) -> tuple[Any, Array]:
     own, swapped = pack(np.maximum(u, v), np.minimum(u, v), shift), u < v
     if len(own) == len(keys) and np.array_equal(own, keys):
         return slice(None), swapped
-    found = keys.searchsorted(own)
-    if not np.array_equal(keys.take(found, mode="clip"), own):
+    places = keys.searchsorted(own)
+    if not np.array_equal(keys.take(places, mode="clip"), own):
         raise _lost(len(keys), len(own))
-    return found, swapped
+    return places, swapped
 
 
 def _turned(directions: Array, swapped: Array) -> Array:
@@ -275,8 +275,8 @@ def _loops(frames: list[Frame], options: AttributeOptions) -> float:
     """The largest weight of loops."""
     import pandas as pd
 
-    found = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]
-    loops = pd.concat(found, ignore_index=True) if found else pd.DataFrame({"src": [], "weight": []})
+    of_loops = [frame[["src", "weight"]][np.asarray(frame["src"] == frame["dst"], dtype=bool)] for frame in frames]
+    loops = pd.concat(of_loops, ignore_index=True) if of_loops else pd.DataFrame({"src": [], "weight": []})
     if not len(loops):
         return -np.inf
     by_vertex = loops.groupby("src")["weight"]

@@ -45,13 +45,7 @@ ORDER = "rows are cut at v, and counts took 1.2 to 1.9 times as long in the othe
 
 
 def look(executor: Executor, graph: Oriented) -> Facts:
-    """Collect the statistics of an oriented graph that the kernels' rules decide by.
-
-    Parameters
-    ----------
-    executor : Executor
-    graph : Oriented
-    """
+    """Collect the statistics of an oriented graph that the kernels' rules decide by."""
     if graph.facts is not None:
         counts, processors = graph.facts.lengths, graph.facts.processors
     else:

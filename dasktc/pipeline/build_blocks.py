@@ -8,6 +8,7 @@ row, by column. With fewer blocks than workers a block is built in slabs of rows
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
@@ -92,7 +93,7 @@ class GridPartition(NamedTuple):
         return self.layout.shift
 
     def numbering(self, side: int) -> tuple[int, int]:
-        """First id and stride of the vertices of a column of the grid, or of the row of that number."""
+        """First id and stride of the vertices of a row or column of the grid."""
         return self.layout.numbering(side)
 
     def build(self, executor: Executor, graph: Oriented, where: Where) -> Blocks:
@@ -229,55 +230,74 @@ def build_blocks(
     dict of (i, j) to handle of OrientedCSR
         By place in the grid.
     """
+    planned = [None if edges is None else int(edges[place]) for place in layout.places]
     if layout.shape == (1, 1) and sorts_here(executor, graph.edges):
         block = _block_here(executor, graph, layout)
-        check_edges(block, None if edges is None else int(edges[0, 0]))
+        check_edges(block, *planned)
         return {(0, 0): block}
     places, firsts, widths = layout.places, layout.first_keys, layout.widths
     copies = graph.edges * len(layout.families)
     largest = copies if edges is None else int(edges.max()) * len(places)
-    slabs = -(-partition_count(largest, executor) // len(places))
-    dealt = graph.rows is not None and layout.shape == (1, 1)
-    rows = [graph.rows] if dealt and graph.rows else _row_ranges(executor, graph, layout, slabs)
-    slabs = len(rows[0]) if dealt else slabs
+    rows = _slab_rows(executor, graph, layout, -(-partition_count(largest, executor) // len(places)))
+    slabs = len(rows[0])
     starts = [firsts[b] + row * widths[b] for b, (i, _) in enumerate(places) for row in rows[i]]
-    ends, keys = [*starts[1:], firsts[-1]], Inputs(graph.partitions)
-    if layout.shape != (1, 1) and len(layout.families) == 1 and not executor.exchanges:
-        keys = Inputs(graph.ranges(), _block_keys, (layout, 0, executor.backend))
-    elif layout.shape != (1, 1):
-        made = list[Any]()
-        for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
-            partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
-            made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
-        keys = Inputs(made)
     alike = firsts[-1], layout.loose_bits, executor.backend
-    spans = [(starts[k], ends[k], widths[k // slabs], *alike) for k in range(len(starts))]
+    spans = [(start, end, widths[k // slabs], *alike) for k, (start, end) in enumerate(pairwise([*starts, firsts[-1]]))]
+    if _is_dealt(graph, layout):
+        slab_handles, _ = reduced(executor, "blocks", graph.ranges(), _slab, spans)
+        return _stacked_blocks(executor, slab_handles, slabs, layout, planned, where)
     at = [where.get(place) if len(places) >= executor.workers else None for place in places for _ in range(slabs)]
-    share = (executor, "blocks", keys, copies, starts[1:], max(1, firsts[-1]))
-    held = [None if edges is None else int(edges[place]) for place in places]
+    share = (executor, "blocks", _keys_by_block(executor, graph, layout), copies, starts[1:], max(1, firsts[-1]))
     if slabs == 1 and len(places) > 1:
-        calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, held, strict=True)]
+        calls = [(*span, place, layout, of) for span, place, of in zip(spans, places, planned, strict=True)]
         return dict(zip(places, redistribute(*share, _block, calls, at)[0], strict=True))
-    if dealt:
-        built, _ = reduced(executor, "blocks", graph.ranges(), _slab, spans)
-    else:
-        built, _ = redistribute(*share, _slab, spans, at)
+    slab_handles, _ = redistribute(*share, _slab, spans, at)
+    return _stacked_blocks(executor, slab_handles, slabs, layout, planned, where)
+
+
+def _is_dealt(graph: Oriented, layout: Layout) -> bool:
+    """Whether orientation has dealt the edges to ranges of rows, of which the one block's slabs are made."""
+    return graph.rows is not None and layout.shape == (1, 1)
+
+
+def _slab_rows(executor: Executor, graph: Oriented, layout: Layout, slabs: int) -> list[list[int]]:
+    """For each row of the grid, the first row of every slab: of `slabs` slabs, or of those that were dealt."""
+    if _is_dealt(graph, layout) and graph.rows:
+        return [graph.rows]
+    return _row_ranges(executor, graph, layout, slabs)
+
+
+def _keys_by_block(executor: Executor, graph: Oriented, layout: Layout) -> Inputs:
+    """Inputs of a shuffle whose keys lie in their blocks' ranges; the graph's partitions are emptied."""
+    if layout.shape == (1, 1):
+        return Inputs(graph.partitions)
+    if len(layout.families) == 1 and not executor.exchanges:
+        return Inputs(graph.ranges(), _block_keys, (layout, 0, executor.backend))
+    made = list[Any]()
+    for family in range(len(layout.families)):  # one at a time: a second family's keys would enlarge the partitions
+        partitions = graph.partitions if family == len(layout.families) - 1 else list(graph.partitions)
+        made += executor.map("blocks", _block_keys, partitions, layout, family, executor.backend)
+    return Inputs(made)
+
+
+def _stacked_blocks(
+    executor: Executor, built: list[Any], slabs: int, layout: Layout, planned: list[int | None], where: Where
+) -> Blocks:
+    """Put every block together from its slabs, `slabs` of them each, and empty the list of their handles."""
+    places, backend = layout.places, executor.backend
     stacks = [built[start : start + slabs] for start in range(0, len(built), slabs)]
     built.clear()  # so that stacking, which empties its list, frees what it has copied
-    if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and edges is not None:
+    sizes = [of for of in planned if of is not None]
+    if executor.memory_per_call is not None and not executor.distributed and slabs > 1 and sizes:
         stacks.reverse()
         return {
-            place: _filled(executor, stacks.pop(), _Filling(place, layout, int(edges[place]), executor.backend))
-            for place in places
+            place: _filled(executor, stacks.pop(), _Filling(place, layout, size, backend))
+            for place, size in zip(places, sizes, strict=True)
         }
     if len(places) == 1:
-        return {
-            place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, executor.backend, *held)
-            for place in places
-        }
-    given = [
-        (stack, place, layout, executor.backend, of) for place, stack, of in zip(places, stacks, held, strict=True)
-    ]
+        (place,) = places
+        return {place: executor.replicated("blocks", _checked, stacks.pop(), place, layout, backend, *planned)}
+    given = [(stack, place, layout, backend, of) for place, stack, of in zip(places, stacks, planned, strict=True)]
     stacks.clear()
     at = [where.get(place) for place in places]
     if executor.memory_per_call is None:
@@ -423,7 +443,7 @@ class _Filling:
 
 
 def _filled(executor: Executor, slabs: list[Any], filling: _Filling) -> Any:
-    """Handle of a block that takes the place of its slabs, one after another."""
+    """Assemble a block from its slabs in place: each is freed once it is copied. Returns the block's handle."""
     largest = 2 * filling.nbytes // len(slabs)
     executor.make_room(filling.nbytes + largest)
     block = executor.fold("blocks", Fold(filling.start, filling.add, list.pop), slabs)

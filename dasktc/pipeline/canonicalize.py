@@ -17,7 +17,7 @@ from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
 from dasktc.executors.measured import Measured
-from dasktc.executors.worker_events import stage_ended
+from dasktc.executors.worker_events import stage_ended, with_steps
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
@@ -188,7 +188,7 @@ def _joined(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class _NoPart:
-    """The part of a source that has none: it reads as an empty frame."""
+    """Stands in for the parts of an empty source: reads as an empty frame."""
 
     ids: Ids
     upstream: None = None
@@ -200,7 +200,8 @@ class _NoPart:
 
 def _read(parts: tuple[Part, ...], upstream: list[Any], most: int, backend: Backend) -> Measured:
     """Read parts, and remove loops: a frame, or a list of frames of several; `most` edges are sampled."""
-    made = [_without_loops(backend.read(*pair), backend) for pair in zip(parts, upstream, strict=True)]
+    pairs = list(zip(parts, upstream, strict=True))
+    made = [_without_loops(backend.read(*pair), backend) for pair in with_steps(pairs)]
     stage_ended("read")
     frames, counts = [frame for frame, _ in made], [of for _, of in made]
     spans, total = [of.span for of in counts if of.span is not None], sum(of.rows for of in counts)
@@ -245,7 +246,7 @@ def _slices_of_rows(frame: Frame, most: int) -> Iterator[Frame]:
 
 
 def _piece_edges(edges: int, executor: Executor) -> int:
-    """Most edges of one of a device's edge arrays."""
+    """Largest number of edges in one edge array of a device."""
     least = min(PIECE_EDGES, max(SPLIT_EDGES, -(-edges // LEAST_PIECES)))
     return max(least, -(-edges // (PIECES * executor.workers)))
 
@@ -344,7 +345,7 @@ def _distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
 
 
 def sorts_here(executor: Executor, keys: int) -> bool:
-    """Whether threads of this process sort so many keys together, in memory that they share."""
+    """Whether the threads of this process sort this many keys together, in shared memory."""
     return keys >= ONE_PARTITION and executor.shares_memory
 
 
@@ -417,10 +418,10 @@ def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: B
 
 def _own_keys(given: list[Any], shift: int, backend: Backend) -> Array:
     """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
-    (src, dst), by_shard = given
+    ends, by_shard = given
     xp = backend.array
     numbers = xp.concatenate(by_shard)
-    a, b = numbers.take(src), numbers.take(dst)
+    a, b = numbers.take(ends[0]), numbers.take(ends[1])
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 
 

@@ -114,7 +114,7 @@ def ranked(values: Array, bound: int, backend: Backend) -> tuple[Array, Array]:
 
 
 def between(keys: Array, first: int, end: int, ascending: bool, backend: Backend) -> Array:
-    """Those of some keys with first <= key < end: a slice where keys ascend, else a new array, in no order."""
+    """Select the keys with first <= key < end: a slice where keys ascend, else a new array, in no order."""
     if ascending:
         wanted = backend.array.asarray([first, end], dtype="int64")
         begin, stop = keys.searchsorted(wanted).tolist()

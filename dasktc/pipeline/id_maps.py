@@ -139,7 +139,7 @@ def arrays_of(frame: Any) -> tuple[Array, Array]:
 
 
 def offsets(ids: Any, low: int) -> Array:
-    """Distances of ids from the smallest one."""
+    """Offsets of ids from the smallest one."""
     return ids.values if low == 0 else ids.values.astype("int64") - low
 
 

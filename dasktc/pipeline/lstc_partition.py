@@ -116,7 +116,7 @@ class _Edges(NamedTuple):
 
     @classmethod
     def of(cls, executor: Executor, graph: Oriented, parts: int, shift: int, stage: str = "plan") -> _Edges:
-        """Those of a graph, with the vertices of each partition where vectors are in shards."""
+        """Make it of a graph; where vectors are in shards, each partition is relabelled to its own vertices."""
         partitions, ids = list(graph.partitions), []
         if len(graph.order.starts) > 2:
             ids, partitions = executor.transpose(
@@ -150,11 +150,11 @@ class _Edges(NamedTuple):
     def wedges(self, own: Sharded, tails: Sharded, heads: Sharded, part: int) -> int:
         """The wedges of a part whose first vertex is local."""
         executor, degrees = self.executor, self.map(_degrees, [own, tails, heads], part)
+        both = executor.transpose(self.stage, degrees, 2)
         if not self.ids:
-            summed = [tree(executor, self.stage, total, degrees)]
+            summed = [[tree(executor, self.stage, total, given) for given in both]]
         else:
-            inward, outward = executor.transpose(self.stage, degrees, 2)
-            vectors = [added(executor, self.stage, list(self.ids), given, own.starts) for given in (inward, outward)]
+            vectors = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
             summed = zipped(*(vector.parts for vector in vectors))
         return sum(executor.gather([executor.submit(self.stage, _wedges, pair) for pair in summed]))
 
@@ -222,13 +222,9 @@ def _bit(part: int) -> int:
     return (1 << part) - (1 << 64) * (part == 63)
 
 
-def _bits(own: Array, backend: Backend) -> Array:
+def _own_bits(own: Array, first: int, backend: Backend) -> Array:
     xp = backend.array
     return xp.left_shift(xp.int64(1), own)
-
-
-def _own_bits(own: Array, first: int, backend: Backend) -> Array:
-    return _bits(own, backend)
 
 
 def _no_bits(bits: Array, first: int) -> Array:
@@ -279,7 +275,7 @@ def _held_from(bits: Array, first: int, parts: int) -> list[int]:
 
 
 def _held(bits: Array, parts: int) -> list[int]:
-    """Count the set bits of each part."""
+    """Count, for each part, the bit masks that have its bit set."""
     return [int(((bits >> part) & 1).sum()) for part in range(parts)]
 
 
@@ -308,7 +304,7 @@ def _together(arrays: list[Array], backend: Backend) -> Array:
 
 
 def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, backend: Backend) -> list[int]:
-    """Count the edges of each part."""
+    """Count the edges of each part: those whose source and target both have its bit."""
     counts = [0] * parts
     for u, v in ends_of(keys, shift, backend):
         counts = [a + b for a, b in zip(counts, _held(tails.take(u) & heads.take(v), parts), strict=True)]
@@ -317,16 +313,16 @@ def _inside(keys: Array, tails: Array, heads: Array, parts: int, shift: int, bac
 
 def _degrees(
     keys: Array, own: Array, tails: Array, heads: Array, part: int, parts: int, shift: int, backend: Backend
-) -> Array:
-    """Edges of a part to each vertex from local ones, and from each vertex: int64, shape (2, vertices)."""
+) -> list[Array]:
+    """In-degrees of a part's vertices from local ones, and out-degrees in the part, int64."""
     xp, bit = backend.array, tails.dtype.type(_bit(part))
-    degrees = xp.zeros((2, len(own)), dtype="uint64")  # CuPy's add.at takes no int64
+    degrees = [xp.zeros(len(own), dtype="uint64") for _ in range(2)]  # CuPy's add.at takes no int64
     for u, v in ends_of(keys, shift, backend):
         inside = (tails.take(u) & heads.take(v) & bit) != 0
         u, v = u[inside], v[inside]
         xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
         xp.add.at(degrees[1], u, xp.uint64(1))
-    return degrees.view("int64")
+    return [degree.view("int64") for degree in degrees]
 
 
 def _wedges(degrees: Any) -> int:

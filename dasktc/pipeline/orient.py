@@ -112,7 +112,7 @@ class Oriented(NamedTuple):
     residues: Any = None
 
     def ranges(self) -> list[Any]:
-        """Partitions, or where the edges were dealt to ranges of rows a list of those of each; empties their list."""
+        """Hand over the partitions, emptying their list; of edges split by ranges of rows a list for each range."""
         count = 1 if self.rows is None else len(self.partitions) // len(self.rows)
         grouped = [self.partitions[first : first + count] for first in range(0, len(self.partitions), count)]
         taken, self.partitions[:] = list(self.partitions), []
@@ -185,12 +185,12 @@ def orient(
 
 
 def degrees_of(size: int, shift: int, backend: Backend) -> Fold:
-    """What makes the degrees of all ids, below `size`, of partitions of canonical edges."""
+    """Make the reduction of partitions of canonical edges to the degrees of all ids, which are below `size`."""
     return Fold(partial(_zeros, size, backend), partial(add_degrees, shift=shift, backend=backend), total)
 
 
 def _folded(executor: Executor, fold: Fold, partitions: list[Any]) -> list[Any]:
-    """Handles of a vector, or of a few that add up to it, which who needs it adds up sooner than a task of its own."""
+    """Handles of a vector, or of a few partial sums, which its consumers add up sooner than a task of its own."""
     if executor.exchanges and len(partitions) <= FEW:
         return executor.map("orient", fold.alone, partitions)
     return [executor.fold("orient", fold, partitions)]
@@ -330,7 +330,7 @@ def _oriented_slices(keys: Array, rank: Array, starts: list[int], shift: int, ba
 
 
 def _no_sums(size: int, backend: Backend) -> list[Array]:
-    """Out-degrees, and how many edges have each pair of their ends' remainders."""
+    """Zeros to sum up in: out-degrees, and the number of edges by the two ends' remainders."""
     return [_zeros(size, backend), backend.array.zeros(RESIDUES**2, dtype="uint64")]
 
 
@@ -349,7 +349,7 @@ def _exceeds(memory: int | None, sample: Array) -> bool:
 
 
 def _rows_of(sample: Array, rank: Array, ranges: int, shift: int, backend: Backend) -> list[int]:
-    """The first rows of ranges with about equally many edges, of a sample of canonical keys."""
+    """Cut rows into ranges of about equally many edges, by a sample of canonical keys; return their first rows."""
     sources, targets = unpack(on_host(oriented(backend.array.asarray(sample), rank, shift, backend)), shift)
     sources = np.sort(sources[sources != targets])
     return sorted({0, *(int(sources[len(sources) * k // ranges]) for k in range(1, ranges) if len(sources))})

@@ -94,7 +94,7 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
 
 
 def localised(keys: Array, shift: int, backend: Backend) -> list[Array]:
-    """The distinct vertices of some edges, ascending, and the edges over their positions there."""
+    """Relabel edges to their own vertices: the distinct ids, ascending, and keys over the positions among them."""
     ends = backend.array.concatenate(unpack(keys, shift))
     ids, places = ranked(ends, 1 << shift, backend)
     return [ids.astype("int32"), pack(places[: len(keys)], places[len(keys) :], shift)]

@@ -130,7 +130,7 @@ def _visited(out_degree: Array, first: Array, order: Array, backend: Backend) ->
 
 
 def _banded(out_degree: Array, first: Array, order: Array, backend: Backend) -> Array:
-    """The same by (band, first visit, dense id)."""
+    """Handle of the ranks in order of (out-degree band, first visit, dense id)."""
     size = len(out_degree)
     band = band_of(out_degree)
     by_id = inverse(order, backend).astype("int64")

@@ -139,7 +139,7 @@ def redistribute(
 
 @dataclass(frozen=True)
 class _Pick:
-    """Picks the keys of a range out of an input; without a span all of its keys."""
+    """Selects the keys of a range from an input of a shuffle; all keys where no range is given."""
 
     make: Callable[[Any], Array] | None
     span: tuple[int, int] | None

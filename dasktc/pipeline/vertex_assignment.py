@@ -210,10 +210,10 @@ def _read(
             f"{_first(names[missing])}: each has to be local to one; add them"
         )
     dense = least.to_numpy("int64").take(place) if len(names) else np.zeros(0, "int64")
-    found = 1 + int(dense.max(initial=0))
-    if found > len(names):  # a plan has no more parts than vertices: those in use are numbered anew
+    in_use = 1 + int(dense.max(initial=0))
+    if in_use > len(names):  # a plan has no more parts than vertices: those in use are numbered anew
         dense = np.unique(dense, return_inverse=True)[1]
-    return [backend.array.asarray(dense.take(on_host(order))), parts or found]
+    return [backend.array.asarray(dense.take(on_host(order))), parts or in_use]
 
 
 def _first(values: Any) -> str:

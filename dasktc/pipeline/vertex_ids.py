@@ -185,8 +185,10 @@ def _split(executor: Executor, ids_and_places: list[Any], ids: Ids, shards: Call
 
 
 def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend) -> list[Array]:
-    xp, columns = backend.array, [frame[name] for name in ("src", "dst") for frame in _listed(frames)]
-    ends = xp.concatenate([column.values.astype("int64", copy=False) for column in columns])
+    xp, pairs = backend.array, list[Any](map(arrays_of, _listed(frames)))
+    if backend.raw_edges is not None:  # whose edges still have loops
+        pairs = [_proper(*pair) for pair in pairs]
+    ends = xp.concatenate([end.astype("int64", copy=False) for of in zip(*pairs, strict=True) for end in of])
     if width < 2**63:
         ends -= low
         ids, places = ranked(ends, max(1, width), backend)
@@ -211,7 +213,7 @@ def _text_places(given: list[Any], backend: Backend) -> list[Any]:
 
 
 def _marks(width: int, backend: Backend) -> Array:
-    """Cleared marks of a range of ids: a flag an id, or the backend's own form."""
+    """Allocate cleared flags, one for each id of a range; the backend may have a form of its own."""
     own = backend.raw_edges
     return backend.array.zeros(width, dtype=bool) if own is None else own.marks(width)
 

@@ -8,7 +8,7 @@ time, the client waits for what plans depend on, and edges travel. With W worker
     tasks      sharing · work / W + bytes that a worker receives / network + tasks · overhead + waits · round trip
 
 A worker receives its part of all keys in each of the two exchanges, and the other workers' parts of the graph. A small
-graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 17.
+graph is counted sooner in one call: of a Kronecker graph on four H200, up to scale 24; on two cores, up to 16.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ blocks are built."""
 COLUMN_BYTES = 4
 ROW_BYTES = {"int": {"cpu": 48, "cuda": 40}, "text": {"cpu": 300, "cuda": 300}}
 """Bytes a row of the whole pipeline in one process, by the type of ids and the backend, at its peak: 37 for Kronecker
-20 from Parquet on the CPU, 24 from an array on a device, and what reading text takes beside them."""
+20 from Parquet on the CPU, and what reading text takes beside them."""
+ROW_BYTES_ON_DEVICE = 24
+"""The same for edges that a device has or makes: 19 to 20 for Kronecker 20 to 24."""
 
 PREPARING = {"canonical": 0.5, "orient": 0.2, "blocks": 0.3}
 """About the share of each stage in the time of preparing a graph: Kronecker 20 and 22 in one process."""
@@ -85,7 +87,7 @@ class Distribution:
         return f"{way}: {self.why}"
 
     def not_possible(self) -> Distribution:
-        """The choice of tasks where one call is predicted to be faster but not possible."""
+        """Choose tasks although one call is predicted to be faster, because it is not possible."""
         why = f"{self.why}; but results that stand in files, and blocks with proxies, are made by tasks"
         return replace(self, kind="tasks", why=why)
 
@@ -132,7 +134,8 @@ def choose_distribution(
 
 def too_large_for_a_call(size: SourceSize, memory: int, backend: str, ids: Literal["int", "text"] = "int") -> str:
     """Say why one worker has no room for the whole pipeline; empty where it has."""
-    needed = size.rows * ROW_BYTES[ids][backend]
+    read = size.stored > 0 or backend == "cpu" or ids == "text"
+    needed = size.rows * (ROW_BYTES[ids][backend] if read else ROW_BYTES_ON_DEVICE)
     if needed <= memory:
         return ""
     return f"one worker would need about {format_size(needed)} for it, and has {format_size(memory)}"
@@ -156,7 +159,8 @@ def stage_seconds(size: SourceSize, workers: int, rates: Rates, times: float = 1
         "count": times * (edges / rates.edges + probes_of(edges) / rates.probes),
     }
     seconds |= {name: share * edges / rates.rows for name, share in PREPARING.items()}
-    return {name: of / workers for name, of in seconds.items()}
+    sharing = rates.sharing if workers > 1 else 1.0
+    return {name: (sharing if name in PREPARING else 1.0) * of / workers for name, of in seconds.items()}
 
 
 def pipeline_seconds(size: SourceSize, workers: int, rates: Rates, threads: int = 1) -> float:

@@ -1,4 +1,4 @@
-"""Grids of blocks: how vertices are dealt out to rows and columns, and the range of keys of each block."""
+"""Grids of blocks: the distribution of vertices over rows and columns, and the range of keys of each block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = Any
 
 
 class Axis(NamedTuple):
-    """How vertices are dealt out to parts, and numbered there: by remainder, or in ranges of ids.
+    """Distribution of vertices over parts, by remainder or in ranges of ids, and their numbers in the parts.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class Axis(NamedTuple):
 
     @property
     def sizes(self) -> list[int]:
-        """Vertices that each part has room for."""
+        """Number of vertices of each part, at most."""
         if self.starts is None:
             return [max(1, -(-self.vertices // self.parts))] * self.parts
         return [end - start for start, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def dealt(self, ids: Array, xp: ModuleType) -> tuple[Array, Array]:
-        """Part and number of each id."""
+        """The part that each id is in, and its number in that part."""
         if self.starts is None:
             return ids % self.parts, ids // self.parts
         starts = xp.asarray(self.starts[:-1], dtype="int64")

@@ -45,12 +45,7 @@ ONE_PARTITION = 1 << 18
 
 
 def shares(tasks: int, worker_threads: int) -> list[range]:
-    """Deal the tasks of a plan out to threads.
-
-    Parameters
-    ----------
-    tasks, worker_threads : int
-    """
+    """Assign to each worker thread its contiguous range of a plan's tasks."""
     begins = [-(-thread * tasks // worker_threads) for thread in range(worker_threads + 1)]
     return [range(begins[thread], begins[thread + 1]) for thread in range(worker_threads)]
 
@@ -112,7 +107,7 @@ def homes(worker: Array, block: Array, block_bytes: Array) -> Array:
 
 
 def numbered(plan: Plan) -> tuple[list[Block], Array]:
-    """The blocks that a plan's tasks need, and its scheduled triples as numbers of them, shape (.., 3)."""
+    """Number the blocks that a plan's tasks need; return them, and its triples as these numbers, shape (.., 3)."""
     columns = plan.scheme.columns(plan.parts)
     places, number = np.unique(plan.scheduled, return_inverse=True)
     return [divmod(place, columns) for place in places.tolist()], number.reshape(-1, 3)

@@ -43,7 +43,7 @@ Measure = Callable[[str, int], Sizes]
 
 
 class Proxies(NamedTuple):
-    """What LSTC's transformation does to one part (tables 3 and 4): vertices and edges before and after.
+    """Sizes of one part before and after LSTC's transformation (tables 3 and 4): vertices and edges.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a count will run.
+    """Plan of a count: scheme, n and m, its tasks, and the bytes that they take.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Plan:
 
     @property
     def cut(self) -> str:
-        """What the splits cut the index block by: "edges" or "rows"."""
+        """Whether splits are ranges of the index block's "edges" or of its "rows"."""
         return self.scheme.cut
 
     @property
@@ -395,7 +395,7 @@ def _splits(scheme: Scheme, triples: Numbers, scheduled: int, edges: int, sizes:
 
 
 def splits_for(workers: int, triples: int, tasks_a_worker: int) -> int:
-    """Choose m: so many tasks for each worker, at least."""
+    """The smallest m that gives each worker at least `tasks_a_worker` tasks."""
     return -(-tasks_a_worker * workers // triples)
 
 

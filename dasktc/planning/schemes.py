@@ -1,4 +1,4 @@
-"""The partition schemes: which block triples a count is made of, and how vertices are dealt out to their blocks.
+"""The partition schemes: which block triples a count is made of, and how vertices are distributed over blocks.
 
 A scheme is one `Scheme`, of `OWN` here or of a plug-in (`dasktc.registry`); everything else asks the object. It names
 the blocks of a grid, P[i][j] for row part i and column part j:
@@ -90,7 +90,7 @@ def _all_lower(parts: int, sizes: Sizes) -> Any:
 
 
 def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
-    """Which blocks are lower triangles in `degree` order, where rows and two families of columns are ranges of ids."""
+    """Mask of the blocks that are lower triangular in `degree` order: rows and two families of columns in ranges."""
     rows, columns = sizes.rows[:, 0], sizes.columns[0]
     firsts = [np.cumsum(widths) - widths for widths in (rows, columns[:parts], columns[parts:])]
     return firsts[0][:, None] - np.concatenate(firsts[1:]) <= 1
@@ -98,7 +98,7 @@ def lower_of_ranges(parts: int, sizes: Sizes) -> Any:
 
 @dataclass(frozen=True)
 class Dealing:
-    """How vertices are dealt out to the rows and the columns of a grid's blocks.
+    """How a scheme distributes vertices over the rows and the columns of its grid of blocks.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ def considered(partition: str, column_parts: int | None = None) -> list[Scheme]:
 
 
 def whole(parts: int) -> Places:
-    """Emit the whole graph in all three roles."""
+    """Emit one triple: the whole graph as index, table and stream."""
     return np.zeros((1, 3), dtype="int64")
 
 
@@ -319,7 +319,7 @@ def _on_hilbert_curve(points: Numbers) -> Numbers:
 
 
 def hash2d(parts: int) -> Places:
-    """Emit TRUST's n³ triples, neighbours together."""
+    """Emit TRUST's n³ triples in an order in which neighbours share two of three blocks."""
     i, j, k = _neighbours(np.indices((parts,) * 3).reshape(3, -1))
     return np.stack([i * parts + k, i * parts + j, k * parts + j], axis=1)
 

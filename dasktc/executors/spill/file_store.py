@@ -1,4 +1,4 @@
-"""Running stages out of core in one process: results that do not fit `--memory` are files.
+"""Out of core in one process: results that do not fit `--memory` are written to files.
 
 `--memory` is what data may take beside the interpreter and the imported libraries: peak resident memory
 less that before anything is read. A quarter of it keeps results; what does not fit there goes to a work
@@ -207,7 +207,7 @@ class FileStore(LocalStore):
 
 
 def _task(function: Function, args: list[Any], ended: Callable[[], Any], trimmed: bool) -> Any:
-    """Call a function of blocks, and free them; `trimmed`: also what malloc keeps free for each thread."""
+    """Call a function of blocks, then free them; `trimmed`: return malloc's free memory to the system, too."""
     try:
         return function(*args)
     finally:

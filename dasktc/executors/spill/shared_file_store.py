@@ -52,7 +52,7 @@ class SharedFileStore(ClusterStore):
         self.load_there = _load
 
     def memory(self, budget: int | None) -> int | None:
-        """What is left of a worker's budget for a task, blocks read ahead included."""
+        """Bytes of a worker's budget that a task may take, prefetched blocks included."""
         return self._memory if budget is None or budget >= LEAST else None
 
     def set_task_memory(self, needed: int) -> None:
@@ -78,7 +78,7 @@ class SharedFileStore(ClusterStore):
         return self.wrap(function)
 
     def wrap_tasks(self, function: Function, calls: list[tuple[Any, ...]], arrays: bool) -> Tasks:
-        """Tasks whose blocks are read ahead: each is told the files of the one after it."""
+        """Wrap counting tasks so that blocks are prefetched: each call is given the files of the next one."""
         largest = max((arg.nbytes for call in calls for arg in _files_of(call)), default=0)
         capacity = max(largest, self._memory - self._task_memory + largest)
         task = partial(self._writer.task, function, self._run, capacity, arrays)

@@ -71,7 +71,7 @@ class WorkDir:
         return self._claim.folder
 
     def new_path(self) -> str:
-        """A name for a new file."""
+        """Path of a new file in the work directory."""
         return os.path.join(self.folder, f"{next(self._numbers):08d}")
 
     def close(self) -> None:

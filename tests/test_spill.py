@@ -162,7 +162,7 @@ def test_the_work_directory_is_made_late_and_removed_alone(tmp_path):
 def test_a_forked_process_removes_nothing(tmp_path):
     work = WorkDir(tmp_path)
     folder = work.folder
-    _, _, (_, lock, _), _ = work._claim.release.peek()
+    _, _, (_, (lock,), _), _ = work._claim.release.peek()
     with mock.patch("os.getpid", return_value=-1):
         work.close()
     assert os.path.isdir(folder)
@@ -282,6 +282,32 @@ def test_a_folder_that_was_taken_for_abandoned_before_it_was_locked(tmp_path):
         claim = Claim(tmp_path)
     assert os.listdir(tmp_path) == [os.path.basename(claim.folder)]
     claim.release()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("module", "name"), [(os, "mkdir"), (claims, "_locked"), (os, "rename"), (shutil, "rmtree")])
+def test_a_signal_at_any_moment_leaves_no_folder(tmp_path, monkeypatch, module, name):
+    """After it is made and before it is locked; after it is renamed and before what is in it is removed."""
+    honest, calls = getattr(module, name), []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) > 1:
+            return honest(*args, **options)
+        if name in ("mkdir", "rename"):
+            honest(*args, **options)
+        raise SystemExit(143)
+
+    monkeypatch.setattr(module, name, interrupted)
+
+    def made_and_released():
+        claim = Claim(tmp_path)
+        claim.release()
+
+    with pytest.raises(SystemExit):
+        made_and_released()
+    assert calls
+    gc.collect()
     assert os.listdir(tmp_path) == []
 
 

@@ -148,6 +148,29 @@ def test_a_failing_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["rename", "replace"])
+def test_a_signal_while_it_is_published_leaves_the_old_or_the_new_folder(tmp_path, monkeypatch, name, when):
+    from pathlib import Path
+
+    out, honest, calls = tmp_path / "g.parquet", getattr(Path, name), []
+    out.mkdir()
+    (out / "old.parquet").write_text("old")
+
+    def interrupted(self, target):
+        calls.append(target)
+        if len(calls) > 1 or when == "after":
+            honest(self, target)
+        if len(calls) == 1:
+            raise SystemExit(143)
+
+    monkeypatch.setattr(Path, name, interrupted)
+    with pytest.raises(SystemExit):
+        write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
+    assert (out.is_file(), out.is_dir()) == ((True, False) if (name, when) == ("replace", "after") else (False, True))
+    assert list(tmp_path.iterdir()) == [out]
+
+
 def test_force_spares_a_folder_of_other_things(tmp_path):
     out = tmp_path / "g.parquet"
     out.mkdir()

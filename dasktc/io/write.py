@@ -345,13 +345,10 @@ def publish(finished: Path, target: Path, hidden: Path) -> None:
     Its name aside is one that no clean-up removes: a process that is killed in between loses neither.
     """
     aside = hidden.with_name(f"replaced-{hidden.name[-8:]}")
-    if os.path.lexists(target) and (finished.is_dir() or target.is_dir()):
-        target.rename(aside)
     try:
+        if os.path.lexists(target) and (finished.is_dir() or target.is_dir()):
+            target.rename(aside)
         finished.replace(target)
-    except BaseException:
+    finally:  # also where a signal came in between
         if os.path.lexists(aside):
-            aside.rename(target)
-        raise
-    if os.path.lexists(aside):
-        aside.rename(hidden / "replaced")
+            aside.rename(hidden / "replaced" if os.path.lexists(target) else target)

@@ -60,8 +60,19 @@ class Claim:
     """
 
     def __init__(self, place: str | os.PathLike[str], prefix: str = PREFIX, mode: int = 0o700) -> None:
-        self.folder, lock = _claimed(os.path.join(os.path.abspath(place), f"{prefix}{_host()}-{_boot()}-"), mode)
-        self.release = weakref.finalize(self, _release, self.folder, lock, os.getpid())
+        prefix = os.path.join(os.path.abspath(place), f"{prefix}{_host()}-{_boot()}-")
+        while True:  # again where another process took it for abandoned before it was locked
+            self.folder, lock = f"{prefix}{uuid4().hex[:8]}", list[Any]()
+            # first: a signal may end this process before or while the folder is locked
+            self.release = weakref.finalize(self, _release, self.folder, lock, os.getpid())
+            try:
+                os.mkdir(self.folder, mode)
+            except OSError:
+                self.release.detach()
+                raise
+            if _taken(self.folder, lock):
+                break
+            self.release()
 
 
 def remove_abandoned(place: str | os.PathLike[str], prefix: str = PREFIX) -> None:
@@ -96,20 +107,13 @@ def _remove_if_abandoned(folder: str, boot: str, gone: str | None) -> None:
     _remove(folder, lock)
 
 
-def _claimed(prefix: str, mode: int) -> tuple[str, Any]:
-    """Make and lock a folder; again where another process took it for abandoned before it was locked."""
-    while True:
-        folder = f"{prefix}{uuid4().hex[:8]}"
-        os.mkdir(folder, mode)
-        try:
-            lock = _locked(folder, None)
-        except OSError:
-            if os.path.isdir(folder):
-                return folder, None  # the disk takes no locks
-            continue
-        if os.path.exists(os.path.join(folder, LOCK)):
-            return folder, lock
-        lock.release()
+def _taken(folder: str, lock: list[Any]) -> bool:
+    """Lock a folder that was made; whether it is still there. The lock is appended where the disk takes locks."""
+    try:
+        lock.append(_locked(folder, None))
+    except OSError:
+        return os.path.isdir(folder)
+    return os.path.exists(os.path.join(folder, LOCK))
 
 
 def _locked(folder: str, timeout: float | None) -> Any:
@@ -118,12 +122,17 @@ def _locked(folder: str, timeout: float | None) -> Any:
     return lock
 
 
-def _release(folder: str, lock: Any, process: int) -> None:
-    if os.getpid() == process:
-        _remove(folder, lock)
+def _release(folder: str, lock: list[Any], process: int) -> None:
+    if os.getpid() != process:
+        return
+    try:
+        _remove(folder, *lock)
+    except BaseException:  # a signal, which ends this process
+        _remove(folder, *lock)
+        raise
 
 
-def _remove(folder: str, lock: Any) -> None:
+def _remove(folder: str, lock: Any = None) -> None:
     """Remove a folder: renamed first, so that a task which still runs finds no place to write.
 
     Its name says then that nobody needs it, whoever goes on; the lock goes before its file, for file systems
@@ -133,7 +142,7 @@ def _remove(folder: str, lock: Any) -> None:
     with suppress(OSError):
         os.rename(folder, gone)
     if lock is not None:
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError, locket.LockError):  # it may have been released
             lock.release()
     for name in (gone, folder):
         shutil.rmtree(name, ignore_errors=True)

@@ -3,9 +3,10 @@
 They are kept in the user's cache folder (in NUMBA_CACHE_DIR where that is set) and never beside the sources, where an
 uninstalled package would leave them behind. Numba's own cache differs in two more points. It takes no lock: two
 processes that fill it at the same time can leave an index that names another's machine code, and a process that loads
-it may crash. Here a lock between processes is held around every load and every compilation. And it looks only at the
-file that a kernel stands in, not at those of the functions that it calls: here the folder's name tells all the sources
-of this package from others. What a machine that went down left cut short, and cannot be read, is made again.
+it may crash. Here each kernel has a lock between processes, which is held while it is loaded or compiled. And Numba
+looks only at the file that a kernel stands in, not at those of the functions that it calls: here the folder's name
+tells all the sources of this package from others. What a machine that went down left cut short, and cannot be read, is
+made again.
 
 Without a folder that can be written every process compiles for itself.
 """
@@ -98,7 +99,7 @@ class Kernel:
             except RuntimeError:  # Numba: "cannot cache function ...: no locator available"
                 return None
             try:
-                with _locked(Path(dispatcher.stats.cache_path), damaged):
+                with _locked(Path(dispatcher.stats.cache_path), dispatcher._cache._impl.filename_base, damaged):
                     return _only(dispatcher, self._signature)
             except OSError:  # a full disk, or a file system without locks
                 return None
@@ -115,14 +116,14 @@ def _only(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
 
 
 @contextmanager
-def _locked(folder: Path, damaged: bool = False) -> Iterator[None]:
-    """Hold the lock of the cache; empty the cache first if it is damaged."""
+def _locked(folder: Path, kernel: str, damaged: bool = False) -> Iterator[None]:
+    """Hold the lock of a kernel in the cache; remove what is there of it first if that is damaged."""
     import locket
 
     folder.mkdir(parents=True, exist_ok=True)
-    with locket.lock_file(str(folder / "lock")):
-        for index in folder.glob("*.nbi") if damaged else ():
-            index.unlink()
+    with locket.lock_file(str(folder / f"{kernel}.lock")):
+        if damaged:
+            (folder / f"{kernel}.nbi").unlink(missing_ok=True)
         yield
 
 

@@ -564,6 +564,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(SIZES, key, TINY)
 
 
+@pytest.mark.slow
 def test_plots_and_page(tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("matplotlib")
     out = tmp_path / "made" / "here"

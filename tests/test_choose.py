@@ -223,6 +223,7 @@ def test_what_is_more_than_a_tenth_slower_is_named():
 
 
 @pytest.mark.skipif(compiler() is None, reason="no g++ on Linux, which runs the kernels on the host")
+@pytest.mark.slow
 def test_the_table_on_an_emulated_device(monkeypatch):
     monkeypatch.setattr(table, "QUICK", {"torus 4³": lambda: grid3d(4), "Kronecker 6": lambda: kronecker(6)})
     with emulated_cuda.backend():

@@ -109,8 +109,11 @@ def test_hashed_triples_cover_every_wedge_once(parts):
     assert len(emitted) == n**3
 
 
-@pytest.mark.parametrize("partition", EVERY_PARTITION, ids=lambda p: "-".join(map(str, p.values())))
-@pytest.mark.parametrize("reorder", EVERY_REORDER)
+@pytest.mark.parametrize(
+    ("reorder", "partition"),
+    each_once(product(EVERY_REORDER, EVERY_PARTITION)),
+    ids=lambda p: "-".join(map(str, p.values())) if isinstance(p, dict) else p,
+)
 def test_each_task_handles_its_own_wedges(partition, reorder):
     """By triple and split, against a walk over all wedges of its blocks; together each triangle is met once."""
     edges = skewed_edges(60, 300, 1)

@@ -243,6 +243,7 @@ def test_measured_results_travel_as_arrays_whatever_was_imported_first(tmp_path)
         subprocess.run([sys.executable, "-c", program, str(tmp_path / "sent")], check=True, timeout=patience(60))
 
 
+@pytest.mark.slow
 def test_every_page_of_the_dashboard_takes_the_keys():
     """What the page of task groups does with them, while a graph is counted and afterwards."""
     from distributed.dashboard.components.scheduler import TaskGroupGraph

@@ -340,6 +340,7 @@ def test_gpus_of_figure_15_are_as_fast_as_their_slowest_split(bench: Bench, monk
     assert wedges / 4 <= four < wedges / 2
 
 
+@pytest.mark.slow
 def test_real_workers_of_figure_15_count_and_say_how_long(bench: Bench):
     assert trust_scaling._busiest(bench, bench.cases[0], 2) > 0
     assert trust_scaling._gpus(bench) == 0

@@ -142,6 +142,7 @@ def test_two_counts_on_one_cluster_do_not_mix(client):
     assert expected[0] != expected[1]
 
 
+@pytest.mark.slow
 def test_counts_from_several_threads(client):
     expected, found = int(dasktc.triangle_count(source_of(random_edges(60, 600, 3)))), []
 

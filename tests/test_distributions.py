@@ -53,6 +53,7 @@ def test_workers_find_what_the_frames_say(options, edges):
         check(graph)
 
 
+@pytest.mark.slow
 def test_on_a_cluster_and_out_of_core(client, tmp_path):
     with dasktc.prepare(source_of(EDGES, parts=3), client, partition="hash2d", parts=2) as graph:
         check(graph)

@@ -754,6 +754,7 @@ def test_a_dask_part_leaves_its_delayed_behind():
     assert len(pickle.dumps(part)) < 1000
 
 
+@pytest.mark.slow
 def test_workers_read_parts_without_a_warning(client):
     frame = pd.DataFrame(np.arange(4_000_000).reshape(-1, 2), columns=["src", "dst"])
     for source in open_object(frame), open_object(dask_frame(frame[:1000])):

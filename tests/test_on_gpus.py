@@ -94,7 +94,8 @@ def has_state(run, dask_worker):
     return run in worker_state(dask_worker).devices
 
 
-@pytest.mark.parametrize("options", some([{"partition": "proxy", "parts": 2}, {}], lambda options: options), ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"partition": "proxy", "parts": 2}, {}], ids=str)
 def test_vertices_in_shards(client, tmp_path, options):
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), on_gpus(client, tmp_path, 1 << 22, TO_HOST) as tasks:
         graph = build(tasks, source_of(EDGES, parts=3), Options(backend="cuda", memory="1GB", **options))
@@ -233,6 +234,7 @@ def test_who_keeps_the_budget(client, tmp_path):
     assert found.to_dict() == oracle.triangles_per_vertex(EDGES)
 
 
+@pytest.mark.slow
 def test_workers_have_folders_of_their_own_where_they_see_none_together(client, tmp_path, monkeypatch):
     """Files are one worker's own, so the default may be each one's; a place that was asked for is refused."""
     source, options = source_of(EDGES), {"backend": "cuda", "memory": "17MB", "host_memory": 1}

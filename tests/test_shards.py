@@ -350,6 +350,7 @@ def test_a_whole_vector_would_be_seen():
 # The rule
 
 
+@pytest.mark.slow
 def test_ids_that_might_have_been_more_are_a_map_after_all(tmp_path):
     """Of 2,000 rows 4,000 vertices may come, or as many as the parts' own ids together; they are 40."""
     tasks = LocalExecutor(FileStore(WorkDir(tmp_path), 16_000))

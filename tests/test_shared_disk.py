@@ -175,6 +175,7 @@ def test_what_a_caller_was_given_holds_the_files(client, place):
     assert os.listdir(place) == []
 
 
+@pytest.mark.slow
 def test_a_frame_of_edges_outlives_its_graph(client, place):
     frame = library.prepare(source_of(EDGES, parts=2), client, memory="1GB").edge_support()
     gc.collect()

@@ -393,6 +393,7 @@ def test_copies_stay_although_no_task_waits_for_them(pair, monkeypatch):
     until(lambda: client.amm.run_once() or not cluster.scheduler.replicated_tasks)
 
 
+@pytest.mark.slow
 def test_the_threads_of_a_worker_share_one_copy():
     with workers(threads=3) as (_, client):
         tasks = DaskExecutor(client)

@@ -7,6 +7,7 @@ import itertools
 import os
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import NamedTuple
 from unittest import mock
@@ -282,6 +283,116 @@ def test_a_result_of_the_host_alone_does_not_have_a_call_made_again_for_ever(sma
 
     with on_gpu(tmp_path, 0, TO_HOST, 2_000) as tasks, pytest.raises(InputError, match="a stage takes more than"):
         tasks.submit("read", too_large, tasks.submit("read", np.arange, 10_000))
+
+
+@contextmanager
+def device_store(folder, budget, limit):
+    store = DeviceStore(WorkDir(folder), budget, TO_HOST, small=1)
+    store._limit = limit
+    yield store
+    store.end_tasks()
+    store.close()
+
+
+@pytest.mark.parametrize("why", ["the device is full", "larger than the budget"])
+def test_a_task_whose_block_finds_no_room_is_refused_not_made_again_for_ever(small, tmp_path, monkeypatch, why):
+    """A copy that failed is no block that room could be made with."""
+    turns, honest = [], DeviceStore._move_all_out
+
+    def counted(store):
+        turns.append(store)
+        assert len(turns) < 100, "made again for ever"
+        return honest(store)
+
+    def full(size):
+        raise MemoryError(f"std::bad_alloc: out_of_memory: failed to allocate {size} bytes")
+
+    monkeypatch.setattr(DeviceStore, "_move_all_out", counted)
+    with device_store(tmp_path, 1 << 14, 0) as store:
+        handle = store.keep(cupy_strict.zeros(1 << 15 if why.startswith("larger") else 1000, dtype="uint8"))
+        store._settle()
+        if why == "the device is full":
+            cupy_strict.INSTEAD[0] = full
+        try:
+            with pytest.raises(InputError, match=r"a stage takes more than the 16\.4 kB"):
+                store.task(len, (handle,), [], 1 << 13, False)
+        finally:
+            cupy_strict.INSTEAD[0] = None
+
+
+def test_a_block_in_two_roles_is_one_array_also_when_it_had_to_leave(small, tmp_path):
+    with device_store(tmp_path, 1 << 14, 0) as store:
+        stream = store.keep(cupy_strict.zeros(1000, dtype="uint8"))
+        store._settle()
+        store._limit = 12_288
+        index = store.keep(cupy_strict.zeros(8000, dtype="uint8"))
+        fails = [MemoryError("out_of_memory"), MemoryError("out_of_memory")]
+
+        def twice_full(size):
+            if fails:
+                raise fails.pop()
+            return cupy_strict._usual(size)
+
+        cupy_strict.INSTEAD[0] = twice_full
+        try:
+            assert store.task(lambda index, table, _: index is table, (index, index, stream), [], 1 << 14, False)
+        finally:
+            cupy_strict.INSTEAD[0] = None
+        assert not fails
+
+
+def test_what_the_host_cannot_pin_any_more_goes_to_files(small, tmp_path, monkeypatch):
+    from dasktc.executors.device import pinned
+
+    with device_store(tmp_path, 1 << 20, 0) as store:
+        slabs = store._copies.pinned
+        first = store.keep(cupy_strict.zeros(3 * 64, dtype="uint8"))
+        store._settle()
+        del first
+        free, made = len(slabs._free), slabs.made
+
+        def refused(_):
+            raise pinned.cp.cuda.runtime.CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+
+        monkeypatch.setattr(pinned.cp.cuda, "alloc_pinned_memory", refused)
+        found = store.keep(cupy_strict.zeros(1000 * 64, dtype="uint8"))
+        assert type(found.places).__name__ == "Stored"
+        assert (len(slabs._free), slabs.made) == (free, made)
+
+
+def test_budgets_of_two_threads_do_not_lift_each_other(emulated, tmp_path):
+    """One begins while another's is on, and goes on when that one ends: it holds, and all is put back."""
+    first, second = DeviceStore(WorkDir(tmp_path), 1 << 23, 0), DeviceStore(WorkDir(tmp_path), 1 << 24, 0)
+    chunk, inside, entered, left, found = emulated.chunk, Event(), Event(), Event(), []
+
+    def before():
+        first.evaluate(lambda: (inside.set(), entered.wait(0.5)), [])
+        left.set()
+
+    def allocate():
+        entered.set()
+        left.wait(10)
+        try:
+            cupy_strict.zeros(1 << 25, dtype="uint8")
+        except MemoryError as error:
+            found.append(str(error))
+            raise
+
+    def after():
+        inside.wait(10)
+        with pytest.raises(InputError):
+            second.evaluate(allocate, [])
+
+    threads = [Thread(target=run) for run in (before, after)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found
+    assert all("16777216" in why for why in found)
+    assert emulated.chunk == chunk
+    first.close()
+    second.close()
 
 
 def test_a_call_that_finds_the_budget_used_up_is_made_again(small, tmp_path):

@@ -200,16 +200,24 @@ class _Shared:
 
     def begin(self) -> None:
         with self.lock:
-            if not self.calls:
-                self.before = rmm.mr.get_current_device_resource()
-                if isinstance(self.before, rmm.mr.CudaMemoryResource):
-                    self.own = _own_pool()
-                    self.own.grow()
-                    self.installed = self.own.resource
-                else:
-                    self.own, self.installed = None, self._counted(self.before)
-                rmm.mr.set_current_device_resource(self.installed)
             self.calls += 1
+            try:
+                if self.calls == 1:
+                    self._install()
+            except BaseException:  # a signal: what was there is put back
+                self.end(False)
+                raise
+
+    def _install(self) -> None:
+        """Have this device's allocations come from our pool, or counted from the caller's resource."""
+        self.before = rmm.mr.get_current_device_resource()
+        if isinstance(self.before, rmm.mr.CudaMemoryResource):
+            self.own = _own_pool()
+            self.own.grow()
+            self.installed = self.own.resource
+        else:
+            self.own, self.installed = None, self._counted(self.before)
+        rmm.mr.set_current_device_resource(self.installed)
 
     def _counted(self, resource: Any) -> Any:
         if self._callers[0] is not resource:
@@ -352,6 +360,8 @@ class Budget:
 
     every: ClassVar[weakref.WeakSet[Budget]] = weakref.WeakSet()
     """All that there are, which hold the pool that they allocate from."""
+    lock: ClassVar[Any] = threading.RLock()
+    """Held inside: the resource and the size of chunks are the process's own, and two budgets would lift each other."""
 
     def __init__(self, most: int) -> None:
         self._backend, self._chunk, self._most = get_backend("cuda"), max(1 << 13, most // 512), most
@@ -378,6 +388,7 @@ class Budget:
 
     def __enter__(self) -> None:
         with ExitStack() as entered:
+            entered.enter_context(self.lock)
             entered.enter_context(one_call())
             if self._resource is None:
                 self._begin()

@@ -90,8 +90,9 @@ class DeviceHandle:
     def moved_out(self, places: list[Any] | Stored) -> None:
         """Account the value as moved off the device."""
         with MOVING:
-            self.value, self.places = None, places
+            gone, self.value, self.places = self.value, None, places
         self._usage.add(-self.nbytes)
+        del gone  # not within the lock: what goes with it may take others
 
     def moved_in(self, value: Any) -> None:
         """Account the value as moved to the device."""

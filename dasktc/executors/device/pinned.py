@@ -32,7 +32,9 @@ class Slab:
 
 
 class Pinned:
-    """Slabs of pinned memory: made when they are needed, used again and again, given back at the end.
+    """Slabs of pinned memory: made when they are needed, used again and again, and given back to CuPy's pool at the end.
+
+    That pool keeps them pinned for the next run of this process.
 
     `budget` is bytes of all slabs; those of staging are made whatever it is.
     """
@@ -43,15 +45,21 @@ class Pinned:
         self.staging, self.staging_ahead = (itertools.cycle([self._new() for _ in range(STAGING)]) for _ in range(2))
 
     def _new(self) -> Slab:
+        slab = Slab(np.frombuffer(cp.cuda.alloc_pinned_memory(SLAB), np.uint8, SLAB))
         self.made += 1
-        return Slab(np.frombuffer(cp.cuda.alloc_pinned_memory(SLAB), np.uint8, SLAB))
+        return slab
 
     def take(self, size: int) -> Slabs | None:
-        """Slabs for so many bytes; None beyond the budget."""
+        """Slabs for so many bytes; None beyond the budget, or where the host has no more memory to pin."""
         wanted = -(-size // SLAB)
         if (self.made - len(self._free) + wanted) * SLAB > self._budget:
             return None
-        return Slabs(self, [self._free.pop() if self._free else self._new() for _ in range(wanted)])
+        try:
+            while len(self._free) < wanted:
+                self._free.append(self._new())
+        except (MemoryError, cp.cuda.runtime.CUDARuntimeError):
+            return None
+        return Slabs(self, [self._free.pop() for _ in range(wanted)])
 
     def give_back(self, slabs: list[Slab]) -> None:
         """Return slabs to be used again."""

@@ -79,7 +79,11 @@ class DevicePrefetcher(Prefetcher):
         except MemoryError:
             pass
         self._values.clear()
-        return self._waited_for(places)
+        try:
+            return self._waited_for(places)
+        except MemoryError:
+            self._values.clear()  # a copy that failed is no block that `drop` could make room with
+            raise
 
     def _waited_for(self, places: list[Place]) -> dict[Place, Any]:
         before = self._copies.moment()

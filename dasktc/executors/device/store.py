@@ -254,10 +254,18 @@ class DeviceStore(LocalStore):
         self, blocks: DevicePrefetcher, call: tuple[Any, ...], following: list[tuple[Any, ...]]
     ) -> list[Any]:
         """A call's arguments; those of the calls that follow are on their way."""
-        wanted = places_of(call)
-        arrived = self.evaluate(lambda: blocks.use(wanted), [])
+        arguments = self.evaluate(lambda: self._resolved_once(call, blocks.use(places_of(call))), [])
         blocks.follow([places_of(later) for later in following])
-        return [arrived[place] if (place := place_of(arg)) in arrived else self._resolve(arg) for arg in call]
+        return arguments  # type: ignore[no-any-return]
+
+    def _resolved_once(self, call: tuple[Any, ...], arrived: dict[Any, Any]) -> list[Any]:
+        """The values of a call's arguments; one in two roles is one value, whether or not it stays on the device."""
+        values: dict[int, Any] = {}
+        for arg in call:
+            if id(arg) not in values:
+                place = place_of(arg)
+                values[id(arg)] = arrived[place] if place in arrived else self._resolve(arg)
+        return [values[id(arg)] for arg in call]
 
     def _make_room_for(self, calls: list[tuple[Any, ...]]) -> None:
         """Move out results that do not fit beside a task; if all tasks' blocks fit at once, none."""

@@ -32,7 +32,7 @@ class Slab:
 
 
 class Pinned:
-    """Slabs of pinned memory: made when they are needed, used again and again, and given back to CuPy's pool at the end.
+    """Slabs of pinned memory: made when they are needed, used again and again, given back to CuPy's pool at the end.
 
     That pool keeps them pinned for the next run of this process.
 

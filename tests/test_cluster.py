@@ -695,6 +695,17 @@ def test_a_worker_that_cannot_be_asked_is_an_error(inner):
         DaskExecutor(inner).run_on_workers(NotThere())
 
 
+def not_allowed():
+    raise PermissionError(13, "Permission denied", "/somewhere")
+
+
+def test_workers_that_are_there_and_cannot_answer_are_not_asked_for_ever(inner):
+    """What each of them raises is an error of the system, as a death is."""
+    expected = r"^no worker of \S+ answers, \S+ says \(PermissionError: .*denied.*\): .* look into a worker's log$"
+    with pytest.raises(ClusterError, match=expected):
+        DaskExecutor(inner, patience=0.2).run_on_workers(not_allowed)
+
+
 def test_a_scheduler_that_cannot_read_tasks_is_an_error(inner):
     """Dasktc is not installed where the scheduler runs."""
     tasks = DaskExecutor(inner)

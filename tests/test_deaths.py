@@ -247,6 +247,27 @@ def first_to_die(file):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class LostOnItsWay:
+    """A result that ends its worker when it is sent."""
+
+    def __reduce__(self) -> Any:
+        os._exit(1)
+
+
+def lost_then_failing(file):
+    if not file.exists():
+        file.touch()
+        return LostOnItsWay()
+    raise ValueError("made again, it fails")
+
+
+def test_a_task_that_fails_after_its_first_result_was_lost_on_its_way_is_not_waited_for(mortal, tmp_path):
+    """Dask never hands such a future over."""
+    executor = DaskExecutor(mortal.client)
+    with pytest.raises(ValueError, match="made again, it fails"):
+        executor.gather([executor.submit("plan", lost_then_failing, tmp_path / "first")])
+
+
 @dataclass(frozen=True)
 class DeadlyPart:
     """A part that ends its worker, as one does that is larger than memory."""

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ from dasktc.executors.dask.faults import _free_stranded
 from dasktc.executors.dask.progress import install, page_of
 from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, RunState, forget_spans
 from dasktc.executors.dask.worker_state import RECEIVED, meter_transfers
-from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Tracker
+from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Stage, Tracker
 from dasktc.executors.worker_events import with_steps
 from dasktc.generate import kronecker
 from dasktc.planning.cost_model import in_words, work_of_triples
@@ -281,6 +282,29 @@ def test_work_is_planned_by_triple():
         work = work_of_triples(graph.plan, graph.prepared.sizes)
         assert len(work) == len(list(graph.plan.triples()))
         assert min(work) >= 0 < max(work)
+
+
+def test_a_bar_asks_while_stages_begin():
+    """In a thread of its own."""
+    tracker, over = Tracker(), threading.Event()
+    tracker.listen("test", lambda _: None)
+
+    def begin():
+        while not over.is_set():
+            for number in range(200):
+                tracker._stages[str(number)] = Stage(str(number), 0.0)
+            tracker._stages.clear()
+
+    before, thread = sys.getswitchinterval(), threading.Thread(target=begin)
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        for _ in range(2000):
+            tracker._open()
+    finally:
+        sys.setswitchinterval(before)
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("distribute", some(["always", "never"], lambda distribute: distribute == "always"))

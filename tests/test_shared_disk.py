@@ -24,6 +24,7 @@ from dasktc.errors import InputError
 from dasktc.executors import memory_budget as budget
 from dasktc.executors.base import MemoryStore
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.worker_state import worker_state
 from dasktc.executors.spill.shared_file_store import SharedFileStore
 from dasktc.executors.spill.work_dir import WorkDir, hidden_here
 
@@ -62,6 +63,26 @@ def test_an_active_client_and_an_address_keep_it_too(cluster, place, monkeypatch
     assert plan_source(source_of(EDGES), memory="1GB", scheduler=scheduler).tasks
     assert len(made) == 3
     assert os.listdir(place) == []
+
+
+def test_a_count_that_failed_leaves_no_block_in_a_workers_memory(client, place):
+    def held(dask_worker):
+        return [blocks for _, blocks in worker_state(dask_worker).prefetchers.values()]
+
+    def task(_, fails):
+        if fails:
+            raise ValueError("a task fails")
+        return 1
+
+    def failing():
+        with budget.within_memory(DaskExecutor(client), "100MB", str(place)) as executor:
+            (block,) = executor.map("blocks", np.zeros, [1 << 18])
+            executor.set_task_memory(1 << 22)
+            list(executor.map_unordered("count", task, [(block, True)]))
+
+    with pytest.raises(ValueError, match="a task fails"):
+        failing()
+    assert not any(client.run(held).values())
 
 
 def test_without_memory_and_work_dir_dask_keeps_its_own_limits(client, place):

@@ -437,7 +437,7 @@ class Tracker:
         return {"run": self.name, "seconds": round(self._clock() - self._began, 3)}
 
     def _open(self) -> list[Stage]:
-        return [stage for stage in self._stages.values() if stage.ended is None]
+        return [stage for stage in list(self._stages.values()) if stage.ended is None]  # a bar's thread asks, too
 
     def _stage(self, name: str, total: int) -> Stage:
         """The stage of this name, which begins now if it is not under way."""

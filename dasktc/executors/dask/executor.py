@@ -216,7 +216,7 @@ class DaskExecutor(Executor):
         (asked, known), self._offers = self._offers, (-LOOK_SECONDS, {})
         if time.monotonic() - asked <= LOOK_SECONDS:
             return known
-        return dict(self.faults.ask(self.client.run, available, self.backend))
+        return dict(self.run_on_workers(_available, self.backend))
 
     def unusable(self, backend: str) -> list[str]:
         """Ask every worker whether it can use a backend; what one that can has available is kept for `memory`."""
@@ -233,8 +233,12 @@ class DaskExecutor(Executor):
             A worker cannot make the call.
         """
         ask = partial(self.faults.ask, self.client.run, function, *args, on_error="return")
-        while not (answers := self.faults.answered(ask())):  # nobody answers where all die at the moment
+        began = time.monotonic()
+        while not (answers := self.faults.answered(said := ask())):  # nobody answers where all die at the moment
             self.faults.threads()
+            if said and time.monotonic() - began >= self.faults.patience:
+                raise self.faults.unanswered(said)
+            time.sleep(0.1)
         return answers
 
     def ask_workers(self, function: Function, *args: Any) -> dict[str, Any]:
@@ -520,6 +524,11 @@ def _offer(backend: str, dask_worker: Any) -> tuple[str, str | None, int]:
     """The worker's address, why it cannot use a backend, and bytes available on the backend's device."""
     why = unusable(backend)
     return dask_worker.address, why, 0 if why or backend not in ON_DEVICE else available(get_backend(backend))
+
+
+def _available(backend: Backend, dask_worker: Any) -> tuple[str, int]:
+    """The worker's address, and bytes available on its device."""
+    return dask_worker.address, available(backend)
 
 
 def _facts(result: Measured) -> Any:

@@ -193,6 +193,15 @@ class FaultPolicy:
         """Make the error of tasks that ended without a result."""
         return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
 
+    def unanswered(self, answers: dict[str, Any]) -> ClusterError:
+        """Make the error of workers that are there and cannot be asked, whose answers are all errors of the system."""
+        worker, error = next(iter(answers.items()))
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        return ClusterError(
+            f"no worker of {self._client.scheduler.address} answers, {worker} says ({why}): the scheduler cannot reach "
+            "its workers, or a file that dasktc needs cannot be read there; look into a worker's log"
+        )
+
     def answered(self, answers: dict[str, Any]) -> list[Any]:
         """Drop the answers of workers that died; an error among the others is raised in one line."""
         alive = {worker: answer for worker, answer in answers.items() if not isinstance(answer, OSError)}

@@ -18,6 +18,7 @@ LEAST_PAUSE, SHORT_PAUSE, MOST_PAUSE = 0.0005, 0.002, 0.02
 of what was waited, up to the last."""
 DONE = ("finished", "lost")
 """Status of a future whose result is here; its worker may have died since."""
+FAILED = ("error", "cancelled")
 LOOK_SECONDS = 1.0
 """How often the scheduler is asked which workers there are."""
 
@@ -103,6 +104,8 @@ def _until_killed(
         if look := time.monotonic() - looked > LOOK_SECONDS:
             source.set_workers(faults.threads(LOST))
             faults.look()
+            # Dask never hands over what failed after its first result was lost on its way here
+            failed += [future for future in left.values() if future.status in FAILED]
             looked = time.monotonic()
         if done or look:  # before the results are seen to, so that no worker waits for that
             ended.update(_submit(source, left))

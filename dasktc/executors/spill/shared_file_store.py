@@ -94,8 +94,11 @@ class SharedFileStore(ClusterStore):
             handle.remove()
 
     def close(self, ask: AskWorkers = ask_nobody) -> None:
-        """Remove the work directory."""
-        self._work.close()
+        """Have the workers drop prefetched blocks, which a count that failed left, and remove the work directory."""
+        try:
+            ask(_drop_prefetchers, self._run)
+        finally:
+            self._work.close()
 
 
 @dataclass(frozen=True)

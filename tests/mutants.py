@@ -157,7 +157,7 @@ MUTANTS = [
     _m("lines-ids", "io/formats/entries.py", "np.int32 if self.ids.stop <= 1 << 31 else np.int64", "np.int32 if self.ids.stop <= 1 << 32 else np.int64", "test_past_32_bits.py", "lines"),
     _m("bvgraph-ids", "io/formats/bvgraph.py", "np.int32 if properties.nodes < 1 << 31 else np.int64", "np.int32", "test_past_32_bits.py", "nodes_of_a_bvgraph"),
     _m("publish-back", "io/write.py", 'hidden / "replaced" if os.path.lexists(target) else target', 'hidden / "replaced"', "test_write.py", "puts_the_old_folder_back or leaves_the_old_or_the_new"),
-    _m("publish-aside", "io/write.py", '        if os.path.lexists(aside):\n', "        if False:\n", "test_write.py", "replaced_by_force"),
+    _m("publish-aside", "io/write.py", "    if os.path.lexists(aside):\n", "    if False:\n", "test_write.py", "replaced_by_force"),
     # kernels of the CPU
     _m("trust-deep", "backends/cpu/sizes.py", "return max(DEPTH, -(-2 * longest // LARGE))", "return max(DEPTH, -(-longest // LARGE))", "test_contracts.py", "half_empty"),
     _m("trust-small", "backends/cpu/intersect.py", "        bucket = (bucket + U(1)) & (buckets - U(1))\n    slots", "        bucket = (bucket + U(1)) & U(1023)\n    slots", "test_kernels.py", "hash_alike or fill_the_table", "a small table holds 100 entries at most, and a bucket 128: none is ever full; of a large one the masks are equal"),

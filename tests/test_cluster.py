@@ -695,6 +695,12 @@ def test_a_worker_that_cannot_be_asked_is_an_error(inner):
         DaskExecutor(inner).run_on_workers(NotThere())
 
 
+@pytest.mark.slow
+def test_workers_start_where_dasks_folder_for_files_is_not_there_yet(tmp_path):
+    with dask.config.set({"temporary-directory": str(tmp_path / "missing")}):
+        assert int(dasktc.triangle_count([(0, 1), (1, 2), (2, 0)], workers=1)) == 1
+
+
 def not_allowed():
     raise PermissionError(13, "Permission denied", "/somewhere")
 

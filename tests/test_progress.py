@@ -284,6 +284,16 @@ def test_work_is_planned_by_triple():
         assert min(work) >= 0 < max(work)
 
 
+def test_a_stage_that_begins_once_more_is_the_latest():
+    """As where a count is made again out of core: its tasks do not end it."""
+    tracker = Tracker()
+    tracker.listen("test", lambda _: None)
+    for stage in ("read", "canonical", "read"):
+        tracker(stage, 0, 2)
+    tracker.tasks({"read": (2, 2)})
+    assert tracker.now()["stage"] == "read"
+
+
 def test_a_bar_asks_while_stages_begin():
     """In a thread of its own."""
     tracker, over = Tracker(), threading.Event()

@@ -148,6 +148,26 @@ def test_a_failing_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_a_signal_after_it_was_published_leaves_nothing_aside(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    out, honest, calls = tmp_path / "g.parquet", Path.rename, []
+    out.mkdir()
+    (out / "old.parquet").write_text("old")
+
+    def interrupted(self, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise SystemExit(143)
+        honest(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(SystemExit):
+        write_edges(kronecker(6), str(out), LocalExecutor(), force=True)
+    assert out.is_file()
+    assert list(tmp_path.iterdir()) == [out]
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", ["rename", "replace"])
 def test_a_signal_while_it_is_published_leaves_the_old_or_the_new_folder(tmp_path, monkeypatch, name, when):

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import socket
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -473,7 +474,7 @@ def _main_guarded() -> Iterator[None]:
 
     A worker's process imports the main module of the one that starts it.
     """
-    work = WorkDir()
+    work = WorkDir(tempfile.gettempdir())  # Dask's own place may not be there, which `_starting` says
     os.environ[IMPORTED_AGAIN] = again = work.new_path()
     try:
         yield

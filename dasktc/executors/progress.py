@@ -456,6 +456,7 @@ class Tracker:
         if not self._begun:
             self._begun = True
             self._emit({"stage": RUN, "event": "begun", **self.facts})
+        self._stages.pop(name, None)  # a stage that begins once more is the latest
         self._current = self._stages[name] = stage
         begins = self.now() | {"event": "begun"}
         self._current = self._open()[0]  # of those submitted ahead the one that the others wait for

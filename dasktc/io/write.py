@@ -350,5 +350,14 @@ def publish(finished: Path, target: Path, hidden: Path) -> None:
             target.rename(aside)
         finished.replace(target)
     finally:  # also where a signal came in between
-        if os.path.lexists(aside):
-            aside.rename(hidden / "replaced" if os.path.lexists(target) else target)
+        try:
+            _put_away(aside, target, hidden)
+        except BaseException:  # or comes now
+            _put_away(aside, target, hidden)
+            raise
+
+
+def _put_away(aside: Path, target: Path, hidden: Path) -> None:
+    """Rename what was replaced to where it is removed, or back where nothing has replaced it."""
+    if os.path.lexists(aside):
+        aside.rename(hidden / "replaced" if os.path.lexists(target) else target)

@@ -96,7 +96,7 @@ class SharedFileStore(ClusterStore):
     def close(self, ask: AskWorkers = ask_nobody) -> None:
         """Have the workers drop prefetched blocks, which a count that failed left, and remove the work directory."""
         try:
-            ask(_drop_prefetchers, self._run)
+            self.after_tasks(ask)
         finally:
             self._work.close()
 

@@ -131,6 +131,14 @@ def test_an_order_that_had_another_meaning_is_refused_by_the_ids_of_its_blocks(t
         count(tmp_path, reorder="collective")
 
 
+def test_what_only_the_one_that_was_begun_was_given_is_named(tmp_path):
+    graph = dasktc.prepare(EDGES, backend="cpu", partition="vertical", parts=2, column_parts=2, kernel="hub")
+    graph.triangle_count(checkpoint=tmp_path)
+    other = dasktc.prepare(EDGES, backend="cpu", partition="vertical", parts=2, kernel="hub")
+    with pytest.raises(InputError, match="another count: column_parts 2 there, column_parts not given here; give"):
+        other.triangle_count(checkpoint=tmp_path)
+
+
 COUNT = [1, 2, 3, 0, 0.5]
 HUGE = "9" * 5000
 DEEP = "[" * 20_000 + "]" * 20_000

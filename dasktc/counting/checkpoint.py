@@ -388,8 +388,8 @@ def _record(job: Job, line: What) -> Record:
 
 
 def _differences(path: Path, kept: What, what: What) -> str:
-    differs = [name for name in what if kept.get(name) != what[name]]
-    theirs, ours = (", ".join(f"{name} {header.get(name)}" for name in differs) for header in (kept, what))
+    differs = [name for name in dict.fromkeys([*what, *kept]) if kept.get(name) != what.get(name)]
+    theirs, ours = (", ".join(f"{name} {header.get(name, 'not given')}" for name in differs) for header in (kept, what))
     return (
         f"checkpoint {path} is of another count: {theirs} there, {ours} here; "
         "give the options that it was begun with, or another folder"

@@ -389,3 +389,8 @@ def test_sums_of_weights_beyond_float64_are_refused(sign):
     with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
         dasktc.prepare(frame, weight="w", duplicates="sum")
     assert dasktc.prepare(frame, weight="w", duplicates="last").edges == 3
+    w = [8e307, 8e307, 8e307, sign * 1e308, sign * 1e308]
+    loops = pd.DataFrame({"a": [0, 1, 2, 0, 0], "b": [1, 2, 0, 0, 0], "w": w})
+    with pytest.raises(InputError, match="sum of an edge's weights passes what float64 holds"):
+        dasktc.prepare(loops, weight="w", duplicates="sum")
+    assert dasktc.prepare(loops, weight="w", duplicates="last").clustering("w").min() > 0

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from dasktc.errors import InputError
 from dasktc.io.files import FORMATS, Format, detect, open_source
@@ -159,6 +160,24 @@ def test_urls_of_files_folders_and_patterns(memory):
     wanted = [f"memory:///files/{name}" for name in names[:3]]
     assert listing.expand("memory://files") == wanted
     assert edges("memory://files") == [(1, 2)] * 3
+
+
+class Hosted(MemoryFileSystem):
+    protocol = "hosted"
+    store, pseudo_dirs = {}, [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return "/" + path.partition("://")[2].partition("/")[2].strip("/") if "://" in path else path.rstrip("/")
+
+
+def test_folders_and_patterns_keep_their_host():
+    fsspec.register_implementation("hosted", Hosted, clobber=True)
+    Hosted().pipe_file("/day/a.txt", b"1 2\n")
+    Hosted().pipe_file("/day/b.txt", b"1 2\n")
+    for source in ("day", "day/", "day/*.txt", "*/*.txt"):
+        wanted = [f"hosted://u:p@h:21/day/{name}.txt" for name in "ab"]
+        assert listing.expand(f"hosted://u:p@h:21/{source}") == wanted
 
 
 def test_chained_urls_keep_their_chain(tmp_path):

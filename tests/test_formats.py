@@ -493,6 +493,9 @@ def test_parquet_parts_are_row_groups(tmp_path, blocksize, expected):
 def test_parquet_without_rows(tmp_path):
     nothing = pa.array([], "int64")
     assert read(columnar, parquet(tmp_path / "g.parquet", src=nothing, dst=nothing)) == []
+    texts = pa.array([], "string")
+    ((part,), _) = columnar.parts(str(parquet(tmp_path / "t.parquet", src=texts, dst=texts)), ReadOptions(ids="text"))
+    assert [list(frame.columns) for frame in part.chunks(BACKEND, 10)] == [["src", "dst"]]
 
 
 @pytest.mark.parametrize(

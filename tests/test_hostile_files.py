@@ -461,6 +461,23 @@ def test_what_a_header_claims_is_held_against_the_file(tmp_path, case):
         refused(str(path), *([str(path), says]), blocksize=blocksize)
 
 
+def gamma(number):
+    """Bits of a number of a BVGraph."""
+    digits = f"{number + 1:b}"
+    return "0" * (len(digits) - 1) + digits
+
+
+@pytest.mark.parametrize(
+    "numbers", [(1, 1, 0, 2**63 - 2), (8, 2, 0, 0, 2**63 - 8, 0)], ids=["longer than any", "from beyond to below"]
+)
+def test_intervals_of_a_bvgraph_do_not_overflow(tmp_path, numbers):
+    bits = "".join(map(gamma, numbers)) + "1" * 16  # those of a number, and lists of none
+    (tmp_path / "g.graph").write_bytes(np.packbits(np.array([*bits], "u1")).tobytes())
+    properties = PROPERTIES.replace(b"nodes=2\narcs=2", b"nodes=10\narcs=%d" % numbers[0])
+    (tmp_path / "g.properties").write_bytes(properties.replace(b"length=0", b"length=4"))
+    refused(str(tmp_path / "g.graph"), "an interval leaves the graph or its list")
+
+
 TWICE = {
     "text": ("g.txt", b"src dst w\n0 1 5\n1 2 5\n2 0 5\n"),
     "csv": ("g.csv", b"src,dst,w\n0,1,5\n1,2,5\n2,0,5\n"),

@@ -7,15 +7,19 @@ import os
 import pickle
 import re
 import shutil
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
 from emulation import cuda as emulated_cuda
 from emulation.host import compiler
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+from fsspec.spec import AbstractBufferedFile
 from oracle import triangles
 from pipeline import EVERY_REORDER, skewed_edges, source_of
 from tiers import each_once, some
@@ -498,3 +502,34 @@ def test_ranges_of_arrays(tmp_path):
     assert all(place.start % 64 == 0 for place in places.values())
     assert isinstance(places["a"], StoredArray)
     assert Path(tmp_path / "file").read_bytes().startswith(array_files.MAGIC)
+
+
+class SlowFile(AbstractBufferedFile):
+    def _initiate_upload(self):
+        self.sent = b""
+
+    def _upload_chunk(self, final=False):
+        time.sleep(0.0005)
+        self.sent += self.buffer.getvalue()
+        if final:
+            self.fs.store[self.path] = MemoryFile(self.fs, self.path, self.sent)
+        return True
+
+
+class SlowFiles(MemoryFileSystem):
+    protocol = "slowly"
+    store, pseudo_dirs = {}, [""]
+
+    def _open(self, path, mode="rb", **options):
+        return SlowFile(self, path, mode, block_size=100) if mode == "wb" else super()._open(path, mode, **options)
+
+
+def test_remote_files_are_written_in_order(tmp_path):
+    fsspec.register_implementation("slowly", SlowFiles, clobber=True)
+    values = {"a": np.arange(1000, dtype="int32"), "b": np.arange(333)}
+    with small_chunks(), mock.patch.object(array_files, "allowed_threads", return_value=4):
+        places = write_arrays("slowly://bucket/file", values)
+        for name, array in values.items():
+            assert np.array_equal(read_array(places[name]), array)
+        write_arrays(str(tmp_path / "file"), values)
+    assert SlowFiles().cat_file("slowly://bucket/file") == (tmp_path / "file").read_bytes()

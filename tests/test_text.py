@@ -127,6 +127,10 @@ def test_the_same_edges_however_they_are_written(path, data, blocksize):
 TEXT = {
     "space": (b"a b\nb c\n", [("a", "b"), ("b", "c")]),
     "tab": (b"New York\tRome\nRome\tLa Paz\n", [("New York", "Rome"), ("Rome", "La Paz")]),
+    "tab between commas": (
+        b"Smith, Ann\tDoe, Jim\nDoe, Jim\tLee, Kim\n",
+        [("Smith, Ann", "Doe, Jim"), ("Doe, Jim", "Lee, Kim")],
+    ),
     "comma": (b"Doe, Jane\nA B,C D E\n", [("Doe", "Jane"), ("A B", "C D E")]),
     "quotes": (b'"a, b",c\n "d ""e""" , f\n"", x,\n', None),
     "quoted": (b'"a, b",c\n "d ""e""" , f\n" g",h\n', [("a, b", "c"), ('d "e"', "f"), (" g", "h")]),

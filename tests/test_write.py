@@ -15,7 +15,7 @@ from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.io.source import Source
-from dasktc.io.write import write_edges
+from dasktc.io.write import write_edges, write_frames
 
 EDGES = 16 * 2**6
 
@@ -234,3 +234,12 @@ def test_a_terminated_program_leaves_nothing(tmp_path):
     assert running.communicate() == (b"", b"")
     assert running.returncode == 143
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("odd", [" #x", " a", "a ", "#a", "", " "])
+def test_ids_that_txt_cannot_hold_are_refused(tmp_path, odd):
+    path = tmp_path / "g.txt"
+    frame = pd.DataFrame({"src": ["a", "b c"], "dst": ["b", odd]})
+    with pytest.raises(InputError, match=r"would be read as .*write \.csv or \.parquet"):
+        write_frames([LocalExecutor().store.keep(frame)], str(path), LocalExecutor())
+    assert not path.exists()

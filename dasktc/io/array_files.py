@@ -98,7 +98,8 @@ def write_arrays(url: str, arrays: dict[str, Array]) -> dict[str, StoredArray]:
         with _writing(url, start) as write:
             write(MAGIC.ljust(ALIGNMENT, b"\0"), 0)
             for name, array in hosted.items():
-                places[name] = places[name]._replace(checksums=_written(write, array.view("u1"), places[name].start))
+                checksums = _written(write, array.view("u1"), places[name].start, in_order=streams.is_remote(url))
+                places[name] = places[name]._replace(checksums=checksums)
     except InputError:
         raise
     except Exception as error:  # remote file systems raise their libraries' own types
@@ -113,7 +114,7 @@ def _little_endian(array: Array) -> Array:
     return array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))
 
 
-def _written(write: Callable[[Any, int], None], data: Array, start: int) -> str:
+def _written(write: Callable[[Any, int], None], data: Array, start: int, in_order: bool) -> str:
     """Write bytes, and return their checksums."""
 
     def one(first: int) -> str:
@@ -121,7 +122,7 @@ def _written(write: Callable[[Any, int], None], data: Array, start: int) -> str:
         write(part, start + first)
         return "".join(f"{value:08x}" for value in _checksums(part))
 
-    return "".join(_in_threads(one, len(data)))
+    return "".join(map(one, range(0, len(data), SLAB)) if in_order else _in_threads(one, len(data)))
 
 
 @contextmanager

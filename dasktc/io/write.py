@@ -308,15 +308,15 @@ def _write_text(table: Any, file: Any, comma: bool, header: bool) -> None:
 
 
 def _unreadable(table: Any) -> str | None:
-    """Describe an id that a reader of .txt would take for a comment or a blank line, if there is one."""
+    """Describe an id that a reader of .txt would take for a comment, a blank line or another id, if there is one."""
     import pyarrow.compute as pc
     from pyarrow import types
 
     for column in table.columns[:2]:
         if types.is_string(column.type) or types.is_large_string(column.type):
-            odd = column.filter(pc.match_substring_regex(column, r"^([#%]|\s*$)"))
+            odd = column.filter(pc.match_substring_regex(column, r"^[#%\s]|\s$|^$"))
             if len(odd):
-                return f"id {odd[0].as_py()!r} would be read as a comment, or as none"
+                return f"id {odd[0].as_py()!r} would be read as a comment, as none, or without its blanks"
     return None
 
 

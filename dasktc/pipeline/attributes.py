@@ -193,11 +193,7 @@ def _distinct(codes: Array, weights: Any, bound: int, duplicates: str | None) ->
     if duplicates == "sum":
         with np.errstate(over="ignore"):
             sums = np.add.reduceat(weights, first) if len(first) else weights
-        if not np.isfinite(sums).all():
-            raise InputError(
-                "the sum of an edge's weights passes what float64 holds, 1.8e308: duplicates='sum' adds the weights of "
-                "all its rows; scale them down, or take duplicates='last'"
-            )
+        _check_sums(sums)
         return codes[first], sums, None
     if duplicates == "last":
         last = np.append(new[1:], np.ones(min(1, len(codes)), bool))
@@ -206,6 +202,14 @@ def _distinct(codes: Array, weights: Any, bound: int, duplicates: str | None) ->
     if len(wrong):
         return codes, weights, (int(wrong[0]), float(weights[wrong[0]]), float(weights[wrong[0] + 1]))
     return codes[first], weights[first], None
+
+
+def _check_sums(sums: Array) -> None:
+    if not np.isfinite(sums).all():
+        raise InputError(
+            "the sum of an edge's weights passes what float64 holds, 1.8e308: duplicates='sum' adds the weights of "
+            "all its rows; scale them down, or take duplicates='last'"
+        )
 
 
 def _ascending(codes: Array, bound: int, positions: bool) -> tuple[Array, Any]:
@@ -287,7 +291,9 @@ def _loops(frames: list[Frame], options: AttributeOptions) -> float:
             vertex = (least != most).idxmax()
             name = vertex.item() if isinstance(vertex, np.generic) else vertex
             raise _differing(f"{shown(name)} and itself", least[vertex], most[vertex])
-    of_vertices = by_vertex.sum() if options.duplicates == "sum" else by_vertex.last()
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_vertices = by_vertex.sum() if options.duplicates == "sum" else by_vertex.last()
+    _check_sums(of_vertices.to_numpy())
     return float(of_vertices.max())
 
 

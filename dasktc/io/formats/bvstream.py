@@ -22,7 +22,7 @@ R = TypeVar("R")
 NODES, WINDOW, MIN_INTERVAL, ZETA, OUTDEGREES, BLOCKS, RESIDUALS, REFERENCES, BLOCK_COUNT = range(9)
 DELTA_CODE, GAMMA_CODE, UNARY_CODE = 1, 2, 5
 WIDEST = 62
-"""Bits of the widest number read: sums of two cannot overflow 64."""
+"""Bits of the widest number read, whose leading one makes it less than 2 ** 63."""
 
 
 def _compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -123,9 +123,12 @@ def _intervals(stream: Array, at: Array, layout: Array, node: int, target: Array
     for interval in range(_gamma(stream, at)):
         gap = _gamma(stream, at)
         left = after + 1 + gap if interval else node + _signed(gap)
-        length = _gamma(stream, at) + layout[MIN_INTERVAL]
+        more = _gamma(stream, at)
+        if left < 0 or max(left, more) > layout[NODES]:  # before a sum of them overflows
+            raise ValueError("an interval leaves the graph or its list")
+        length = more + layout[MIN_INTERVAL]
         after = left + length
-        if left < 0 or after > layout[NODES] or length > len(target) - filled:
+        if after > layout[NODES] or length > len(target) - filled:
             raise ValueError("an interval leaves the graph or its list")
         for offset in range(length):
             target[filled + offset] = left + offset

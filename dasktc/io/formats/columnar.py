@@ -64,6 +64,8 @@ class _RowGroups:
 
         with streams.open_decompressed(self.url) as stream, columns.one_line(self.url):
             file, rows = ParquetFile(stream, pre_buffer=False, buffer_size=PAGE_BYTES), 0
+            if not self.rows:
+                yield self._frame(backend, file.read_row_groups(self.groups, columns=self._columns, use_threads=False))
             for batch in file.iter_batches(most, self.groups, columns=self._columns, use_threads=False):
                 yield self._frame(backend, pa.table(batch), rows)
                 rows += len(batch)

@@ -102,7 +102,11 @@ def _remote(source: str) -> list[str]:
     # In a chain such as simplecache::s3://bucket/x the first link with a path is the one that was listed.
     links = source.split("::")
     place = next(i for i, link in enumerate(links) if "://" in link)
-    return ["::".join([*links[:place], fs.unstrip_protocol(name), *links[place + 1 :]]) for name in names]
+    link, bare = links[place].rstrip("/"), path.rstrip("/")
+    host = link.removesuffix(bare).rstrip("/") if link.endswith(bare) else ""  # some file systems strip it off
+    named = "://" in host
+    urls = [f"{host}/{name.lstrip('/')}" if named else fs.unstrip_protocol(name) for name in names]
+    return ["::".join([*links[:place], url, *links[place + 1 :]]) for url in urls]
 
 
 def _listed(fs: _FileSystem, path: str, source: str) -> list[str]:

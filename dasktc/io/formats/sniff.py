@@ -239,7 +239,7 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
         return min(_widths(reading.separator, rows)) > 1
 
     for fits in (clean, starts, even, every):
-        for reading in readings:
+        for reading in sorted(readings, key=lambda of: fits is even and of.separator != "\t"):
             if fits(reading):
                 return reading
     return readings[0]

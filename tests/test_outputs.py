@@ -21,7 +21,7 @@ import dasktc
 from dasktc.cli.main import main
 from dasktc.counting import charts, findings, measures, outputs
 from dasktc.counting import html_report as report
-from dasktc.errors import CountError, DasktcError, InputError
+from dasktc.errors import CountError, DasktcError, DeviceMemoryError, InputError
 
 EDGES = skewed_edges(60, 400, 3)
 EXPECTED = triangles(EDGES)
@@ -335,3 +335,20 @@ def test_no_label_of_a_chart_is_cut_off(most):
 def test_charts_of_a_report_are_so_wide_that_their_labels_can_be_read():
     (least,) = re.findall(r"minmax\(min\(([\d.]+)rem, 100%\), 1fr\)", report.STYLE)
     assert 11 * (16 * float(least) - 26) / charts.WIDTH > 10  # pixels, of labels of 11 units in a padded panel
+
+
+def test_a_second_try_out_of_core_replaces_what_the_first_has_written(tmp_path, monkeypatch):
+    real, budgets = outputs.edge_frames, []
+
+    def edge_frames(graph, *given):
+        budgets.append(graph.options.memory)
+        if len(budgets) == 1:
+            raise DeviceMemoryError("the GPU has no room for 1 GB, 0 B of its 8 GB are free")
+        return real(graph, *given)
+
+    monkeypatch.setattr(outputs, "edge_frames", edge_frames)
+    files = {"per_vertex": tmp_path / "v.csv", "per_edge": tmp_path / "e.csv"}
+    assert dasktc.triangle_count(([0, 1, 2, 2], [1, 2, 0, 3]), backend="cpu", **files) == 1
+    assert budgets[0] is None
+    assert budgets[1] is not None
+    assert all(path.stat().st_size for path in files.values())

@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -639,3 +640,11 @@ def test_a_monitor_keeps_the_latest_runs():
     monitor.scheduler.workers = {}
     assert (monitor._all_received(), monitor._received) == (2 * 3 * RUNS, {})
     assert key_split.cache_info().currsize == 0, "Dask's cache of keys"
+
+
+def test_a_count_whose_progress_nobody_can_take_ends_with_its_answer(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n1 2\n2 0\n")
+    command = [sys.executable, "-m", "dasktc", "count", "edges.txt", "--threads", "1", "--progress", "json", "--quiet"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full, timeout=60)
+    assert (ended.returncode, ended.stdout.split()) == (0, [b"1"])

@@ -247,6 +247,7 @@ def triangle_count(
         if in_bits:
             refuse_other_ways(anywhere, opened, counting, files=outputs != Outputs())
         cluster = distribution_of(anywhere, opened, options, run)
+        budget = options.memory
 
         def counted(options: Options) -> TriangleCount:
             if isinstance(anywhere, DaskExecutor) and cluster and in_one_call(cluster, outputs, checkpoint):
@@ -264,7 +265,9 @@ def triangle_count(
                 graph = _prepared(executor, given, options, watcher, cluster)
                 outputs.check_memory(graph)
                 result = count(graph, counting)
-                outputs.write(graph, result, before, repeating(source, arguments))
+                # a second try replaces what the first has written: others' files were refused before it
+                written = outputs if options.memory == budget else replace(outputs, force=True)
+                written.write(graph, result, before, repeating(source, arguments))
                 return result
 
         result, more = _within_what_is_free(counted, anywhere, options, again=checkpoint is None)

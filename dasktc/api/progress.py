@@ -176,10 +176,14 @@ class _Lines(View):
     """Writes an event as a line of JSON."""
 
     def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
+        self._stream, self._gone = stream, False
 
     def __call__(self, *event: Any) -> None:
-        print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
+        if not self._gone:
+            try:
+                print(json.dumps(event[0]), file=self._stream or sys.stderr, flush=True)
+            except OSError:  # nobody reads it any more, or its disk is full: the answer does not depend on it
+                self._gone = True
 
 
 def json_lines(stream: TextIO | None = None) -> View:

@@ -24,8 +24,7 @@ from dasktc import generate
 from dasktc.counting import one_call
 from dasktc.errors import InputError
 from dasktc.executors import local
-from dasktc.executors.base import available
-from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.executor import DaskExecutor, _available
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.io.files import open_source
 from dasktc.io.source import ReadOptions
@@ -157,8 +156,8 @@ class OnDevices:
 
     def run(self, function, *args, **options):
         self.asked.append("run")
-        if function is available:
-            return self.available
+        if function is _available:
+            return {address: (address, there) for address, there in self.available.items()}
         return {address: (address, None, there) for address, there in self.available.items()}
 
 

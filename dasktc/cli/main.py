@@ -59,7 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         return _fail("standard output is closed: the answer would be lost; redirect it to a file, or /dev/null", 1)
     with dask_hushed(given), one_at_a_time():
-        return _run(given)
+        code = _run(given)
+        try:
+            sys.stderr.flush()
+        except OSError:  # what progress could not write
+            _let_go(sys.stderr)
+        return code
 
 
 def _run(given: list[str]) -> int:

@@ -19,7 +19,7 @@ from processes import fork_workers, patience
 
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("default", FEW, max_examples=15)
-settings.register_profile("slow", FEW, max_examples=40)
+settings.register_profile("slow", FEW, max_examples=25)
 
 HERE = Path(__file__).parent
 os.environ["DASK_DASKTC__DISTRIBUTE"] = "always"  # small graphs are to show what many tasks do, in other processes too

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -30,16 +31,40 @@ def test_files_and_memory_are_judged():
         soak._judge([], {"client": 0.021}, soak.SETTLED)
 
 
-def test_memory_is_that_of_this_process_of_workers_and_of_devices(monkeypatch):
+def test_memory_is_that_of_this_process_of_the_spared_worker_and_of_its_gpu(monkeypatch):
     shown = [(9, 4), (9, 1), (None, None)]
     given = [{"memory_bytes": total, "free_bytes": free} for total, free in shown]
     monkeypatch.setattr(soak, "visible", lambda: given)
-    nobody = SimpleNamespace(cluster=SimpleNamespace(workers={}))
-    workers = {0: SimpleNamespace(pid=os.getpid()), 1: SimpleNamespace(pid=None), 2: SimpleNamespace(pid=2**30)}
-    assert soak._resident(nobody, "cpu").keys() == {"client"}
-    assert soak._resident(nobody, "cuda")["device"] == 8
-    held = soak._resident(SimpleNamespace(cluster=SimpleNamespace(workers=workers)), "cpu")
-    assert held["worker"] == pytest.approx(held["client"], rel=0.1)
+    own = os.getpid()
+    for place, used in enumerate((5, 8, None)):
+        workers = {number: SimpleNamespace(pid=own if number == place else 2**30) for number in range(3)}
+        client = SimpleNamespace(cluster=SimpleNamespace(workers=workers))
+        assert soak._held(client, "cuda", None).keys() == {"client"}
+        held = soak._held(client, "cpu", own)
+        assert held["worker"] == pytest.approx(held["client"], rel=0.1)
+        assert soak._held(client, "cuda", own).get("device") == used
+    with pytest.raises(CountError, match="worker process 12 has ended, which nobody killed"):
+        soak._held(client, "cpu", 12)
+
+
+def test_any_worker_is_killed_until_one_is_spared(monkeypatch, tmp_path):
+    killed, workers = [], {number: SimpleNamespace(pid=number) for number in (3, 4)}
+    client = SimpleNamespace(cluster=SimpleNamespace(workers=workers, scheduler=SimpleNamespace(workers=workers)))
+    monkeypatch.setattr(soak.os, "kill", lambda pid, _: killed.append(pid))
+
+    def make(spared_from: float) -> int | None:
+        killed.clear()
+        trouble = soak._Trouble(client, tmp_path, random.Random(5), spared_from)
+        trouble._kinds = [trouble._kill]
+        rounds = iter([False] * 50)
+        trouble._over = SimpleNamespace(wait=lambda _: next(rounds, True))
+        trouble._make()
+        return trouble.spared
+
+    assert make(time.monotonic() + 1000) is None
+    assert set(killed) == {3, 4}
+    assert make(time.monotonic() - 1) == 3
+    assert set(killed) == {4}
 
 
 @pytest.mark.parametrize("scene", dict.fromkeys(soak.SCENES), ids=lambda scene: scene.__name__)

@@ -7,7 +7,9 @@ import logging
 import os
 import re
 import signal
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +72,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Any:
-    """Give a test as much more time as the machine is busier than idle."""
+    """Give a test as much more time as the machine is busier than idle, and a GPU to itself if it has to."""
     mark = item.get_closest_marker("timeout")
     seconds = mark.args[0] if mark else float(item.config.getini("timeout"))
     item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
-    return (yield)
+    with gpu_shared(item):
+        return (yield)
+
+
+@contextmanager
+def gpu_shared(item: pytest.Item) -> Iterator[None]:
+    """Have tests of several processes share the GPU, but for those that need all of its memory: each is alone there."""
+    if not item.get_closest_marker("gpu"):
+        yield
+        return
+    import fcntl
+
+    alone = item.get_closest_marker("whole_gpu") is not None
+    with open(Path(tempfile.gettempdir()) / f"dasktc-tests-gpu-{os.getuid()}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

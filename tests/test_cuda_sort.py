@@ -112,6 +112,7 @@ def test_on_the_device(size, bits):
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_gpu
 def test_more_keys_than_32_bits_of_sums_on_the_device():
     cp = pytest.importorskip("cupy")
     from dasktc.backends.cuda import backend as cuda

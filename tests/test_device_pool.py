@@ -295,6 +295,7 @@ def test_who_talks_ucx(emulated, client):
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_gpu
 def test_the_pool_on_a_device():
     cp = pytest.importorskip("cupy")
     import rmm
@@ -319,6 +320,7 @@ def test_the_pool_on_a_device():
 
 
 @pytest.mark.gpu
+@pytest.mark.whole_gpu
 def test_a_device_that_others_fill():
     """What is free is the default of --memory: the count goes out of core by itself, and says so."""
     cp = pytest.importorskip("cupy")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from types import SimpleNamespace
+
+import conftest
 import pytest
+from processes import patience
 
 from dasktc.io.files import FORMATS
 from dasktc.registry import KERNELS, ORDERS, SCHEMES
@@ -30,3 +36,24 @@ def test_the_default_tier_holds_everything_once(request: pytest.FixtureRequest):
         names = [getattr(name, "__name__", name) for name in named]
         lacking = [name for name in wanted if name not in names]
         assert not lacking, f"{module} has no test of the default tier with {parameter} {', '.join(lacking)}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the lock is of POSIX")
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_test_that_needs_all_of_a_gpu_waits_for_the_others(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(conftest.tempfile, "gettempdir", lambda: str(tmp_path))
+    begun = threading.Event()
+
+    def item(*marks: str) -> SimpleNamespace:
+        return SimpleNamespace(get_closest_marker=lambda name: name if name in marks else None)
+
+    def other() -> None:
+        with conftest.gpu_shared(item("gpu", *(["whole_gpu"] if alone else []))):
+            begun.set()
+
+    beside = threading.Thread(target=other)
+    with conftest.gpu_shared(item("gpu")), conftest.gpu_shared(item()):
+        beside.start()
+        assert begun.wait(0.2 if alone else patience(10)) is not alone
+    beside.join(patience(10))
+    assert begun.is_set()

@@ -138,15 +138,21 @@ def run(
         for who in ("client", "worker", *(["device"] if backend == "cuda" else []))
     }
     seconds = time.monotonic() - began
-    _judge(left, growth, seconds)
+    notes = [f"memory of a {who}: {_percent(grown)}" for who, grown in growth.items()]
+    notes += [f"refused {number} times: {why}" for why, number in refusals.most_common(5)]
+    try:
+        _judge(left, growth, seconds)
+    except CountError:  # which names one cause of several
+        for note in (f"{dict(outcomes)}, {dict(trouble.made)}", *notes):
+            say(note)
+        raise
     command = f"dasktc bench soak --minutes {minutes:g} --workers {workers} --backend {backend} --seed {seed}"
     report = Report(command, surroundings())
     facts = Section("soak", {"what": "", "how many": ",.0f"})
     facts.rows += [["seed", seed], ["seconds", seconds], ["wrong", 0]]
     facts.rows += [[name, number] for counted in (outcomes, trouble.made) for name, number in sorted(counted.items())]
     facts.rows.append(["files left", 0])
-    facts.notes += [f"memory of a {who}: {_percent(grown)}" for who, grown in growth.items()]
-    facts.notes += [f"refused {number} times: {why}" for why, number in refusals.most_common(5)]
+    facts.notes += notes
     report.sections.append(facts)
     return report
 

@@ -136,8 +136,9 @@ MUTANTS = [
     _m("spill-short", "executors/spill/value_files.py", "        if not more:\n            raise EOFError(", "        if not more:\n            break\n            raise EOFError(", "test_spill.py", "cut_short"),
     _m("spill-limit", "executors/spill/file_store.py", "if self._resident() + nbytes <= self._limit:", "if self._resident() <= self._limit:", "test_contracts.py", "what_does_not_fit"),
     _m("spill-largest", "executors/spill/file_store.py", "key=lambda result: -result.nbytes", "key=lambda result: result.nbytes", "test_contracts.py", "largest_results_go"),
-    _m("prefetch-capacity", "executors/spill/shared_file_store.py", "if owner == run and blocks.capacity == capacity:", "if owner == run:", "test_contracts.py", "memory_of_each_count"),
-    _m("prefetch-run", "executors/spill/shared_file_store.py", "if owner == run and blocks.capacity == capacity:", "if owner and blocks.capacity == capacity:", "test_contracts.py", "memory_of_each_count"),
+    _m("prefetch-capacity", "executors/spill/shared_file_store.py", "mine = owner == run and left.capacity == capacity", "mine = owner == run", "test_contracts.py", "memory_of_each_count"),
+    _m("prefetch-run", "executors/spill/shared_file_store.py", "mine = owner == run and left.capacity == capacity", "mine = bool(owner) and left.capacity == capacity", "test_contracts.py", "memory_of_each_count"),
+    _m("prefetch-counting", "executors/spill/shared_file_store.py", " if thread not in state.counting]", "]", "test_contracts.py", "second_question"),
     _m("prefetch-dropped", "executors/spill/shared_file_store.py", "        ask(_drop_prefetchers, self._run)\n", "        pass\n", "test_contracts.py", "workers_keep_no_block"),
     # counting
     _m("digest", "counting/checkpoint.py", "for array in (block.offsets, block.columns):", "for array in (block.columns,):", "test_contracts.py", "checkpoint_of_another_block"),

@@ -214,7 +214,7 @@ def test_the_largest_results_go_first(tmp_path):
 def worker(monkeypatch):
     from threading import RLock
 
-    state = SimpleNamespace(lock=RLock(), prefetchers={})
+    state = SimpleNamespace(lock=RLock(), prefetchers={}, counting=set())
     monkeypatch.setattr(shared_file_store, "worker_state", lambda *given: state)
     yield state
     for _, blocks in state.prefetchers.values():
@@ -222,18 +222,34 @@ def worker(monkeypatch):
 
 
 def test_blocks_are_read_ahead_within_the_memory_of_each_count(worker):
-    first = shared_file_store._prefetcher("run", 100)
-    assert shared_file_store._prefetcher("run", 100) is first
-    assert shared_file_store._prefetcher("run", 50).capacity == 50
-    other = shared_file_store._prefetcher("another run", 50)
-    assert worker.prefetchers[next(iter(worker.prefetchers))] == ("another run", other)
+    with shared_file_store._prefetcher("run", 100) as first:
+        pass
+    with shared_file_store._prefetcher("run", 100) as again:
+        assert again is first
+    with shared_file_store._prefetcher("run", 50) as smaller:
+        assert smaller.capacity == 50
+    with shared_file_store._prefetcher("another run", 50) as other:
+        assert worker.prefetchers[next(iter(worker.prefetchers))] == ("another run", other)
 
 
 def test_workers_keep_no_block_of_a_count_that_is_over(worker, tmp_path):
     store = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1)
-    shared_file_store._prefetcher(store._run, 100)
+    with shared_file_store._prefetcher(store._run, 100):
+        pass
     store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
     assert not worker.prefetchers
+
+
+def test_blocks_are_read_while_a_second_question_about_the_graph_ends(worker, tmp_path):
+    """It drops the prefetchers of the graph's run: one that a task uses is closed when that task ends, not before."""
+    store = shared_file_store.SharedFileStore(WorkDir(tmp_path), 1 << 20, small=1)
+    first, second = (store.wrap(np.full)(100, value) for value in (1, 2))
+    with shared_file_store._prefetcher(store._run, 1 << 20) as blocks:
+        store.after_tasks(lambda function, *given: function(*given, dask_worker=None))
+        assert blocks.use([first])[first].sum() == 100
+    assert not worker.prefetchers
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        blocks.use([second])
 
 
 # counting

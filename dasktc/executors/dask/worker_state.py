@@ -28,6 +28,8 @@ class WorkerState:
         Held while prefetchers are looked up or changed: a worker may have several threads.
     prefetchers : dict of int to (str, Prefetcher)
         Of each thread: the run that it last had a counting task of, and blocks in memory.
+    counting : set of int
+        Threads whose prefetcher a counting task uses just now.
     devices : dict of str to DeviceStore
         Of each run: its results on this worker's GPU.
     ended : set of str
@@ -36,6 +38,7 @@ class WorkerState:
 
     lock: Any = field(default_factory=threading.Lock)
     prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    counting: set[int] = field(default_factory=set)
     devices: dict[str, Any] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
 

@@ -15,6 +15,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -120,10 +121,10 @@ class FileWriter:
         With `arrays` it makes arrays, which are written, and at last a small result.
         """
         *call, following = args
-        blocks = _prefetcher(run, capacity)
-        values = blocks.use(_files_of(call))
-        blocks.prepare(following)
-        result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
+        with _prefetcher(run, capacity) as blocks:
+            values = blocks.use(_files_of(call))
+            blocks.prepare(following)
+            result = function(*(values[arg] if isinstance(arg, Stored) else arg for arg in call))
         if not arrays:
             return result
         return call[0], [self.keep(array) for array in result[:-1]], result[-1]
@@ -141,30 +142,41 @@ class FileWriter:
         return place
 
 
-def _prefetcher(run: str, capacity: int) -> Prefetcher:
-    """The prefetcher of this thread of a worker, made anew for another run or another count.
+@contextmanager
+def _prefetcher(run: str, capacity: int) -> Iterator[Prefetcher]:
+    """The prefetcher of this thread of a worker, for one task; made anew for another run or another count.
 
-    One that another run left is closed, for nobody else might: its client may have died.
+    One that another run left is closed, for nobody else might: its client may have died. Where another question about
+    the same graph ends meanwhile and drops the run's prefetchers, this one is closed when the task ends.
     """
     state, thread = worker_state(), threading.get_ident()
     with state.lock:
-        owner, blocks = state.prefetchers.get(thread, ("", None))
-        if owner == run and blocks.capacity == capacity:
-            return blocks  # type: ignore[no-any-return]
-        fresh = Prefetcher(capacity)
-        state.prefetchers[thread] = run, fresh
-    if blocks is not None:
-        blocks.__exit__()
-    trim_allocators()
-    return fresh
+        owner, left = state.prefetchers.get(thread, ("", None))
+        mine = owner == run and left.capacity == capacity
+        blocks: Prefetcher = left if mine else Prefetcher(capacity)
+        state.prefetchers[thread] = run, blocks
+        state.counting.add(thread)
+    try:
+        if not mine:
+            if left is not None:
+                left.__exit__()
+            trim_allocators()
+        yield blocks
+    finally:
+        with state.lock:
+            state.counting.discard(thread)
+            dropped = thread not in state.prefetchers
+        if dropped:
+            blocks.__exit__()
 
 
 def _drop_prefetchers(run: str, dask_worker: Any) -> None:
     state = worker_state(dask_worker)
     with state.lock:
         mine = [thread for thread, (owner, _) in state.prefetchers.items() if owner == run]
-        blocks = [state.prefetchers.pop(thread)[1] for thread in mine]
-    for of_thread in blocks:
+        blocks = {thread: state.prefetchers.pop(thread)[1] for thread in mine}
+        idle = [of_thread for thread, of_thread in blocks.items() if thread not in state.counting]
+    for of_thread in idle:
         of_thread.__exit__()
 
 

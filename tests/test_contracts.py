@@ -229,6 +229,7 @@ def test_blocks_are_read_ahead_within_the_memory_of_each_count(worker):
     with shared_file_store._prefetcher("run", 50) as smaller:
         assert smaller.capacity == 50
     with shared_file_store._prefetcher("another run", 50) as other:
+        assert other is not smaller
         assert worker.prefetchers[next(iter(worker.prefetchers))] == ("another run", other)
 
 

@@ -41,6 +41,7 @@ from dasktc.executors.dask import late_workers
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
@@ -445,7 +446,7 @@ def test_the_settings_of_dask_go_with_the_last_who_needs_them():
     """Whichever of them ends first."""
     setting = late_workers.TIMEOUT
     before = dask.config.get(setting)
-    settings = late_workers.Shared(late_workers._patient)
+    settings = SharedContext(late_workers._patient)
     with settings:
         settings.__enter__()
         assert dask.config.get(setting) == "1h"

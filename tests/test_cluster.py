@@ -727,6 +727,39 @@ def slowly(seconds):
     return seconds
 
 
+def _no_module():
+    raise ModuleNotFoundError("No module named 'only_workers_have_it'")
+
+
+class WorkersAlone:
+    """What the worker can pickle, and the client cannot unpickle."""
+
+    def __reduce__(self):
+        return _no_module, ()
+
+
+def _of_workers_alone(number):
+    return WorkersAlone() if number == 3 else number
+
+
+@pytest.mark.timeout(60)
+def test_a_result_that_the_client_cannot_read_is_an_error():
+    """Dask says so in the log alone, and holds the result for one that is on its way."""
+    with (
+        local_cluster(n_workers=2, processes=False, protocol="tcp://") as tcp,
+        Client(tcp, set_as_default=False) as client,
+    ):
+        tasks, calls = DaskExecutor(client), [(number,) for number in range(5)]
+        why = r"^the client cannot read a task's result \(ModuleNotFoundError: No module .*\): .* install the same"
+        with pytest.raises(ClusterError, match=why):
+            list(tasks.map_unordered("count", _of_workers_alone, calls))
+        with pytest.raises(ClusterError, match=why):
+            tasks.gather([tasks.submit("read", _of_workers_alone, 3)])
+        assert tasks.gather([tasks.submit("read", _of_workers_alone, 1)]) == [1]
+        del tasks
+        until(lambda: (gc.collect(), client.futures)[1] == {})
+
+
 # What the scheduler sees
 
 

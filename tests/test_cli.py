@@ -329,6 +329,20 @@ def test_as_a_program(start: list[str], triangle: Path) -> None:
     assert json.loads(done.stdout)["triangles"] == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "iso8859-1"])
+def test_names_that_standard_output_cannot_encode(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    """They are on the disk as they were asked for, and escaped in what is printed."""
+    out = tmp_path / os.fsdecode(b"\xff.txt")
+    with open(tmp_path / "out", "w", encoding=encoding, errors="strict") as strict:
+        monkeypatch.setattr(sys, "stdout", strict)
+        assert main(["generate", "kronecker", str(out), "--scale", "4"]) == 0
+    assert (tmp_path / "out").read_text().startswith(rf"{tmp_path}/\udcff.txt: kronecker scale 4, ")
+    assert out.exists()
+    assert capfd.readouterr() == ("", "")
+
+
 SAYING = [
     *(("count", "{}", *more) for more in ((), ("--json",), ("--quiet",))),
     *(("plan", "--vertices", "9", "--edges", "9", *more) for more in ((), ("--json",))),

@@ -41,6 +41,7 @@ from dasktc.executors.dask import late_workers
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.faults import FaultPolicy
 from dasktc.executors.local import LocalExecutor
+from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.tls import security_of
 from dasktc.io.memory import from_object
 from dasktc.io.source import ReadOptions, Source
@@ -445,7 +446,7 @@ def test_the_settings_of_dask_go_with_the_last_who_needs_them():
     """Whichever of them ends first."""
     setting = late_workers.TIMEOUT
     before = dask.config.get(setting)
-    settings = late_workers.Shared(late_workers._patient)
+    settings = SharedContext(late_workers._patient)
     with settings:
         settings.__enter__()
         assert dask.config.get(setting) == "1h"
@@ -724,6 +725,39 @@ def test_a_scheduler_that_cannot_read_tasks_is_an_error(inner):
 def slowly(seconds):
     time.sleep(seconds if seconds < 1 else 0.5)
     return seconds
+
+
+def _no_module():
+    raise ModuleNotFoundError("No module named 'only_workers_have_it'")
+
+
+class WorkersAlone:
+    """What the worker can pickle, and the client cannot unpickle."""
+
+    def __reduce__(self):
+        return _no_module, ()
+
+
+def _of_workers_alone(number):
+    return WorkersAlone() if number == 3 else number
+
+
+@pytest.mark.timeout(60)
+def test_a_result_that_the_client_cannot_read_is_an_error():
+    """Dask says so in the log alone, and holds the result for one that is on its way."""
+    with (
+        local_cluster(n_workers=2, processes=False, protocol="tcp://") as tcp,
+        Client(tcp, set_as_default=False) as client,
+    ):
+        tasks, calls = DaskExecutor(client), [(number,) for number in range(5)]
+        why = r"^the client cannot read a task's result \(ModuleNotFoundError: No module .*\): .* install the same"
+        with pytest.raises(ClusterError, match=why):
+            list(tasks.map_unordered("count", _of_workers_alone, calls))
+        with pytest.raises(ClusterError, match=why):
+            tasks.gather([tasks.submit("read", _of_workers_alone, 3)])
+        assert tasks.gather([tasks.submit("read", _of_workers_alone, 1)]) == [1]
+        del tasks
+        until(lambda: (gc.collect(), client.futures)[1] == {})
 
 
 # What the scheduler sees

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from importlib.metadata import entry_points
 from itertools import product
 
@@ -259,7 +260,10 @@ def test_what_is_not_done_is_refused(name, kind, arguments, reason):
         getattr(backend, name)(converted, **arguments)
 
 
-@pytest.mark.parametrize("weight", ["heavy", None, 1j, float("nan"), float("inf")])
+LARGE = [pytest.param(number, id=f"large {type(number).__name__}") for number in (10**400, -Fraction(10**400, 3))]
+
+
+@pytest.mark.parametrize("weight", ["heavy", None, 1j, float("nan"), float("inf"), *LARGE])
 def test_other_weights_than_numbers_are_refused(weight):
     graph = nx.complete_graph(3)
     graph[0][1]["w"] = weight

@@ -413,6 +413,26 @@ def test_a_bar_stands_still_between_the_end_of_a_run_and_that_of_its_cluster(mon
     view.close()
 
 
+def test_the_last_of_several_bars_puts_the_handlers_of_logs_back(monkeypatch):
+    """Two counts in two threads, the one that began first ends first."""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(logging.root, "handlers", users := [logging.StreamHandler(sys.stderr)])
+    views = []
+    for _ in range(2):
+        views.append(bar())
+        tracker = Tracker()
+        views[-1].begin(tracker)
+        tracker.listen("view", views[-1])
+        tracker("count", 1, 2)
+    first, last = views
+    redirected = logging.root.handlers
+    assert redirected != users
+    first.close()
+    assert logging.root.handlers == redirected
+    last.close()
+    assert logging.root.handlers == users
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ipywidgets without a kernel
 @pytest.mark.parametrize("share", [0, 1])
 def test_a_widget_is_gone_when_the_run_is_over(monkeypatch, capsys, share):

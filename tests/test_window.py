@@ -444,6 +444,8 @@ class Letting:
 
 def waited(monkeypatch, *futures):
     class Batch:
+        unread = None
+
         def __init__(self, futures, **_):
             self.left = list(futures)
 
@@ -457,7 +459,7 @@ def waited(monkeypatch, *futures):
         def update(self, futures):
             self.left += futures
 
-    monkeypatch.setattr("distributed.as_completed", Batch)
+    monkeypatch.setattr("dasktc.executors.dask.futures._as_completed", lambda: Batch)
     faults = FaultPolicy(None, 1.0, 0, "token")
     return {result for _, result in results(SimpleNamespace(loop=None), faults, Letting(list(futures)))}
 

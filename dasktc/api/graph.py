@@ -66,6 +66,8 @@ class OwnedCluster:
 def _close_apart(opened: ExitStack) -> None:
     """Close from a thread that holds no lock and runs no event loop: garbage may be collected in any."""
     if threading.main_thread().is_alive():
+        # no daemon: the end of the process waits for it, as long as Dask's timeouts at the most. It would cut a daemon
+        # short in the middle of closing, and what Dask does at exit then fails with a traceback
         threading.Thread(target=opened.close, name="dasktc-close").start()
     else:  # the process ends, and would wait for no thread
         opened.close()

@@ -87,7 +87,7 @@ class ConvertedGraph:
     Raises
     ------
     NotImplementedError
-        A weight is no finite real number.
+        A weight is no finite real number, or does not fit float64.
     """
 
     __networkx_backend__ = "dasktc"
@@ -111,7 +111,12 @@ class ConvertedGraph:
         values = [attributes.get(name, default) for attributes in data] if not self._multigraph else []
         if not all(issubclass(kind, Real) for kind in set(map(type, values))):
             raise NotImplementedError(f"dasktc takes real numbers as weights: attribute {name!r} has others")
-        weights = np.array(values, dtype=np.float64)
+        try:
+            weights = np.array(values, dtype=np.float64)
+        except OverflowError as error:  # integers and fractions have no bound
+            raise NotImplementedError(
+                f"dasktc takes numbers as weights that fit float64: {name!r} has others"
+            ) from error
         if not np.isfinite(weights).all():
             raise NotImplementedError(f"dasktc takes finite numbers as weights: attribute {name!r} has others")
         return weights[self._once] if not self._multigraph else weights

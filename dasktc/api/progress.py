@@ -6,10 +6,11 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TextIO
 
 from dasktc.executors.progress import RUN, Event, Progress, Tracker
+from dasktc.executors.shared_context import SharedContext
 from dasktc.options import check_keywords, format_size
 
 __all__ = ["View", "bar", "json_lines", "showing"]
@@ -67,6 +68,17 @@ def showing(progress: Progress | bool | None, **facts: Any) -> Iterator[Tracker]
         tracker.close()
 
 
+def _redirected() -> AbstractContextManager[Any]:
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+    redirected: AbstractContextManager[Any] = logging_redirect_tqdm()
+    return redirected
+
+
+_redirected_logs = SharedContext(_redirected)
+"""While any bar is shown: lines of logs stand above it."""
+
+
 class _Bar(View):
     """A bar of tqdm; made at the first event, so that lines before it stand alone, and drawn by a thread of its own.
 
@@ -98,11 +110,10 @@ class _Bar(View):
 
     def _open(self) -> None:
         from tqdm.auto import tqdm
-        from tqdm.contrib.logging import logging_redirect_tqdm
 
         self._bar = tqdm(total=STEPS, leave=False, dynamic_ncols=True, bar_format="{desc}")  # draws nothing yet
         self._widget = hasattr(self._bar, "container")
-        self._logs.enter_context(logging_redirect_tqdm())
+        self._logs.enter_context(_redirected_logs)
         self._thread = threading.Thread(target=self._redraw, name="dasktc-progress", daemon=True)
         self._thread.start()
 

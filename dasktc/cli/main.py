@@ -109,10 +109,15 @@ def _say(answer: str) -> int:
     """Print a command's output to stdout, and return the exit code.
 
     A program that reads no more, as `head` does, has what it wants: that ends quietly, with the code that a shell
-    shows of any command that is cut off so.
+    shows of any command that is cut off so. Characters that the stream's encoding has not, as of a file's name that is
+    not UTF-8, are escaped.
     """
     try:
-        click.echo(answer, nl=False)
+        try:
+            click.echo(answer, nl=False)
+        except UnicodeEncodeError:  # nothing is written yet
+            encoding = sys.stdout.encoding
+            click.echo(answer.encode(encoding, "backslashreplace").decode(encoding), nl=False)
         sys.stdout.flush()
     except BrokenPipeError:
         _let_go(sys.stdout)

@@ -25,11 +25,12 @@ from dasktc.backends import get_backend
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.executor import DaskExecutor
-from dasktc.executors.dask.late_workers import Shared, late_workers
+from dasktc.executors.dask.late_workers import late_workers
 from dasktc.executors.dask.progress import install, page_of
 from dasktc.executors.gpu_discovery import devices, least_free
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.paths import check_regular
+from dasktc.executors.shared_context import SharedContext
 from dasktc.executors.signals import held, loop_without_interrupts
 from dasktc.executors.spill.work_dir import WorkDir
 from dasktc.executors.threads import allowed_threads
@@ -440,7 +441,7 @@ def _silent() -> AbstractContextManager[Any]:
     return silenced
 
 
-_silence = Shared(_silent)
+_silence = SharedContext(_silent)
 """While any cluster started here is up; one that ended would have the others' logs shown."""
 
 
@@ -452,7 +453,7 @@ def _brief() -> AbstractContextManager[Any]:
     return brief
 
 
-_brief_logs = Shared(_brief)
+_brief_logs = SharedContext(_brief)
 """While any cluster started here is up: its parts make their logs as they start, and workers may at any time."""
 
 

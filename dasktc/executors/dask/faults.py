@@ -26,8 +26,9 @@ counting tasks that have not begun to the others.
 
 **When a run gives up**, always by one ClusterError: a task has ended its worker `retries` times more often than Dask
 forgives (a counting task is named by its block triple: `FaultPolicy.names`); no worker has been there for
-`patience` seconds; tasks were cancelled, because someone restarted the cluster or shut it down; or the scheduler does
-not answer. An error that a function raises is no fault: it is raised at once, as it is, and nothing is run again.
+`patience` seconds; tasks were cancelled, because someone restarted the cluster or shut it down; the scheduler does not
+answer; or the client cannot unpickle a result. An error that a function raises is no fault: it is raised at once, as it
+is, and nothing is run again.
 
 **What a checkpoint keeps.** Records of counting tasks are written as they come to the client, so a run that gave up
 goes on after the last of them; blocks are prepared again.
@@ -192,6 +193,20 @@ class FaultPolicy:
     def cancelled(self, tasks: int) -> ClusterError:
         """Make the error of tasks that ended without a result."""
         return ClusterError(f"{tasks:,} tasks were cancelled: the cluster was restarted or shut down; run again")
+
+    def unreadable(self, error: Exception) -> Exception:
+        """Make the error of a result that came to the client and cannot be unpickled there."""
+        if isinstance(error, MemoryError):
+            return error
+        if self._closed:  # meanwhile
+            return _client_closed()
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        made = ClusterError(
+            f"the client cannot read a task's result ({why}): most likely a package is missing here that the "
+            "workers have, or is there in another version; install the same versions on client and workers"
+        )
+        made.__cause__ = error
+        return made
 
     def unanswered(self, answers: dict[str, Any]) -> ClusterError:
         """Make the error of workers that are there and cannot be asked, whose answers are all errors of the system."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from dasktc.executors.dask.faults import LOST, FaultPolicy, was_killed
@@ -68,7 +69,7 @@ def results(client: Any, faults: FaultPolicy, source: TaskSource, here: bool = T
     Raises
     ------
     ClusterError
-        Tasks were cancelled, one of them ends every worker, or no worker is left.
+        Tasks were cancelled, one of them ends every worker, no worker is left, or the client cannot unpickle a result.
     """
     left: Futures = {}
     with faults.one_line(), frozen_heap():
@@ -90,11 +91,9 @@ def _until_killed(
     client: Any, faults: FaultPolicy, source: TaskSource, left: Futures, here: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Yield futures and results as they end, until a task has lost too many workers."""
-    from distributed import as_completed
-
     pause, heard = LEAST_PAUSE, time.monotonic()
     looked = heard
-    ended = as_completed(left.values(), loop=client.loop, with_results=here, raise_errors=False)
+    ended = _as_completed()(left.values(), loop=client.loop, with_results=here, raise_errors=False)
     while not ended.is_empty():
         batch = ended.next_batch(block=False)
         batch = batch if here else [(future, None) for future in batch]
@@ -115,6 +114,8 @@ def _until_killed(
                 if not was_killed(future):
                     faults.raise_from(future)
             return
+        if ended.unread is not None:
+            raise faults.unreadable(ended.unread)
         if batch:
             pause, heard = LEAST_PAUSE, time.monotonic()
         else:
@@ -122,6 +123,30 @@ def _until_killed(
                 source.waiting()
             _wait(ended, pause)
             pause = min(2 * pause, MOST_PAUSE, max(SHORT_PAUSE, (time.monotonic() - heard) / 100))
+
+
+@cache
+def _as_completed() -> Any:
+    """Make Dask's `as_completed` keep the error of a result that cannot be unpickled.
+
+    Dask only logs such an error, and holds the result for one that is still to come.
+    """
+    from distributed import as_completed
+
+    class AsCompleted(as_completed):  # type: ignore[misc]
+        unread: Exception | None = None
+
+        async def _track_future(self, future: Any) -> None:
+            try:
+                await super()._track_future(future)
+            except OSError:  # the connection's: whether the scheduler is there, others ask
+                raise
+            except Exception as error:
+                if future.status in FAILED:  # its own
+                    raise
+                self.unread = error.with_traceback(None)  # whose frames hold the future
+
+    return AsCompleted
 
 
 def _wait(ended: Any, seconds: float) -> None:

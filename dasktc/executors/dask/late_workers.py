@@ -8,44 +8,15 @@ may lose all its workers by two deaths a few seconds apart.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-__all__ = ["Shared", "await_late_workers", "late_workers"]
+from dasktc.executors.shared_context import SharedContext
+
+__all__ = ["await_late_workers", "late_workers"]
 
 TIMEOUT, PATIENCE = "distributed.deploy.lost-worker-timeout", "1h"
-
-
-class Shared:
-    """A context that is entered with the first of those who need it, and left with the last; any thread may be one.
-
-    Parameters
-    ----------
-    make : callable ()
-        Makes what is entered.
-    """
-
-    def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:
-        self._make, self._lock, self._users = make, threading.RLock(), 0
-        self._entered: AbstractContextManager[Any] | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._entered is None:
-                entered = self._make()
-                entered.__enter__()
-                self._entered = entered
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users and self._entered is not None:
-                entered, self._entered = self._entered, None
-                entered.__exit__(None, None, None)
 
 
 def _patient() -> AbstractContextManager[Any]:
@@ -55,7 +26,7 @@ def _patient() -> AbstractContextManager[Any]:
     return patient
 
 
-late_workers = Shared(_patient)
+late_workers = SharedContext(_patient)
 """Dask reads the setting when a worker goes, in the process that started the cluster."""
 
 

@@ -1,0 +1,42 @@
+"""A context of the whole process, such as a setting of Dask or the handlers of logs, for several users at a time.
+
+Each would put back what it found; where they do not end in reverse order, the last one puts back another's setting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+__all__ = ["SharedContext"]
+
+
+class SharedContext:
+    """A context that is entered with the first of those who need it, and left with the last; any thread may be one.
+
+    Parameters
+    ----------
+    make : callable ()
+        Makes what is entered.
+    """
+
+    def __init__(self, make: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._make, self._lock, self._users = make, threading.RLock(), 0
+        self._entered: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._entered is None:
+                entered = self._make()
+                entered.__enter__()
+                self._entered = entered
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._entered is not None:
+                entered, self._entered = self._entered, None
+                entered.__exit__(None, None, None)

@@ -484,6 +484,21 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
         assert says in said.err
 
 
+def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
+    dasktc.prepare(source_of(EDGES), seed=3, partition="whole").save(tmp_path / "whole")
+    content = saved_graph.saved_graph(tmp_path / "whole")
+    for seed in (0, 3, 5):
+        assert int(dasktc.triangle_count(tmp_path / "whole", seed=seed, verify=0.5)) == COUNT
+        assert saved_graph.fitted(content, Options(seed=seed)).seed == seed
+    dasktc.prepare(tmp_path / "whole", seed=5).save(tmp_path / "again")
+    assert json.loads((tmp_path / "again" / MANIFEST).read_text())["seed"] == 5
+    dasktc.prepare(source_of(EDGES), seed=3, partition="proxy", parts=2).save(tmp_path / "proxy")
+    assert saved_graph.fitted(saved_graph.saved_graph(tmp_path / "proxy"), Options()).seed == 3
+    for folder, had in ((tmp_path / "proxy", 3), (saved, 0)):
+        with pytest.raises(InputError, match=f"--seed 5 is asked for, .* saved with seed {had}"):
+            dasktc.triangle_count(folder, seed=5)
+
+
 def test_plans_are_made_of_the_manifest_alone(saved):
     for path in saved.glob("*.bin"):
         path.write_bytes(bytes(path.stat().st_size))

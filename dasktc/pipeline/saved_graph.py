@@ -392,7 +392,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
 
 
 def fitted(saved: SavedGraph, options: Options) -> Options:
-    """The options with the scheme, n and order of a saved graph.
+    """The options with the scheme, n, order and seed of a saved graph; of one that is not cut, with the caller's seed.
 
     Raises
     ------
@@ -403,7 +403,7 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     replicated = SCHEMES[content["partition"]].replicated
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
         asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
-        if asked in (getattr(default, name), had) or (name == "parts" and replicated):
+        if asked in (getattr(default, name), had) or (replicated and name in ("parts", "seed")):
             continue
         given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
         raise InputError(
@@ -411,7 +411,9 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
             "they are; leave it out, or prepare the graph again"
         )
     splits = content["splits"] if options.splits is None else options.splits
-    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "seed")}
+    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign")}
+    if not replicated:
+        kept["seed"] = content["seed"]
     columns, proxies = content.get("column_parts"), content["proxies_kept"]
     return replace(options, splits=splits, column_parts=columns, proxies=proxies, **kept)
 

@@ -303,6 +303,15 @@ def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
                 assert int(dasktc.triangle_count(saved)) == COUNT, (path, value)
 
 
+@pytest.mark.parametrize("splits", [3, 2**63 - 1, 2**63, 10**30])
+@pytest.mark.parametrize("partition", ["whole", "edges"])
+def test_any_splits_that_are_taken_can_be_opened(tmp_path, partition, splits):
+    graph = dasktc.prepare(source_of(EDGES), partition=partition, splits=splits)
+    graph.save(tmp_path / "graph")
+    again = dasktc.open_graph(tmp_path / "graph")
+    assert (int(again.triangle_count()), again.plan.splits) == (COUNT, graph.plan.splits)
+
+
 def test_fields_of_another_type_are_named(saved):
     manifest = json.loads((saved / MANIFEST).read_text())
     for fields, says in (

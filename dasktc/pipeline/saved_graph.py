@@ -56,6 +56,8 @@ Array = Any
 VECTORS = ("order", "out_degree", "in_degree")
 _FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
 _NO = type(None)
+_MOST = (1 << 63) - 1
+"""The largest integer of a manifest."""
 _ARRAYS = {str: {"file": str, "dtype": str, "length": int, "start": int, "crc32": str}}
 _FIELDS = {
     "version": str,
@@ -186,7 +188,7 @@ def write_graph(
         "partition": plan.partition,
         "parts": plan.parts,
         **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
-        "splits": options.splits,
+        "splits": options.splits and min(options.splits, _MOST),  # of which as many are made as there are edges
         "reorder": options.chosen_reorder,
         "backend": options.chosen_backend,
         "kernel": None if plan.lean else options.chosen_kernel,

@@ -364,6 +364,111 @@ def test_no_file_outside_of_the_folder_is_read(saved, name):
         dasktc.open_graph(saved)
 
 
+@pytest.fixture
+def attributed(tmp_path):
+    """A graph of four blocks with weights and directions."""
+    frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=1.0)
+    graph = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", partition="hash2d", parts=2)
+    graph.save(tmp_path / "attributed")
+    return tmp_path / "attributed"
+
+
+@pytest.mark.parametrize("name", ["../neighbours.bin", "/neighbours.bin", ".."])
+def test_no_vector_or_attribute_outside_of_the_folder_is_read(attributed, name):
+    manifest = (attributed / MANIFEST).read_text()
+    shutil.copy(attributed / "neighbours.bin", attributed.parent)
+    whole = json.loads(manifest)
+    paths = [(field, 0, "values") for field in (*saved_graph.VECTORS, "id_shards")]
+    paths += [("attributes", "blocks", 3, "arrays", of) for of in ("roots", "directions")]
+    paths += [("attributes", "neighbours", of) for of in whole["attributes"]["neighbours"]]
+    for path in paths:
+        content = json.loads(manifest)
+        at(content, path)["file"] = name
+        rewritten(attributed, **content)
+        with pytest.raises(InputError, match="is no file of a saved graph"):
+            dasktc.open_graph(attributed)
+
+
+def at(content, path):
+    for name in path:
+        content = content[name]
+    return content
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "says"),
+    [
+        (("attributes", "blocks", 1), {"place": [3, 0]}, r"attributes are of blocks \[\(0, 0\), \(3, 0\)"),
+        (("attributes", "blocks", 1), {"place": [0]}, r"attributes are of blocks"),
+        (("attributes",), {"blocks": []}, r"attributes are of blocks \[\]"),
+        (("attributes", "blocks", 0), {"arrays": {}}, r"block \(0, 0\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "roots"), {"length": 3}, r"block \(1, 1\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "roots"), {"dtype": "u1"}, r"block \(1, 1\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "directions"), {"dtype": "i1"}, r"block \(1, 1\)'s attributes"),
+        (("attributes",), {"weight": None}, "attributes"),
+        (("attributes",), {"directed": False}, "attributes"),
+        (("attributes",), {"neighbours": None}, "neighbours"),
+        (("attributes", "neighbours", "out"), {"length": 3}, "neighbours"),
+        (("attributes", "neighbours", "out"), {"dtype": "f8"}, "neighbours"),
+        (("attributes",), {"largest": "x"}, "hexadecimal"),
+        (("order", 0, "values"), {"length": 3}, "order"),
+        (("order", 0, "values"), {"dtype": "f4"}, "order"),
+        (("in_degree", 0, "values"), {"length": 3}, "in_degree"),
+        (("out_degree", 0, "values"), {"dtype": "u4"}, "out_degree"),
+        (("id_shards", 0, "values"), {"length": 3}, "id_shards"),
+        (("id_shards", 0, "values"), {"dtype": "f4"}, "id_shards"),
+    ],
+)
+def test_vectors_and_attributes_are_as_long_as_the_graph(attributed, path, fields, says):
+    content = json.loads((attributed / MANIFEST).read_text())
+    at(content, path).update(fields)
+    rewritten(attributed, **content)
+    with pytest.raises(InputError, match=f"is damaged .*{says}"):
+        dasktc.open_graph(attributed)
+
+
+def stored(folder, arrays, name, index, value):
+    """Write an entry of an array, with a checksum that fits."""
+    place = saved_graph._places(str(folder), arrays)[name]
+    with open(place.url, "r+b") as file:
+        array = np.memmap(file, place.dtype, "r+", place.start, (place.length,))
+        array[index] = value
+        arrays[name]["crc32"] = "".join(f"{of:08x}" for of in array_files._checksums(array.view("u1")))
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, 2**30)),
+        (("attributes", "blocks", 2, "arrays"), "directions", 0),
+        (("attributes", "blocks", 2, "arrays"), "directions", 4),
+        (("attributes", "neighbours"), "both", -1),
+        (("attributes", "neighbours"), "into", 2**40),
+    ],
+)
+def test_no_answer_follows_hostile_vectors_or_attributes(attributed, path, name, value):
+    content = json.loads((attributed / MANIFEST).read_text())
+    arrays = at(content, path)
+    stored(attributed, arrays, name, 3, value)
+    rewritten(attributed, **content)
+    file = re.escape(arrays[name]["file"])
+    with pytest.raises(InputError, match=f"{file} is damaged: "):
+        dasktc.open_graph(attributed)
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [("offsets", 3, 2**40), ("offsets", 3, -1), ("offsets", 0, -9), ("offsets", -1, 2**40), ("letters", 0, 255)],
+)
+def test_no_hostile_text_is_read(tmp_path, name, index, value):
+    dasktc.prepare(source_of(TEXT, "text")).save(tmp_path / "graph")
+    content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
+    stored(tmp_path / "graph", content["id_shards"][0], name, index, value)
+    rewritten(tmp_path / "graph", **content)
+    with pytest.raises(InputError, match=r"ids-0.bin is damaged: "):
+        dasktc.open_graph(tmp_path / "graph")
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
 def test_nothing_half_written(tmp_path, saved, monkeypatch, error):
     graph, write = dasktc.open_graph(saved), array_files.write_arrays

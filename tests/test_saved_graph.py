@@ -287,7 +287,9 @@ HOSTILE = ([], {}, -1, 3, 10**30, 2.5, "x", True, None)
 
 
 @pytest.mark.slow
-def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
+@pytest.mark.parametrize("graph", ["saved", "attributed"])
+def test_no_hostile_manifest_ends_otherwise_than_in_one_line(request, graph):
+    saved = request.getfixturevalue(graph)
     manifest = (saved / MANIFEST).read_text()
     for path in places_of(json.loads(manifest)):
         for value in HOSTILE:
@@ -300,7 +302,9 @@ def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
             (saved / MANIFEST).write_text(manifest)
             rewritten(saved, **content)
             with suppress(DasktcError):  # InputError and CountError, too: another error, or another count, is a defect
-                assert int(dasktc.triangle_count(saved)) == COUNT, (path, value)
+                opened = dasktc.open_graph(saved)
+                assert int(opened.triangle_count()) == COUNT, (path, value)
+                opened.clustering(weight="w" if graph == "attributed" else None)
 
 
 @pytest.mark.parametrize("splits", [3, 2**63 - 1, 2**63, 10**30])

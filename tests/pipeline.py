@@ -78,7 +78,7 @@ def source_of(edges: list[Edge], ids: Ids = "int", parts: int = 1, triangles: in
     """The edges as a source of at most `parts` parts."""
     step = max(1, -(-len(edges) // parts))
     pieces = [edges[first : first + step] for first in range(0, len(edges), step)]
-    opened = [from_object(list(zip(*piece, strict=True)), ReadOptions(ids=ids)) for piece in pieces]
+    opened = [from_object([*map(list, zip(*piece, strict=True))], ReadOptions(ids=ids)) for piece in pieces]
     return Source("a test", tuple(chain.from_iterable(found.parts for found in opened)), ids, triangles)
 
 

@@ -217,9 +217,10 @@ def test_any_vertices_and_edges(edges, options, data):
         lambda rows: rows[["src", "dst"]].to_numpy(),
         lambda rows: list(rows[["dst", "src"]].itertuples(index=False)),
         lambda rows: pa.table(rows),
-        lambda rows: tuple(map(tuple, rows[["src", "dst"]].to_numpy()[:2].tolist())),  # two pairs are no two columns
+        lambda rows: tuple(map(tuple, rows[["src", "dst"]].to_numpy()[:2].tolist())),  # two edges, no two columns
         lambda rows: tuple(rows[["src", "dst"]].to_numpy().T),
         lambda rows: tuple(rows[["src", "dst"]].to_numpy().T.tolist()),
+        lambda rows: rows[["src", "dst"]].to_numpy().T.tolist(),
         lambda rows: set(map(tuple, rows[["src", "dst"]].to_numpy().tolist())),
     ],
 )
@@ -257,6 +258,7 @@ def test_vertices_are_asked_for_in_any_form(vertices):
         ("edge_support", "ab", "are no pairs of ids"),
         ("edge_support", 7, "are no pairs of ids"),
         ("edge_support", np.zeros((2, 3)), "are no pairs of ids"),
+        ("edge_support", ([3, 4], [5]), "edges have 2 first ends and 1 second ones"),
     ],
 )
 def test_what_is_not_there_is_refused(question, asked, why):

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from dasktc.errors import InputError
+from dasktc.errors import DasktcError, InputError
 from dasktc.io.files import FORMATS, Format, detect, open_source
 from dasktc.io.formats import listing, streams
 from dasktc.io.source import ReadOptions
@@ -128,6 +128,13 @@ def test_missing_files_are_refused(tmp_path):
     refused(streams.head, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(streams.size, str(tmp_path / "none.txt"), says=["none.txt", "does not exist"])
     refused(streams.open_decompressed, str(tmp_path), says="cannot be opened")
+
+
+@pytest.mark.parametrize("error", [MemoryError("8 bytes"), InputError("the reader's own words"), DasktcError("x")])
+def test_what_is_no_fault_of_the_file_passes(error):
+    with pytest.raises(type(error)) as raised, streams.naming("edges.txt"):
+        raise error
+    assert raised.value is error
 
 
 def test_a_pipe_is_refused(tmp_path):

@@ -218,9 +218,8 @@ def objects(folder: Path, kind: str, rows: list[tuple[Any, Any]]) -> None:
         return
     kinds = {str if isinstance(v, str) else float if isinstance(v, float) else int for row in rows for v in row}
     assert len(kinds) < 2 or kinds == {int, float} or kind in ("array", "categories"), (rows, "mixed ids were taken")
-    if len(rows) != 2 or kind != "list":  # two sequences of two are two columns
-        taken = source.tolist() if kind == "array" else rows  # NumPy makes text of numbers beside text
-        assert result == oracle.triangles([(u, v) for u, v in taken])
+    taken = source.tolist() if kind == "array" else rows  # NumPy makes text of numbers beside text
+    assert result == oracle.triangles([(u, v) for u, v in taken])
 
 
 # Options: two kernels and two schemes on every graph, and the oracle

@@ -18,6 +18,7 @@ from hypothesis import given
 from oracle import GRAPHS, clean, messy, multigraphs, text_multigraphs, triangles
 from tiers import some
 
+import dasktc
 from dasktc.errors import InputError
 from dasktc.io.memory import from_object, node_labels
 from dasktc.io.memory.parts import PART_BYTES
@@ -186,7 +187,7 @@ def test_other_text(obj):
 @given(multigraphs(), text_multigraphs())
 def test_any_multigraph_comes_back(numbers, texts):
     for edges, ids in (numbers, "int"), (texts, "text"):
-        src, dst = zip(*edges, strict=True) if edges else ((), ())
+        src, dst = map(list, zip(*edges, strict=True)) if edges else ([], [])
         source = open_object((src, dst), ids=ids)
         assert (pairs(source), source.ids) == (edges, ids)
         assert pairs(open_object(table(src, dst, dtype=object), ids="text")) == [(str(u), str(v)) for u, v in edges]
@@ -824,11 +825,58 @@ def test_names_of_edges_in_a_list():
     assert pairs(open_object([("a", "b"), ("b", "c"), ("c", "a")])) == [("a", "b"), ("b", "c"), ("c", "a")]
 
 
-def test_two_sequences_are_two_columns():
-    assert pairs(open_object(([0, 1], [1, 2]))) == [(0, 1), (1, 2)]
-    assert pairs(open_object(([0, 1], [2, 3]))) == [(0, 2), (1, 3)], "a tuple of two columns"
-    assert pairs(open_object(list(zip((0, 2), (1, 3), strict=True)))) == [(0, 2), (1, 3)], "as a list"
+@pytest.mark.parametrize(
+    "obj",
+    [
+        ([0, 1], [2, 3]),
+        [[0, 1], [2, 3]],
+        [np.array([0, 1]), np.array([2, 3])],
+        (np.array([0, 1]), (2, 3)),
+        (range(2), range(2, 4)),
+        [[0, 1], (2, 3)],
+    ],
+    ids=repr,
+)
+def test_two_sequences_are_two_columns(obj):
+    assert pairs(open_object(obj)) == [(0, 2), (1, 3)]
     assert pairs(open_object([[0, 1, 2], [1, 2, 0]])) == [(0, 1), (1, 2), (2, 0)]
+    assert pairs(open_object([(0,), (2,)])) == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("obj", "edges"),
+    [
+        ([(0, 2), (5, 6)], [(0, 2), (5, 6)]),
+        (((0, 2), (5, 6)), [(0, 2), (5, 6)]),
+        ([(np.int32(0), 2.0), (5, np.uint8(6))], [(0, 2), (5, 6)]),
+        ([("a", "b"), ("c", np.str_("d"))], [("a", "b"), ("c", "d")]),
+        (list(pd.DataFrame({"u": [0, 5], "v": [2, 6]}).itertuples(index=False)), [(0, 2), (5, 6)]),
+    ],
+    ids=repr,
+)
+def test_two_tuples_of_two_ids_are_two_edges(obj, edges):
+    assert pairs(open_object(obj)) == edges
+
+
+@given(multigraphs(), text_multigraphs())
+def test_any_edges_are_listed(numbers, texts):
+    for edges, ids in (numbers, "int"), (texts, "text"):
+        assert not edges or pairs(open_object(edges, ids=ids)) == edges
+
+
+def test_two_tuples_of_arrays_are_no_edges():
+    with pytest.raises(InputError, match="column 0 of the pair"):
+        pairs(open_object([(np.array([0, 1]), np.array([2, 3])), (np.array([4, 5]), np.array([6, 7]))]))
+
+
+def test_sources_updates_and_answers_take_the_same_two_edges():
+    asked = [(0, 2), (5, 6)]
+    graph = dasktc.prepare([(0, 2), (2, 5), (5, 6), (6, 2)]).update(remove=asked).graph
+    assert graph.edge_support(frame="pandas")[["src", "dst"]].values.tolist() == [[2, 5], [2, 6]]
+    for edges in (asked, ([0, 5], [2, 6]), [[0, 5], [2, 6]], [np.array([0, 5]), np.array([2, 6])]):
+        prepared = dasktc.prepare(edges)
+        assert prepared.edge_support(frame="pandas")[["src", "dst"]].values.tolist() == [[0, 2], [5, 6]]
+        assert prepared.edge_support(frame="pandas", edges=edges)[["src", "dst"]].values.tolist() == [[0, 2], [5, 6]]
 
 
 class Elsewhere:

@@ -287,7 +287,9 @@ HOSTILE = ([], {}, -1, 3, 10**30, 2.5, "x", True, None)
 
 
 @pytest.mark.slow
-def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
+@pytest.mark.parametrize("graph", ["saved", "attributed"])
+def test_no_hostile_manifest_ends_otherwise_than_in_one_line(request, graph):
+    saved = request.getfixturevalue(graph)
     manifest = (saved / MANIFEST).read_text()
     for path in places_of(json.loads(manifest)):
         for value in HOSTILE:
@@ -300,7 +302,18 @@ def test_no_hostile_manifest_ends_otherwise_than_in_one_line(saved):
             (saved / MANIFEST).write_text(manifest)
             rewritten(saved, **content)
             with suppress(DasktcError):  # InputError and CountError, too: another error, or another count, is a defect
-                assert int(dasktc.triangle_count(saved)) == COUNT, (path, value)
+                opened = dasktc.open_graph(saved)
+                assert int(opened.triangle_count()) == COUNT, (path, value)
+                opened.clustering(weight="w" if graph == "attributed" else None)
+
+
+@pytest.mark.parametrize("splits", [3, 2**63 - 1, 2**63, 10**30])
+@pytest.mark.parametrize("partition", ["whole", "edges"])
+def test_any_splits_that_are_taken_can_be_opened(tmp_path, partition, splits):
+    graph = dasktc.prepare(source_of(EDGES), partition=partition, splits=splits)
+    graph.save(tmp_path / "graph")
+    again = dasktc.open_graph(tmp_path / "graph")
+    assert (int(again.triangle_count()), again.plan.splits) == (COUNT, graph.plan.splits)
 
 
 def test_fields_of_another_type_are_named(saved):
@@ -353,6 +366,111 @@ def test_no_file_outside_of_the_folder_is_read(saved, name):
     rewritten(saved, order=content["order"])
     with pytest.raises(InputError, match="is no file of a saved graph"):
         dasktc.open_graph(saved)
+
+
+@pytest.fixture
+def attributed(tmp_path):
+    """A graph of four blocks with weights and directions."""
+    frame = pd.DataFrame(EDGES, columns=["a", "b"]).assign(w=1.0)
+    graph = dasktc.prepare(frame, weight="w", directed=True, duplicates="last", partition="hash2d", parts=2)
+    graph.save(tmp_path / "attributed")
+    return tmp_path / "attributed"
+
+
+@pytest.mark.parametrize("name", ["../neighbours.bin", "/neighbours.bin", ".."])
+def test_no_vector_or_attribute_outside_of_the_folder_is_read(attributed, name):
+    manifest = (attributed / MANIFEST).read_text()
+    shutil.copy(attributed / "neighbours.bin", attributed.parent)
+    whole = json.loads(manifest)
+    paths = [(field, 0, "values") for field in (*saved_graph.VECTORS, "id_shards")]
+    paths += [("attributes", "blocks", 3, "arrays", of) for of in ("roots", "directions")]
+    paths += [("attributes", "neighbours", of) for of in whole["attributes"]["neighbours"]]
+    for path in paths:
+        content = json.loads(manifest)
+        at(content, path)["file"] = name
+        rewritten(attributed, **content)
+        with pytest.raises(InputError, match="is no file of a saved graph"):
+            dasktc.open_graph(attributed)
+
+
+def at(content, path):
+    for name in path:
+        content = content[name]
+    return content
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "says"),
+    [
+        (("attributes", "blocks", 1), {"place": [3, 0]}, r"attributes are of blocks \[\(0, 0\), \(3, 0\)"),
+        (("attributes", "blocks", 1), {"place": [0]}, r"attributes are of blocks"),
+        (("attributes",), {"blocks": []}, r"attributes are of blocks \[\]"),
+        (("attributes", "blocks", 0), {"arrays": {}}, r"block \(0, 0\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "roots"), {"length": 3}, r"block \(1, 1\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "roots"), {"dtype": "u1"}, r"block \(1, 1\)'s attributes"),
+        (("attributes", "blocks", 3, "arrays", "directions"), {"dtype": "i1"}, r"block \(1, 1\)'s attributes"),
+        (("attributes",), {"weight": None}, "attributes"),
+        (("attributes",), {"directed": False}, "attributes"),
+        (("attributes",), {"neighbours": None}, "neighbours"),
+        (("attributes", "neighbours", "out"), {"length": 3}, "neighbours"),
+        (("attributes", "neighbours", "out"), {"dtype": "f8"}, "neighbours"),
+        (("attributes",), {"largest": "x"}, "hexadecimal"),
+        (("order", 0, "values"), {"length": 3}, "order"),
+        (("order", 0, "values"), {"dtype": "f4"}, "order"),
+        (("in_degree", 0, "values"), {"length": 3}, "in_degree"),
+        (("out_degree", 0, "values"), {"dtype": "u4"}, "out_degree"),
+        (("id_shards", 0, "values"), {"length": 3}, "id_shards"),
+        (("id_shards", 0, "values"), {"dtype": "f4"}, "id_shards"),
+    ],
+)
+def test_vectors_and_attributes_are_as_long_as_the_graph(attributed, path, fields, says):
+    content = json.loads((attributed / MANIFEST).read_text())
+    at(content, path).update(fields)
+    rewritten(attributed, **content)
+    with pytest.raises(InputError, match=f"is damaged .*{says}"):
+        dasktc.open_graph(attributed)
+
+
+def stored(folder, arrays, name, index, value):
+    """Write an entry of an array, with a checksum that fits."""
+    place = saved_graph._places(str(folder), arrays)[name]
+    with open(place.url, "r+b") as file:
+        array = np.memmap(file, place.dtype, "r+", place.start, (place.length,))
+        array[index] = value
+        arrays[name]["crc32"] = "".join(f"{of:08x}" for of in array_files._checksums(array.view("u1")))
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        *(((field, 0), "values", value) for field in saved_graph.VECTORS for value in (-1, 2**30)),
+        (("attributes", "blocks", 2, "arrays"), "directions", 0),
+        (("attributes", "blocks", 2, "arrays"), "directions", 4),
+        (("attributes", "neighbours"), "both", -1),
+        (("attributes", "neighbours"), "into", 2**40),
+    ],
+)
+def test_no_answer_follows_hostile_vectors_or_attributes(attributed, path, name, value):
+    content = json.loads((attributed / MANIFEST).read_text())
+    arrays = at(content, path)
+    stored(attributed, arrays, name, 3, value)
+    rewritten(attributed, **content)
+    file = re.escape(arrays[name]["file"])
+    with pytest.raises(InputError, match=f"{file} is damaged: "):
+        dasktc.open_graph(attributed)
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [("offsets", 3, 2**40), ("offsets", 3, -1), ("offsets", 0, -9), ("offsets", -1, 2**40), ("letters", 0, 255)],
+)
+def test_no_hostile_text_is_read(tmp_path, name, index, value):
+    dasktc.prepare(source_of(TEXT, "text")).save(tmp_path / "graph")
+    content = json.loads((tmp_path / "graph" / MANIFEST).read_text())
+    stored(tmp_path / "graph", content["id_shards"][0], name, index, value)
+    rewritten(tmp_path / "graph", **content)
+    with pytest.raises(InputError, match=r"ids-0.bin is damaged: "):
+        dasktc.open_graph(tmp_path / "graph")
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
@@ -482,6 +600,21 @@ def test_every_command_takes_it(tmp_path, data, capsys, monkeypatch):
         code, said = run(*command)
         assert (code, said.out, said.err.count("\n")) == (2, "", 1)
         assert says in said.err
+
+
+def test_a_seed_that_changes_no_block_is_the_callers(tmp_path, saved):
+    dasktc.prepare(source_of(EDGES), seed=3, partition="whole").save(tmp_path / "whole")
+    content = saved_graph.saved_graph(tmp_path / "whole")
+    for seed in (0, 3, 5):
+        assert int(dasktc.triangle_count(tmp_path / "whole", seed=seed, verify=0.5)) == COUNT
+        assert saved_graph.fitted(content, Options(seed=seed)).seed == seed
+    dasktc.prepare(tmp_path / "whole", seed=5).save(tmp_path / "again")
+    assert json.loads((tmp_path / "again" / MANIFEST).read_text())["seed"] == 5
+    dasktc.prepare(source_of(EDGES), seed=3, partition="proxy", parts=2).save(tmp_path / "proxy")
+    assert saved_graph.fitted(saved_graph.saved_graph(tmp_path / "proxy"), Options()).seed == 3
+    for folder, had in ((tmp_path / "proxy", 3), (saved, 0)):
+        with pytest.raises(InputError, match=f"--seed 5 is asked for, .* saved with seed {had}"):
+            dasktc.triangle_count(folder, seed=5)
 
 
 def test_plans_are_made_of_the_manifest_alone(saved):

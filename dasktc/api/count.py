@@ -109,8 +109,9 @@ def triangle_count(
     source : str, sequence of str, or object
         A file, folder, glob or fsspec URL (SNAP-like text, CSV, Matrix Market, METIS, Parquet, NumPy
         or SciPy files, BVGraph), or several; a pandas, polars or Dask DataFrame, an Arrow table, an (m, 2) or (2, m)
-        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges, a SciPy sparse matrix, a NetworkX or
-        python-igraph graph; a `dasktc.io.generators.synthetic` source.
+        array (NumPy, Dask, PyTorch), a pair of arrays or a list of edges (two lists or arrays are two columns, two
+        tuples of two ids two edges), a SciPy sparse matrix, a NetworkX or python-igraph graph; a
+        `dasktc.io.generators.synthetic` source.
     client : distributed.Client, optional
         Default: the active client; without one everything runs in this process.
     backend : {"auto", "cpu", "cuda"}

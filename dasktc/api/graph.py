@@ -363,6 +363,7 @@ class Graph(CountingContext):
             As of `triangles`; default: with a client Dask, else as there.
         edges : table, array of shape (m, 2), sequence of pairs, or pair of lists or arrays, optional
             The answer is for these alone, in their order; either end may come first. A pair that is no edge is refused.
+            Two lists or arrays are two columns, two tuples of two ids two edges, as for `prepare`.
 
         Returns
         -------
@@ -865,8 +866,8 @@ class Graph(CountingContext):
         Parameters
         ----------
         add, remove : source, optional
-            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a path, as for `prepare`; their ids are of the
-            graph's type.
+            Edges: a DataFrame, an (m, 2) array, a pair of arrays, a list of pairs, a path, as for `prepare`; their ids
+            are of the graph's type.
 
         Returns
         -------

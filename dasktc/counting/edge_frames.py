@@ -41,6 +41,7 @@ from dasktc.counting.frames import (
 )
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors.base import Executor
+from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.id_maps import VertexMap
@@ -472,7 +473,7 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
         columns = [edges.iloc[:, 0], edges.iloc[:, 1]]
     elif getattr(edges, "ndim", 0) == 2 and edges.shape[1] == 2:
         columns = [edges[:, 0], edges[:, 1]]
-    elif isinstance(edges, tuple) and len(edges) == 2 and all(map(_is_column, edges)):
+    elif isinstance(edges, tuple | list) and are_two_columns(edges) and all(map(_is_column, edges)):
         columns = list(edges)
     else:
         if isinstance(edges, str | bytes) or not hasattr(edges, "__len__") or hasattr(edges, "ndim"):
@@ -482,20 +483,19 @@ def _ends(edges: Any, ids: str) -> tuple[Any, Any]:
             raise _no_edges(edges)
         columns = [[pair[end] for pair in pairs] for end in (0, 1)]
     src, dst = (given_ids(of, ids, "edges") for of in columns)
+    if len(src) != len(dst):
+        raise InputError(f"edges have {len(src):,} first ends and {len(dst):,} second ones: pass columns of one length")
     return src, dst
 
 
 def _is_column(values: Any) -> bool:
-    """Of a tuple of two: a column of ids. A tuple of two ids is an edge, as in any sequence of pairs."""
-    if isinstance(values, tuple):
-        return len(values) != 2
-    return isinstance(values, list) or getattr(values, "ndim", 0) == 1
+    return isinstance(values, tuple | list | range) or getattr(values, "ndim", 0) == 1
 
 
 def _no_edges(edges: Any) -> InputError:
     return InputError(
         f"edges {shown(edges)} are no pairs of ids: give a list of pairs, an array of shape (m, 2), a table of two "
-        "columns, or a tuple of two columns"
+        "columns, or a pair of columns"
     )
 
 

@@ -33,7 +33,7 @@ from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.saved_folder import MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import AttributeOptions, Ids, Options, check_choice
-from dasktc.pipeline.attributes import EdgeAttributes, Neighbours
+from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition, check_edges
 from dasktc.pipeline.id_maps import SortedMap, TextMap, VertexMap
@@ -56,6 +56,8 @@ Array = Any
 VECTORS = ("order", "out_degree", "in_degree")
 _FILE = re.compile(r"[a-z]+[-\w]*\.bin", re.ASCII)
 _NO = type(None)
+_MOST = (1 << 63) - 1
+"""The largest integer of a manifest."""
 _ARRAYS = {str: {"file": str, "dtype": str, "length": int, "start": int, "crc32": str}}
 _FIELDS = {
     "version": str,
@@ -186,7 +188,7 @@ def write_graph(
         "partition": plan.partition,
         "parts": plan.parts,
         **({} if plan.column_parts is None else {"column_parts": plan.column_parts}),
-        "splits": options.splits,
+        "splits": options.splits and min(options.splits, _MOST),  # of which as many are made as there are edges
         "reorder": options.chosen_reorder,
         "backend": options.chosen_backend,
         "kernel": None if plan.lean else options.chosen_kernel,
@@ -375,6 +377,47 @@ def _interpret(folder: str, content: Manifest) -> None:
     for place in _arrays(folder, content):
         if np.dtype(place.dtype).kind not in "iuf" or len(place.checksums) % DIGITS:
             raise ValueError(f"an array is of {place.dtype}")
+    _check_vectors(content)
+    if content["attributes"] is not None:
+        _check_attributes(content["attributes"], content["vertices"], dict(zip(places, sizes.edges.flat, strict=True)))
+
+
+def _check_vectors(content: Manifest) -> None:
+    """Refuse vectors of vertices, and ids, of another type or length than the graph's: ValueError."""
+    text, vertices = content["ids"] == "text", content["vertices"]
+    for name in (*VECTORS, "id_shards"):
+        of, types = ("offsets", ["i8"]) if text else ("values", ["i4", "i8"])
+        if name in VECTORS:
+            of, types = "values", ["i4"]
+        arrays = [shard[of] for shard in content[name]]
+        behind = of == "offsets"  # one more than there are values
+        if sum(array["length"] - behind for array in arrays) != vertices or any(
+            array["dtype"] not in types or array["length"] < behind for array in arrays
+        ):
+            raise ValueError(f"{name} are not of {vertices:,} vertices")
+    if text and any(shard["letters"]["dtype"] != "u1" for shard in content["id_shards"]):
+        raise ValueError("id_shards are no text")
+
+
+def _check_attributes(kept: Manifest, vertices: int, edges: dict[tuple[int, int], Any]) -> None:
+    """Refuse weights and directions that are not those of the blocks' edges, by place: ValueError."""
+    types = {"roots": "f8"} if kept["weight"] is not None else {}
+    types |= {"directions": "u1"} if kept["directed"] else {}
+    there = [tuple(block["place"]) for block in kept["blocks"]]
+    if sorted(there) != sorted(edges):
+        raise ValueError(f"attributes are of blocks {shown(there)}")
+    for place, block in zip(there, kept["blocks"], strict=True):
+        if _kinds(block["arrays"]) != {name: (of, edges[place]) for name, of in types.items()}:
+            raise ValueError(f"block {place}'s attributes are not those of {edges[place]:,} edges")
+    numbers = {name: ("i8", vertices) for name in Neighbours._fields} if kept["directed"] else {}
+    if _kinds(kept["neighbours"] or {}) != numbers:
+        raise ValueError(f"neighbours are not those of {vertices:,} vertices, directed={kept['directed']}")
+    float.fromhex(kept["largest"])
+
+
+def _kinds(arrays: Manifest) -> dict[str, tuple[str, int]]:
+    """Type and length of each array."""
+    return {name: (of["dtype"], of["length"]) for name, of in arrays.items()}
 
 
 def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
@@ -392,7 +435,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
 
 
 def fitted(saved: SavedGraph, options: Options) -> Options:
-    """The options with the scheme, n and order of a saved graph.
+    """The options with the scheme, n, order and seed of a saved graph; of one that is not cut, with the caller's seed.
 
     Raises
     ------
@@ -403,7 +446,7 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
     replicated = SCHEMES[content["partition"]].replicated
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
         asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
-        if asked in (getattr(default, name), had) or (name == "parts" and replicated):
+        if asked in (getattr(default, name), had) or (replicated and name in ("parts", "seed")):
             continue
         given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
         raise InputError(
@@ -411,7 +454,9 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
             "they are; leave it out, or prepare the graph again"
         )
     splits = content["splits"] if options.splits is None else options.splits
-    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign", "seed")}
+    kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign")}
+    if not replicated:
+        kept["seed"] = content["seed"]
     columns, proxies = content.get("column_parts"), content["proxies_kept"]
     return replace(options, splits=splits, column_parts=columns, proxies=proxies, **kept)
 
@@ -643,10 +688,12 @@ def _check_places(block: OrientedCSR, rows: int, columns: int, url: str) -> None
         and not bool((offsets[1:] < offsets[:-1]).any())
         and (not block.edges or int(block.columns.view("uint32").max()) < columns)
     ):
-        raise InputError(
-            f"{url} is damaged: its rows and columns are not those of a block of {rows:,} by {columns:,} vertices; "
-            "fetch it again, or save the graph again"
-        )
+        raise _hostile(url, f"its rows and columns are not those of a block of {rows:,} by {columns:,} vertices")
+
+
+def _hostile(url: str, why: str) -> InputError:
+    """The error of a file that is as it was written, by whoever wrote it, and no part of a graph."""
+    return InputError(f"{url} is damaged: {why}; fetch it again, or save the graph again")
 
 
 def _members(block: OrientedCSR) -> Array:
@@ -654,27 +701,27 @@ def _members(block: OrientedCSR) -> Array:
 
 
 def _open_vector(executor: Executor, places: list[dict[str, StoredArray]], starts: tuple[int, ...]) -> list[Any]:
-    files = _Files([of["values"] for of in places])
-    return [
-        executor.submit("open", _vector, files, *span, executor.backend, executor.backend.numbers)
-        for span in pairwise(starts)
-    ]
+    files, backend = _Files([of["values"] for of in places], starts[-1]), executor.backend
+    return [executor.submit("open", _vector, files, *span, backend, backend.numbers) for span in pairwise(starts)]
 
 
 @dataclass(frozen=True)
 class _Files:
-    """An array in several files, one after another."""
+    """An array in several files, one after another; of int32 from 0 to below a bound, where it has one."""
 
     arrays: list[StoredArray]
+    below: int | None = None
 
     def read(self, first: int, end: int, backend: Backend) -> list[Array]:
         """Read the entries `first` to `end`: an array for each file that has some of them, at least one array."""
         starts = [0, *accumulate(place.length for place in self.arrays)]
-        parts = [
-            read_array(place, backend, max(0, first - start), min(place.length, end - start))
-            for place, start in zip(self.arrays, starts, strict=False)
-            if start < end and first < start + place.length
-        ]
+        parts = []
+        for place, start in zip(self.arrays, starts, strict=False):
+            if start < end and first < start + place.length:
+                part = read_array(place, backend, max(0, first - start), min(place.length, end - start))
+                if self.below is not None and len(part) and int(part.view("uint32").max()) >= self.below:
+                    raise _hostile(place.url, f"a number is not below that of {self.below:,} vertices")
+                parts.append(part)
         return parts or [backend.array.empty(0, dtype=self.arrays[0].dtype)]
 
 
@@ -720,9 +767,16 @@ def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
         start += length
         if begin < behind:
             offsets = read_array(places[0], None, begin, behind + 1)
+            if not 0 <= offsets[0] <= offsets[-1] <= places[1].length or (offsets[1:] < offsets[:-1]).any():
+                raise _hostile(places[0].url, "its texts do not follow each other")
             letters = read_array(places[1], None, int(offsets[0]), int(offsets[-1]))
             buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(letters)]
-            parts.append(pa.Array.from_buffers(pa.large_string(), behind - begin, buffers))
+            part = pa.Array.from_buffers(pa.large_string(), behind - begin, buffers)
+            try:
+                part.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise _hostile(places[1].url, " ".join(str(error).split())) from None
+            parts.append(part)
     return pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
 
 
@@ -737,11 +791,16 @@ def _open_attributes(content: Manifest | None, folder: str) -> EdgeAttributes | 
     kept: dict[str, dict[Any, Array]] = {"roots": {}, "directions": {}}
     for block in content["blocks"]:
         for name, place in _places(folder, block["arrays"]).items():
-            kept[name][tuple(block["place"])] = read_array(place)
-    neighbours = content["neighbours"] and Neighbours(
-        **{name: read_array(place) for name, place in _places(folder, content["neighbours"]).items()}
-    )
+            array = kept[name][tuple(block["place"])] = read_array(place)
+            if name == "directions" and len(array) and not ALONG <= array.min() <= array.max() <= ALONG | AGAINST:
+                raise _hostile(place.url, "a direction is none of an edge's")
+    numbers = {}
+    for name, place in _places(folder, content["neighbours"] or {}).items():
+        array = numbers[name] = read_array(place)
+        if len(array) and not 0 <= array.min() <= array.max() < len(array):
+            raise _hostile(place.url, f"a vertex of {len(array):,} has not so many neighbours")
+    neighbours = Neighbours(**numbers) if numbers else None
     largest = float.fromhex(content["largest"])
     return EdgeAttributes(
-        content["weight"], content["directed"], largest, kept["roots"], kept["directions"], neighbours or None
+        content["weight"], content["directed"], largest, kept["roots"], kept["directions"], neighbours
     )

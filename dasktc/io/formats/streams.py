@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from dasktc.errors import InputError
+from dasktc.errors import DasktcError, InputError
 
 __all__ = [
     "check_regular",
@@ -207,10 +207,13 @@ def _open(url: str) -> io.BufferedReader:
 
 @contextmanager
 def naming(url: str) -> Iterator[None]:
-    """Convert any exception of the file system into an InputError that names the file."""
+    """Convert any exception of the file system into an InputError that names the file.
+
+    Errors of dasktc pass as they are, and so does MemoryError: the file is not at fault.
+    """
     try:
         yield
-    except InputError:
+    except (DasktcError, MemoryError):
         raise
     except FileNotFoundError:
         raise InputError(f"{url} does not exist; check the path") from None

@@ -3,7 +3,8 @@
 What an object means:
 
 * a table: its two id columns, other columns ignored; an array or a tensor: its two columns, of shape
-  (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids;
+  (2, m) its two rows; a pair of columns; a list of edges, which are pairs of ids. Two items are two columns,
+  unless both are tuples of two ids, which are two edges: `kinds.are_two_columns`;
 * weights are a column of a table, by name, an attribute of a graph's edges (of a NetworkX edge without it 1), or the
   values of a sparse matrix;
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
@@ -55,8 +56,9 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
     obj : object
         A pandas, polars or Dask DataFrame, Arrow table, NumPy or Dask array or PyTorch tensor of shape (m, 2) or
         (2, m), pair (tuple or list) of one-dimensional arrays, sequences, Dask arrays or Dask Series, list of edges
-        (pairs of ids; but two items are two columns), SciPy sparse matrix, NetworkX or python-igraph graph; for the
-        CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair of these' columns, cuGraph graph.
+        (pairs of ids; two lists or arrays are two columns, two tuples of two ids two edges), SciPy sparse matrix,
+        NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair
+        of these' columns, cuGraph graph.
     options : ReadOptions
         `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
         strings of integers, "int" refuses strings.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Number
 from typing import Any
 
 from dasktc.errors import DasktcError, InputError
 
-__all__ = ["kind", "readable", "roots", "unknown"]
+__all__ = ["are_two_columns", "kind", "readable", "roots", "unknown"]
 
 
 ELSEWHERE = {
@@ -31,6 +32,18 @@ def roots(obj: Any) -> list[str]:
 def kind(obj: Any) -> str:
     """Return the full name of the object's type, for errors."""
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def are_two_columns(items: Sequence[Any]) -> bool:
+    """Tell whether a sequence is two columns of ids rather than a list of edges.
+
+    Two items are two columns, unless both are tuples of two single ids, numbers or strings: these are two edges.
+    """
+    return len(items) == 2 and not all(map(_is_tuple_of_ids, items))
+
+
+def _is_tuple_of_ids(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and all(isinstance(value, Number | str) for value in item)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from dasktc.errors import InputError, shown
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
-from dasktc.io.memory.kinds import kind, roots, unknown
+from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
 
@@ -124,9 +124,9 @@ def an_edge_a_row(array: Any, name: str) -> Any:
 def from_pair(obj: Any, options: ReadOptions) -> Source:
     """Cut two one-dimensional arrays or sequences, or a list of edges, into runs of rows.
 
-    Two items are two columns, of two entries each too: pass two edges as an array.
+    `are_two_columns` tells which of the two a pair of items is.
     """
-    if len(obj) != 2:
+    if not are_two_columns(obj):
         return slices(f"{type(obj).__name__} of edges", _ends(obj), options)
     obj = [_column(item) for item in obj]
     for item in obj:

@@ -379,7 +379,13 @@ def test_what_was_used_last_stays(tmp_path):
 
 def test_runs_that_share_a_worker_leave_each_other_s_blocks(monkeypatch):
     """The end of one closes its own prefetcher alone; one that a dead client's run left goes with the next run."""
-    state, of, drop = WorkerState(), shared_file_store._prefetcher, shared_file_store._drop_prefetchers
+    state, drop = WorkerState(), shared_file_store._drop_prefetchers
+
+    def of(run, capacity):
+        """The prefetcher of a task that has ended."""
+        with shared_file_store._prefetcher(run, capacity) as blocks:
+            return blocks
+
     monkeypatch.setattr(shared_file_store, "worker_state", lambda worker=None: state)
     first = of("a", 100)
     drop("b", None)

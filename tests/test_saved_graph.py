@@ -86,6 +86,40 @@ def saved(tmp_path):
     return tmp_path / "graph"
 
 
+@pytest.fixture
+def proxied(tmp_path):
+    """A graph of two parts and their proxies."""
+    dasktc.prepare(source_of(EDGES), backend="cpu", partition="proxy", parts=2).save(tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+@pytest.fixture
+def cut(tmp_path):
+    """A graph of two blocks."""
+    dasktc.prepare(source_of(EDGES), backend="cpu", partition="vertical", parts=1).save(tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+@pytest.mark.parametrize("partition", ["hash2d", "proxy", "vertical"])
+def test_blocks_of_other_sizes_than_a_manifest_says_are_refused(tmp_path, partition):
+    """Answers add up in sums of so many vertices: numbers beyond them would be written past their ends."""
+    folder = tmp_path / "graph"
+    dasktc.prepare(source_of(EDGES), backend="cpu", partition=partition, parts=2).save(folder)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for name in ("rows", "columns"):
+        for row, column in np.ndindex(np.shape(manifest["sizes"][name])):
+            sizes = json.loads(json.dumps(manifest["sizes"]))
+            sizes[name][row][column] -= 1
+            rewritten(folder, sizes=sizes)
+            with pytest.raises(InputError, match="is damaged"):
+                dasktc.open_graph(folder)
+    rewritten(folder, sizes=manifest["sizes"])
+    assert int(dasktc.open_graph(folder).triangle_count()) == COUNT
+    rewritten(folder, grid=None, proxies=[])
+    with pytest.raises(InputError, match="is damaged"):
+        dasktc.open_graph(folder)
+
+
 @pytest.mark.parametrize(
     ("plan", "reorder"), each_once((plan, order) for plan in PLANS for order in EVERY_REORDER), ids=str
 )
@@ -287,7 +321,7 @@ HOSTILE = ([], {}, -1, 3, 10**30, 2.5, "x", True, None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("graph", ["saved", "attributed"])
+@pytest.mark.parametrize("graph", ["saved", "attributed", "proxied", "cut"])
 def test_no_hostile_manifest_ends_otherwise_than_in_one_line(request, graph):
     saved = request.getfixturevalue(graph)
     manifest = (saved / MANIFEST).read_text()

@@ -355,6 +355,13 @@ def _interpret(folder: str, content: Manifest) -> None:
     ):
         if there != places:
             raise ValueError(f"{name} are not those of {rows:,} by {columns:,} blocks")
+    if content["grid"] is None and len(content["proxies"]) != rows:
+        raise ValueError(f"proxies are of {len(content['proxies']):,} parts, not of {rows:,}")
+    extents = _extents(partition)
+    for at in places:  # answers have sums of so many vertices
+        size = int(sizes.rows[at]), int(sizes.columns[at])
+        if size != extents.get(at, (size[0], size[0])):
+            raise ValueError(f"block {at} has not {size[0]:,} rows and {size[1]:,} columns")
     for block, (i, j) in zip(blocks, places, strict=True):
         numbered = tuple(block[name] for name in ("stride", "row_first", "column_first", "ordered"))
         if isinstance(partition, GridPartition):
@@ -559,11 +566,11 @@ def open_blocks(
         )
     executor.set_task_memory(plan.bytes_per_task)
     where = builders(plan, prepared.sizes, executor.worker_threads)
-    calls, extents = dict[Any, tuple[Any, ...]](), _extents(prepared.partition)
+    calls, sizes = dict[Any, tuple[Any, ...]](), prepared.sizes
     for block in content["blocks"]:
         place, arrays = tuple(block["place"]), _places(saved.folder, block["arrays"])
         facts = (block["stride"], block["row_first"], block["column_first"], block["ordered"], place)
-        calls[place] = _Arrays(arrays), facts, int(prepared.sizes.edges[place]), extents.get(place), executor.backend
+        calls[place] = _Arrays(arrays), facts, *(int(numbers[place]) for numbers in sizes), executor.backend
     blocks: Blocks
     if plan.scheme.replicated and len(calls) == 1:
         blocks = {place: executor.replicated("open", _open_block, *call) for place, call in calls.items()}
@@ -663,14 +670,15 @@ def _open_block(
     arrays: _Arrays,
     facts: tuple[int, int, int, bool, Any],
     edges: int,
-    extent: tuple[int, int] | None,
+    rows: int,
+    columns: int,
     backend: Backend,
 ) -> OrientedCSR:
-    """Read a block of so many rows and columns; None: of the vertices that are its members. Runs on a worker."""
+    """Read a block of so many edges, rows and columns. Runs on a worker."""
     read = {name: read_array(place, backend) for name, place in arrays.places.items()}
     block = OrientedCSR(read["offsets"], read["columns"], *facts, read.get("members"))
     check_edges(block, edges)
-    _check_places(block, *(extent or (block.rows, block.rows)), arrays.places["offsets"].url)
+    _check_places(block, rows, columns, arrays.places["offsets"].url)
     if int(block.offsets[-1]) != block.edges:
         raise CountError(
             f"block P[{block.place[0]}][{block.place[1]}] ends at edge {int(block.offsets[-1]):,} of {block.edges:,}: "

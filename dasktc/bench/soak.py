@@ -99,7 +99,8 @@ def run(
     Raises
     ------
     CountError
-        An answer was wrong, a file was left, or memory grew by more than 2 % in a run of ten minutes or more.
+        An answer was wrong, a file was left, a worker ended that nobody killed, or memory grew by more than 2 % in a
+        run of ten minutes or more.
     InputError
         `minutes` is not above 0.
     """

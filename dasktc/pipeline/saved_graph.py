@@ -645,10 +645,7 @@ def _extents(partition: Partition) -> dict[Any, tuple[int, int]]:
 def _places(folder: str, arrays: Manifest) -> dict[str, StoredArray]:
     for of in arrays.values():
         if not _FILE.fullmatch(of["file"]):
-            raise InputError(
-                f"{folder} is damaged: {shown(of['file'])} is no file of a saved graph; fetch it again, or save the "
-                "graph again"
-            )
+            raise _hostile(folder, f"{shown(of['file'])} is no file of a saved graph")
     return {
         name: StoredArray(joined(folder, of["file"]), of["dtype"], of["length"], of["start"], of["crc32"])
         for name, of in arrays.items()

@@ -5,8 +5,10 @@
 //   vertices_keys      (most - weight) << 31 | v: they order vertices by descending weight, ties by v
 //   vertices_order     the vertices of sorted keys
 //   vertices_inverse   the place of each vertex in an order
-//   vertices_wedges    sum of in * (out >> 20), and of in * (out & (1 << 20) - 1): both stay below 2^61, since
-//                      the degrees of one kind add up to the edges, fewer than 2^41
+//   vertices_wedges    sum of in * (out >> 20), and of in * (out & (1 << 20) - 1), where out = outward[rank[v]] and
+//                      in = degree[v] - out: both stay below 2^61, since the degrees of one kind add up to the edges,
+//                      fewer than 2^41. Each vertex reads its out-degree from a random place; in-degrees by rank, which
+//                      were made before, took a scatter, a gather and two passes more.
 //   vertices_lengths   how many elements have each value
 //
 // Array arithmetic launches some twenty kernels for these and waits three times for a number of the device: on a small
@@ -35,10 +37,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) vertices_inverse(int64 size,
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    vertices_wedges(int64 size, const int32* inward, const int32* outward, uint64* sums) {
+    vertices_wedges(int64 size, const int32* degree, const int32* rank, const int32* outward, uint64* sums) {
   uint64 high = 0, low = 0;
   for (int64 v = first_of(); v < size; v += all_threads()) {
-    uint64 in = inward[v], out = outward[v];
+    uint64 out = outward[rank[v]], in = degree[v] - out;
     high += in * (out >> 20);
     low += in * (out & ((1u << 20) - 1));
   }

@@ -178,7 +178,7 @@ MUTANTS = [
     _m("progress-workers", "counting/work.py", "of[1] + count.probes", "float(of[1] + count.probes)", "test_past_32_bits.py", "progress_says"),
     _m("checkpoint-count", "counting/checkpoint.py", '"count": list(record.count)', '"count": [float(number) for number in record.count]', "test_past_32_bits.py", "checkpoint_keeps"),
     _m("wedges-arrays", "pipeline/orient.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "test_past_32_bits.py", "wedges_of_degrees"),
-    _m("wedges-compiled", "backends/cpu/vertices.py", "high += inward[i] * (outward[i] >> 20)", "high += np.uint32(inward[i] * (outward[i] >> 20))", "test_past_32_bits.py", "wedges_of_degrees"),
+    _m("wedges-compiled", "backends/cpu/vertices.py", "high += inward * (out >> 20)", "high += np.uint32(inward * (out >> 20))", "test_past_32_bits.py", "wedges_of_degrees"),
     _m("wedges-rows", "backends/wedge_sample.py", "wedges += (int((of * (by >> 20)).sum()) << 20) + int((of * (by & ((1 << 20) - 1))).sum())", "wedges += int((of * by).sum())", "test_past_32_bits.py", "wedges_of_long_rows"),
     _m("wedges-numbered", "counting/estimate.py", "if wedges > MOST:", "if wedges > 4 * MOST:", "test_past_32_bits.py", "number_are_counted"),
     _m("wedge-place", "backends/cpu/wedges.py", "1 + 8.0 * place", "1 + 8 * place", "test_past_32_bits.py", "found_by_their_numbers and cpu"),

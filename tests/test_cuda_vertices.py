@@ -29,10 +29,14 @@ def test_vertices_are_ordered_by_descending_weight(vertices, weights):
 
 @on_host
 @pytest.mark.parametrize("vertices", BOTH, ids=["forward", "reverse"])
-@given(pairs=st.lists(st.tuples(*[st.one_of(st.integers(0, 9), st.integers(0, MOST))] * 2), max_size=300))
-def test_wedges_pass_64_bits(vertices, pairs):
-    inward, outward = (np.array([pair[k] for pair in pairs], dtype="int32") for k in (0, 1))
-    assert vertices.wedges(inward, outward) == sum(a * b for a, b in pairs)
+@given(degrees=DEGREES, draw=st.randoms())
+def test_wedges_pass_64_bits(vertices, degrees, draw):
+    rank = draw.sample(range(len(degrees)), len(degrees))
+    outward = [0] * len(degrees)
+    for degree, place in zip(degrees, rank, strict=True):
+        outward[place] = draw.randint(0, degree)
+    wedges = sum((degree - outward[place]) * outward[place] for degree, place in zip(degrees, rank, strict=True))
+    assert vertices.wedges(*(np.array(vector, dtype="int32") for vector in (degrees, rank, outward))) == wedges
 
 
 @on_host
@@ -56,6 +60,7 @@ def test_every_step_on_the_device(size):
     assert (order.get() == np.argsort(-values, kind="stable")).all()
     assert (vertices.inverse(order).get()[order.get()] == np.arange(size)).all()
     assert (vertices.lengths(cp.asarray(values), 5000).get() == np.bincount(values, minlength=5000)).all()
-    others = rng.integers(0, 2**31 - 1, size).astype("int32")
-    known = sum(int(a) * int(b) for a, b in zip(values.tolist(), others.tolist(), strict=True))
-    assert vertices.wedges(cp.asarray(values), cp.asarray(others)) == known
+    rank, outward = rng.permutation(size).astype("int32"), rng.integers(0, 2**30, size).astype("int32")
+    degree = outward[rank] + rng.integers(0, 2**30, size).astype("int32")
+    known = sum((a - b) * b for a, b in zip(degree.tolist(), outward[rank].tolist(), strict=True))
+    assert vertices.wedges(*map(cp.asarray, (degree, rank, outward))) == known

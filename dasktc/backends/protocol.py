@@ -224,8 +224,11 @@ class Vertices(Protocol):
     def inverse(self, order: Any) -> Any:
         """The place of each vertex in an order."""
 
-    def wedges(self, inward: Any, outward: Any) -> int:
-        """Σ in·out of degrees that add up to fewer than 2^41 each."""
+    def wedges(self, degree: Any, rank: Any, outward: Any) -> int:
+        """Σ in·out over all vertices, exact for fewer than 2^41 edges.
+
+        Vertex v has `outward[rank[v]]` outgoing edges; the rest of its `degree[v]` edges are incoming.
+        """
 
     def lengths(self, values: Any, bins: int) -> Any:
         """How many elements have each value, shape (bins,); all are below `bins`."""

@@ -23,7 +23,7 @@ from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
 from dasktc.pipeline.sharded.vectors import zipped
-from dasktc.pipeline.shuffle import SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
+from dasktc.pipeline.shuffle import LEAST_SAMPLES, SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
 
@@ -118,9 +118,8 @@ def read(executor: Executor, source: Source) -> Frames:
     if executor.memory_per_call is None:
         groups = _grouped(parts, executor)
         upstream = iter(executor.upstream([part.upstream for group in groups for part in group]))
-        calls = [
-            (group, [next(upstream) for _ in group], SAMPLES * executor.workers, executor.backend) for group in groups
-        ]
+        sampled = max(SAMPLES * executor.workers, LEAST_SAMPLES // len(groups))  # edges of each group
+        calls = [(group, [next(upstream) for _ in group], sampled, executor.backend) for group in groups]
         placed = any(part.upstream is not None for part in parts)  # on workers: each is read where it is
         frames, totals = executor.measured("read-rows", _read, calls, () if placed else executor.homes(len(groups)))
         at = executor.holders(frames) if placed else ()

@@ -239,7 +239,7 @@ def _facts(vectors: list[Array], cuts: int, backend: Backend) -> Facts:
     xp, own = backend.array, backend.vertices
     edges, vertices = int(outward.sum(dtype="int64")), int((degree > 0).sum())
     rows = outward[:vertices]
-    wedges = _wedges(_in_degree(vectors, vertices, backend), rows, backend)
+    wedges = wedges_of(_in_degree(vectors, vertices, backend), rows) if own is None else own.wedges(*vectors)
     stage_ended("orient")
     bins = 1 + max(SMALL_ROW, isqrt(2 * edges))  # a row of d entries has d targets of degree >= d: d² <= 2·E
     counts = xp.bincount(rows, minlength=bins) if own is None else own.lengths(rows, bins)
@@ -359,11 +359,6 @@ def _oriented_in_place(keys: Array, rank: Array, shift: int, backend: Backend) -
     """As `oriented`, over keys that nobody else has any more."""
     shared: Any = backend.shared
     return shared.orient(keys, aligned(rank), shift)
-
-
-def _wedges(inward: Array, outward: Array, backend: Backend) -> int:
-    own = backend.vertices
-    return wedges_of(inward, outward) if own is None else own.wedges(inward, outward)
 
 
 def wedges_of(inward: Array, outward: Array) -> int:

@@ -39,19 +39,22 @@ def _inverse(order: Array, rank: Array) -> None:
         rank[U(order[i])] = i
 
 
-def _wedges(inward: Array, outward: Array) -> tuple[int, int]:
+def _wedges(degree: Array, rank: Array, outward: Array) -> tuple[int, int]:
     high = low = 0
-    for i in range(U(len(inward))):
-        high += inward[i] * (outward[i] >> 20)
-        low += inward[i] * (outward[i] & ((1 << 20) - 1))
+    for v in range(U(len(degree))):
+        out = outward[U(rank[v])]
+        inward = degree[v] - out
+        high += inward * (out >> 20)
+        low += inward * (out & ((1 << 20) - 1))
     return high, low
 
 
 _given, _made = types.Array(types.int64, 1, "C", readonly=True), types.Array(types.int64, 1, "C")
+_ranks, _given_ranks = types.Array(types.int32, 1, "C"), types.Array(types.int32, 1, "C", readonly=True)
 
 order = Kernel(_order, (_given, _made, _made))
-inverse = Kernel(_inverse, (_given, types.Array(types.int32, 1, "C")))
-wedges = Kernel(_wedges, (_given, _given))
+inverse = Kernel(_inverse, (_given, _ranks))
+wedges = Kernel(_wedges, (_given, _given_ranks, _given))
 
 
 class CpuVertices:
@@ -72,9 +75,9 @@ class CpuVertices:
         inverse(np.ascontiguousarray(order), rank)
         return rank
 
-    def wedges(self, inward: Array, outward: Array) -> int:
-        """Σ in·out of degrees that add up to fewer than 2^41 each."""
-        high, low = wedges(np.ascontiguousarray(inward), np.ascontiguousarray(outward))
+    def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
+        """Σ in·out over all vertices; `rank` is int32."""
+        high, low = wedges(*map(np.ascontiguousarray, (degree, rank, outward)))
         return (int(high) << 20) + int(low)
 
     def lengths(self, values: Array, bins: int) -> Array:

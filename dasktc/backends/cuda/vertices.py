@@ -50,10 +50,10 @@ class DeviceVertices:
         self._run("vertices_inverse", order, place)
         return place
 
-    def wedges(self, inward: Array, outward: Array) -> int:
-        """Σ in·out of degrees that add up to fewer than 2^41 each."""
+    def wedges(self, degree: Array, rank: Array, outward: Array) -> int:
+        """Σ in·out over all vertices."""
         sums = self.device.array.zeros(2, dtype="uint64")
-        self._run("vertices_wedges", inward, outward, sums)
+        self._run("vertices_wedges", degree, rank, outward, sums)
         high, low = sums.tolist()
         return (int(high) << 20) + int(low)
 

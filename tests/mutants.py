@@ -219,7 +219,7 @@ MUTANTS = [
     _m("key-mask", "kernels/edges.cu", "place & (columns - 1) :", "(place & 0xffff) & (columns - 1) :", "test_past_32_bits.py", "columns_of_keys"),
     _m("key-bound", "kernels/edges.cu", "bound = start + r * columns;", "bound = start + int32(r * columns);", "test_past_32_bits.py", "columns_of_keys"),
     _m("hub-records", "kernels/hub.cuh", "return uint64(start >> 2) << 32 |", "return uint64(uint32(start >> 2) & 0x3fffffff) << 32 |", KERNELS, "beyond_32_bits and hub"),
-    _m("wedge-sums", "kernels/vertices.cu", "uint64 in = inward[v], out = outward[v];", "uint32 in = inward[v], out = outward[v];", "test_cuda_vertices.py", "wedges_pass"),
+    _m("wedge-sums", "kernels/vertices.cu", "uint64 out = outward[rank[v]], in = degree[v] - out;", "uint32 out = outward[rank[v]], in = degree[v] - out;", "test_cuda_vertices.py", "wedges_pass"),
     _m("merged", "kernels/csr.cuh", "bool up = x <= y, down = y <= x;", "bool up = x <= y, down = y < x;", KERNELS, f"{EXACT} and plain"),
     _m("walk-cut", "kernels/csr.cuh", "if (t.same && t.shift == 0) { return p - first; }", "if (t.same && t.shift == 0) { return p - first + 1; }", KERNELS, f"{EXACT} and plain"),
     _m("bisected", "kernels/csr.cuh", "return place < end && columns[place] == x;", "return columns[place] == x;", KERNELS, f"{EXACT} and tcstream"),

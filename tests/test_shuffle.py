@@ -200,10 +200,11 @@ def test_ranges_are_about_equal_whatever_the_sizes_of_the_parts(sizes, workers):
 
 @pytest.mark.parametrize("size", [1 << 15, 1 << 17])
 def test_samples_do_not_grow_with_the_edges(size):
-    """64 keys a part and a border come to the client, whatever the part's size."""
+    """Some 2^14 keys come to the client, whatever the size of a part, and ranges then differ by a few percent."""
     held, sampled = ranges([size] * 10, 4)
     assert sum(held) > 9 * size
-    assert 0 < sampled <= 64 * 10 * 4
+    assert 0 < sampled <= shuffle.LEAST_SAMPLES + 10
+    assert max(held) < 1.05 * sum(held) / 4
 
 
 def test_few_edges_stay_in_one_partition():

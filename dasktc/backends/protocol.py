@@ -267,10 +267,11 @@ class SharedArrays(Protocol):
         """The bits of the leading digit, and those below it, of so many keys below a bound."""
 
     def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
-        """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
+        """Edges of ids from `low` on, which stand for their canonical keys.
 
-    def within(self, keys: Any, first: int, end: int) -> Any:
-        """Choose the keys with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
+        `count`, `deal`, `array`, `Backend.merge` and `Backend.edges.between` take them for an array of keys, which
+        they make a chunk at a time.
+        """
 
     def array(self, keys: Any) -> Any:
         """The keys in an array, in the same order."""

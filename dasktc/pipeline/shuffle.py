@@ -54,8 +54,8 @@ class Inputs(NamedTuple):
         Handles among them only where tasks exchange nothing.
     at : sequence of str or None
         The worker that has each; none: those of `Executor.homes`.
-    chosen : callable (input, *shared) -> list of `radix.Chosen`, or None
-        Stands for the same keys where they are made when they are read.
+    chosen : callable (input, *shared) -> list of `radix.Ends`, or None
+        Makes edges that stand for the same keys, where keys are made whenever they are read.
     """
 
     handles: list[Any]
@@ -152,14 +152,12 @@ class _Pick:
         return _one_array(self.parts(item), self.backend)
 
     def parts(self, item: Any) -> list[Any]:
-        """The keys as `merge` takes them: those that it can choose by itself are not copied before."""
-        made, shared = item if self.make is None else self.make(item), self.backend.shared
+        """The keys as `merge` takes them."""
+        made = item if self.make is None else self.make(item)
         keys = made if isinstance(made, list) else [made]
         if self.span is None:
             return keys
-        if shared is None or self.ascending:
-            return [between(some, *self.span, self.ascending, self.backend) for some in keys]
-        return [shared.within(some, *self.span) for some in keys]
+        return [between(some, *self.span, self.ascending, self.backend) for some in keys]
 
 
 def _one_array(keys: list[Any], backend: Backend) -> Array:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from dasktc.backends.cpu import radix
 from dasktc.backends.cpu.jit import Kernel
 from dasktc.backends.csr import Array
 
@@ -157,8 +158,10 @@ class CpuEdges:
             range_keys[kind](src, dst, of.low, shift, keys)
         return keys
 
-    def between(self, keys: Array, first: int, end: int) -> Array:
+    def between(self, keys: radix.Keys, first: int, end: int) -> Array:
         """Select the keys with first <= key < end."""
+        if isinstance(keys, radix.Ends):
+            return keys.keys(first, end)
         kept = np.empty(len(keys) + 1, np.int64)
         return kept[: between(keys, first, end, kept)].copy()
 

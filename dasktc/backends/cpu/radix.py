@@ -16,7 +16,6 @@ two write to the same place when they count and deal out different arrays, and s
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -32,10 +31,8 @@ __all__ = [
     "BATCH",
     "FEW",
     "Buckets",
-    "Chosen",
     "Ends",
     "Keys",
-    "Within",
     "count",
     "deal",
     "leading_bits",
@@ -84,19 +81,10 @@ def _deal_keys(keys: Array, shift: int, base: int, places: Array, target: Array)
         places[bucket] += 1
 
 
-def _within(keys: Array, begin: int, first: int, end: int, made: Array) -> Any:
-    """Copy those of the next CHUNK keys with first <= key < end to `made`, and return how many they are."""
-    size = 0
-    for i in range(U(begin), U(min(begin + CHUNK, len(keys)))):
-        made[U(size)] = keys[i]
-        size += (keys[i] >= first) & (keys[i] < end)
-    return size
-
-
-def _made_of(src: Array, dst: Array, low: int, bits: int, begin: int, first: int, end: int, made: Array) -> Any:
-    """Make the canonical keys of the next CHUNK edges, and copy and count those in the range as `_within` does."""
+def _made_of(src: Array, dst: Array, low: int, bits: int, first: int, end: int, made: Array) -> Any:
+    """Write the canonical keys with first <= key < end to `made`, one entry longer than the edges; return how many."""
     size = np.int64(0)
-    for i in range(U(begin), U(min(begin + CHUNK, len(src)))):
+    for i in range(U(len(src))):
         a, b = np.int64(src[i]) - low, np.int64(dst[i]) - low
         key = min(a, b) << bits | max(a, b)
         made[U(size)] = key
@@ -153,62 +141,28 @@ _given = _ids[types.int64]
 ascending = Kernel(_ascending, (_given,))
 count_keys = Kernel(_count_keys, (_given, _number, _number, _array))
 deal_keys = Kernel(_deal_keys, (_given, _number, _number, _array, _array))
-within = Kernel(_within, (_given, *[_number] * 3, _array))
-made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 5, _array)) for of, ids in _ids.items()}
+made_of = {of: Kernel(_made_of, (ids, ids, *[_number] * 4, _array)) for of, ids in _ids.items()}
 sort_buckets = Kernel(_sort_buckets, (_array, _given, _array, _number, _number, _number))
 
 
-class Chosen(ABC):
-    """Keys that are made, or chosen, where they are read: a chunk at a time, in cache."""
-
-    first: int
-    end: int
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The most keys that there can be."""
-
-    @abstractmethod
-    def read(self, begin: int, made: Array) -> int:
-        """Write the keys of the next CHUNK places to an array; returns how many they are."""
-
-    def chunks(self) -> Iterator[Array]:
-        """Yield the keys; an array is overwritten by the next one."""
-        made = np.empty(CHUNK + 1, np.int64)
-        for begin in range(0, len(self), CHUNK):
-            yield made[: self.read(begin, made)]
-
-    def keys(self) -> Array:
-        """The keys in an array of their own."""
-        keys, size = np.empty(len(self), np.int64), 0
-        for chunk in self.chunks():
-            keys[size : size + len(chunk)] = chunk
-            size += len(chunk)
-        return keys[:size]
-
-
 @dataclass(frozen=True)
-class Ends(Chosen):
-    """Canonical keys of edges, made as they are read.
+class Ends:
+    """Edges that stand for their canonical keys, which are made a chunk at a time, in cache, whenever they are read.
 
     Attributes
     ----------
     src, dst : array of int32 or int64, shape (edges,)
         Of one type.
     low : int
-        The smallest id: keys have distances from it.
+        The smallest id, which is subtracted from every id.
     shift : int
         Bits an id takes in a key.
-    first, end : int
-        Of the keys those from `first` on and below `end`.
     """
 
     src: Array
     dst: Array
     low: int
     shift: int
-    first: int = 0
-    end: int = ALL
 
     def __len__(self) -> int:
         """Number of edges."""
@@ -218,32 +172,25 @@ class Ends(Chosen):
         """Some of the edges."""
         return replace(self, src=self.src[rows], dst=self.dst[rows])
 
-    def read(self, begin: int, made: Array) -> int:
-        """Make keys of edges."""
-        src, dst = (np.ascontiguousarray(end[begin : begin + CHUNK]) for end in (self.src, self.dst))
-        kind = types.int32 if src.dtype == np.int32 else types.int64
-        return int(made_of[kind](src, dst, self.low, self.shift, 0, self.first, self.end, made))
+    def chunks(self, first: int = 0, end: int = ALL) -> Iterator[Array]:
+        """Yield the keys with first <= key < end; each array is overwritten by the next one."""
+        made = np.empty(CHUNK + 1, np.int64)
+        for begin in range(0, len(self), CHUNK):
+            src, dst = (np.ascontiguousarray(ids[begin : begin + CHUNK]) for ids in (self.src, self.dst))
+            kind = types.int32 if src.dtype == np.int32 else types.int64
+            yield made[: int(made_of[kind](src, dst, self.low, self.shift, first, end, made))]
+
+    def keys(self, first: int = 0, end: int = ALL) -> Array:
+        """Make a new array of the keys with first <= key < end."""
+        keys, size = np.empty(len(self), np.int64), 0
+        for chunk in self.chunks(first, end):
+            keys[size : size + len(chunk)] = chunk
+            size += len(chunk)
+        return keys[:size] if 4 * size > 3 * len(keys) else keys[:size].copy()
 
 
-@dataclass(frozen=True)
-class Within(Chosen):
-    """Keys with first <= key < end, chosen as they are read."""
-
-    given: Array
-    first: int
-    end: int
-
-    def __len__(self) -> int:
-        """Number of all."""
-        return len(self.given)
-
-    def read(self, begin: int, made: Array) -> int:
-        """Choose keys."""
-        return int(within(self.given, begin, self.first, self.end, made))
-
-
-Keys = Array | Chosen
-"""Keys as an array of int64, or as what they are made or chosen of."""
+Keys = Array | Ends
+"""Keys as an array of int64, or the edges that they are made of."""
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
@@ -271,7 +218,7 @@ def deal(keys: Keys, shift: int, places: Array, target: Array, base: int = 0) ->
 
 
 def _chunks(keys: Keys) -> Iterable[Array]:
-    return keys.chunks() if isinstance(keys, Chosen) else [keys]
+    return keys.chunks() if isinstance(keys, Ends) else [keys]
 
 
 @dataclass(frozen=True)
@@ -371,7 +318,7 @@ def merge(arrays: list[Keys], bound: int, low: int = 0) -> Array:
 
 
 def _array_of(keys: Keys) -> Array:
-    return keys.keys() if isinstance(keys, Chosen) else keys
+    return keys.keys() if isinstance(keys, Ends) else keys
 
 
 def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low: int = 0) -> Array:
@@ -382,7 +329,7 @@ def _sorted(arrays: Sequence[Keys], bound: int, spare: Array | None = None, low:
         if digits := -(-bits // DIGIT):
             sort_buckets(together, np.array([len(together)]), np.empty_like(together), digits, -(-bits // digits), low)
         return together
-    spans = [(keys.first, min(keys.end, bound)) if isinstance(keys, Chosen) else _span(keys) for keys in arrays]
+    spans = [(0, bound) if isinstance(keys, Ends) else _span(keys) for keys in arrays]
     first, end = min(first for first, _ in spans), max(end for _, end in spans)
     _, shift = leading_bits(sum(map(len, arrays)), max(1, end - first))
     base = first >> shift
@@ -404,5 +351,5 @@ def _span(keys: Array) -> tuple[int, int]:
 
 def warm() -> None:
     """Compile, or load from the cache, all of it."""
-    for kernel in (ascending, count_keys, deal_keys, within, *made_of.values(), sort_buckets):
+    for kernel in (ascending, count_keys, deal_keys, *made_of.values(), sort_buckets):
         kernel.load()

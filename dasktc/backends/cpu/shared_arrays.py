@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dasktc.backends.cpu import edges, radix
 from dasktc.backends.csr import Array
 
@@ -25,19 +23,13 @@ class CpuSharedArrays:
     deal = staticmethod(radix.deal)
 
     def ends(self, src: Array, dst: Array, low: int, shift: int) -> radix.Ends:
-        """Edges of ids from `low` on, for the canonical keys that `count` and `deal` make of them."""
+        """Edges of ids from `low` on, which stand for their canonical keys."""
         src, dst = edges.of_one_type(src, dst)
         return radix.Ends(src, dst, low, shift)
 
-    def within(self, keys: radix.Keys, first: int, end: int) -> radix.Chosen:
-        """Choose the keys with first <= key < end, for `count`, `deal`, `array` and `Backend.merge`."""
-        if isinstance(keys, radix.Ends):
-            return replace(keys, first=first, end=end)
-        return radix.Within(keys, first, end)
-
     def array(self, keys: radix.Keys) -> Array:
         """The keys in an array, in the same order."""
-        return keys.keys() if isinstance(keys, radix.Chosen) else keys
+        return keys.keys() if isinstance(keys, radix.Ends) else keys
 
     def orient(self, keys: Array, rank: Array, shift: int) -> Array:
         """Write the keys of the ends' ranks, the higher one first, over the keys."""

@@ -225,6 +225,8 @@ def _reader(url: str) -> Callable[[Any, int], None]:
         with streams.naming(url):
             if streams.is_remote(url):
                 data = fs.cat_file(path, start=start, end=start + len(view))
+                if len(data) > len(view):  # a plain web server may send all of a file, whatever was asked for
+                    data = data[start : start + len(view)]
                 view[: len(data)], view = data, view[len(data) :]
             else:
                 with open(url, "rb", buffering=0) as file:

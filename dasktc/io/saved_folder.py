@@ -10,7 +10,7 @@ import glob
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -170,24 +170,33 @@ def check_sizes(folder: str, sizes: dict[str, int]) -> None:
     ------
     InputError
     """
-    there = _sizes(folder)
+    there = _sizes(folder, sizes)
     for name, size in sizes.items():
         if name not in there:
             raise InputError(f"{folder} is damaged: {name} is missing; fetch it again, or save the graph again")
-        if there[name] < size:
+        had = there[name]
+        if had is not None and had < size:
             raise InputError(
-                f"{folder} is damaged: {name} has {there[name]:,} bytes instead of {size:,}; fetch it again, or save "
-                "the graph again"
+                f"{folder} is damaged: {name} has {had:,} bytes instead of {size:,}; fetch it again, or save the graph "
+                "again"
             )
 
 
-def _sizes(folder: str) -> dict[str, int]:
+def _sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:
+    """Bytes of each of the files that are there; None where a server does not say."""
     with streams.naming(folder):
         if not streams.is_remote(folder):
             with os.scandir(folder) as entries:
                 return {entry.name: entry.stat().st_size for entry in entries}
         fs, path = streams.filesystem(folder)
-        return {os.path.basename(entry["name"].rstrip("/")): entry["size"] or 0 for entry in fs.ls(path, detail=True)}
+        there: dict[str, int | None] = {}
+        with suppress(FileNotFoundError):  # a plain web server may list no folder
+            there = {os.path.basename(entry["name"].rstrip("/")): entry["size"] for entry in fs.ls(path, detail=True)}
+        for name in names:
+            if there.get(name) is None:  # neither does it list sizes: each file is asked for its own
+                with suppress(FileNotFoundError):
+                    there[name] = fs.info(f"{path.rstrip('/')}/{name}")["size"]
+        return there
 
 
 def check_new(out: str | os.PathLike[str], force: bool, outlives: str | None = None) -> str:

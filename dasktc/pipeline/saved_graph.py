@@ -442,7 +442,7 @@ def _refuse_reading(folder: str, ids: str, options: ReadOptions | None) -> None:
 
 
 def fitted(saved: SavedGraph, options: Options) -> Options:
-    """The options with the scheme, n, order and seed of a saved graph; of one that is not cut, with the caller's seed.
+    """The options with the scheme, n and order of a saved graph, and its seed where its blocks depend on one.
 
     Raises
     ------
@@ -450,10 +450,11 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
         Others were asked for.
     """
     content, default = {"sort_rows": True, **saved.manifest}, Options()
-    replicated = SCHEMES[content["partition"]].replicated
+    scheme = SCHEMES[content["partition"]]
+    free = {"parts": scheme.replicated, "seed": not scheme.dealing.members}  # what no block depends on
     for name in ("partition", "parts", "reorder", "column_parts", "assign", "seed", "proxies", "sort_rows"):
         asked, had = getattr(options, name), content.get("proxies_kept" if name == "proxies" else name)
-        if asked in (getattr(default, name), had) or (replicated and name in ("parts", "seed")):
+        if asked in (getattr(default, name), had) or free.get(name):
             continue
         given = "sort_rows=False" if name == "sort_rows" else f"--{name.replace('_', '-')} {asked}"
         raise InputError(
@@ -462,7 +463,7 @@ def fitted(saved: SavedGraph, options: Options) -> Options:
         )
     splits = content["splits"] if options.splits is None else options.splits
     kept = {name: content[name] for name in ("partition", "parts", "reorder", "assign")}
-    if not replicated:
+    if not free["seed"]:
         kept["seed"] = content["seed"]
     columns, proxies = content.get("column_parts"), content["proxies_kept"]
     return replace(options, splits=splits, column_parts=columns, proxies=proxies, **kept)

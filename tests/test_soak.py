@@ -48,8 +48,9 @@ def test_memory_is_that_of_this_process_of_the_spared_worker_and_of_its_gpu(monk
 
 
 def test_any_worker_is_killed_until_one_is_spared(monkeypatch, tmp_path):
-    killed, workers = [], {number: SimpleNamespace(pid=number) for number in (3, 4)}
-    client = SimpleNamespace(cluster=SimpleNamespace(workers=workers, scheduler=SimpleNamespace(workers=workers)))
+    killed, run, workers = [], [], {number: SimpleNamespace(pid=number) for number in (3, 4)}
+    cluster = SimpleNamespace(workers=workers, scheduler=SimpleNamespace(workers=workers))
+    client = SimpleNamespace(cluster=cluster, run=run.append)
     monkeypatch.setattr(soak.os, "kill", lambda pid, _: killed.append(pid))
 
     def make(spared_from: float) -> int | None:
@@ -62,9 +63,17 @@ def test_any_worker_is_killed_until_one_is_spared(monkeypatch, tmp_path):
         return trouble.spared
 
     assert make(time.monotonic() + 1000) is None
-    assert set(killed) == {3, 4}
+    assert (set(killed), run) == ({3, 4}, [])
     assert make(time.monotonic() - 1) == 3
-    assert set(killed) == {4}
+    assert (set(killed), run) == ({4}, [soak._load_kernels])
+
+
+def test_all_kernels_are_loaded_before_memory_is_judged(monkeypatch):
+    loaded = set()
+    monkeypatch.setattr(soak.Kernel, "load", lambda kernel: loaded.add(kernel._function.__name__))
+    soak._load_kernels()
+    assert {"_order", "_made_of"} <= loaded
+    assert len(loaded) > 40
 
 
 @pytest.mark.parametrize("scene", dict.fromkeys(soak.SCENES), ids=lambda scene: scene.__name__)

@@ -315,7 +315,7 @@ def in_memory(bench: Bench) -> Figure:
             "Han et al., on a GPU here too, without SIMD instructions; OPT and GraphReduce are not here",
             "by edges: kernel tcstream by a list of edges" if bench.cuda else "by edges: on a GPU alone",
         ],
-        proxy="" if bench.cuda else "the methods on one thread",
+        proxy="the other methods by this program's kernels, " + ("on the GPU too" if bench.cuda else "on one thread"),
     )  # fmt: skip
     for case in bench.cases:
         ours = bench.count(case, "degree", "tcstream").seconds

@@ -33,7 +33,6 @@ TIMED = {
     "VC": {"VC": 1},
 }
 """Macros of the CUDA kernel."""
-CLOSE = 0.9
 PARTED = "collective-banded"
 """The order of graphs that are cut into parts (section 5.1)."""
 UNLIKE = 3
@@ -58,14 +57,17 @@ def combinations(bench: Bench) -> Figure:
     )
     if not bench.cuda:
         figure.notes.append("a step: 32 lanes look up an entry each, or copy one; PC copies every list by warps first")
-    reasons, single = [], []
+    reasons, single, ruled = [], [], []
     for case in bench.cases:
         block = bench.block(case, "collective")
         of, mean = _seconds(bench, case) if bench.cuda else _steps(block)
         figure.rows.append([case.name, mean, *(of["WC"] / of[method] if of[method] else None for method in METHODS)])
+        best = min(of[name] for name in ("WC", *SUBWARPS))
+        ruled.append(f"{case.name} {best / of['SW (rule)'] if of['SW (rule)'] else 1.0:.2f}")
         if bench.cuda:
             reasons.append(at_most(bench, case, "collective", of["WC"]))
             single.append(_in_single_rows(bench, case))
+    figure.notes.append(f"the launch's own choice, of the best size's speed: {', '.join(ruled)}")
     speeds: dict[str, list[Any]] = {m: [row[2 + k] for row in figure.rows] for k, m in enumerate(METHODS)}
     figure.plot = Plot("bars", bench.names, dict(speeds), "", "over a warp a list", one=True)
     if bench.cuda:
@@ -99,13 +101,6 @@ def _best_subwarp(figure: Figure) -> Finding:
     return Finding(f"best: {', '.join(best)}", len(set(best)) == 2)
 
 
-def _ruled(figure: Figure) -> Finding:
-    best = {row["graph"]: max(row[name] or 0.0 for name in ("WC", *SUBWARPS)) for row in figure.records()}
-    ratios = {row["graph"]: (row["SW (rule)"] or 0.0) / (best[row["graph"]] or 1.0) for row in figure.records()}
-    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
-    return Finding(f"of the best size's speed: {told}", min(ratios.values()) >= CLOSE)
-
-
 VIRTUAL = ("virtual", "virtual combination: 1.55 times on average", _virtual)
 PHYSICAL = ("physical", "physical combination: 0.55 times", _physical)
 COMBINATIONS = (
@@ -120,10 +115,6 @@ COMBINATIONS = (
     Claim(
         "best subwarp", "which subwarp is best differs from graph to graph", _best_subwarp,
         "one of them is best on all graphs",
-    ),
-    Claim(
-        "rule", "the best subwarp would be faster, but is hard to select: here the launch does", _ruled,
-        f"the size that it chooses has less than {CLOSE:g} of the best one's speed on some graph",
     ),
 )  # fmt: skip
 """Steps cannot grow by virtual combination, nor fall by copying every list first: both are so by definition."""
@@ -167,7 +158,9 @@ def imbalance(bench: Bench) -> Figure:
             "range: n³ tasks and n² blocks with vertices cut into n ranges of ids, m = 1, the caller's or those of the "
             "same order, whichever are the more even; work: entries looked up",
         ],
-        proxy="" if bench.cuda else ONE_THREAD,
+        proxy="tasks one after another on one device"
+        + ("" if bench.cuda else f", by {ONE_THREAD}")
+        + "; of ranges the work, in place of time",
     )
     for case in cases:
         ranges = {n: _by_ranges(bench, case, n) for n in sorted({n for n, _ in shapes})}

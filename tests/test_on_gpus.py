@@ -95,15 +95,17 @@ def has_state(run, dask_worker):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ids", ["int", "text"])
 @pytest.mark.parametrize("options", [{"partition": "proxy", "parts": 2}, {}], ids=str)
-def test_vertices_in_shards(client, tmp_path, options):
+def test_vertices_in_shards(client, tmp_path, options, ids):
+    given = EDGES if ids == "int" else [(f"v{u}", f"v{v}") for u, v in EDGES]
     with mock.patch.object(vertex_budget, "LEAST_SHARDS", 2), on_gpus(client, tmp_path, 1 << 22, TO_HOST) as tasks:
-        graph = build(tasks, source_of(EDGES, parts=3), Options(backend="cuda", memory="1GB", **options))
+        graph = build(tasks, source_of(given, ids, parts=3), Options(backend="cuda", memory="1GB", **options))
         assert graph.plan.shards == 2
-        assert int(graph.triangle_count(verify=0.5)) == oracle.triangles(EDGES)
-        assert graph.triangles(frame="pandas").to_dict() == oracle.triangles_per_vertex(EDGES)
+        assert int(graph.triangle_count(verify=0.5)) == oracle.triangles(given)
+        assert graph.triangles(frame="pandas").to_dict() == oracle.triangles_per_vertex(given)
         found = graph.edge_support(frame="pandas")
-        assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == oracle.support(EDGES)
+        assert {frozenset(row[:2]): row[2] for row in found.itertuples(index=False)} == oracle.support(given)
 
 
 @pytest.mark.parametrize(

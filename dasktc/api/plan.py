@@ -12,7 +12,7 @@ import numpy as np
 
 from dasktc.api.count import as_source, choose_for, read_options, with_notes
 from dasktc.api.progress import showing
-from dasktc.backends import ON_DEVICE, kernel_times, tasks_a_worker, unusable
+from dasktc.backends import kernel_times, tasks_a_worker, unusable
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
@@ -194,9 +194,7 @@ def plan_size(
         memory_per_call=per_call,
         planned_for=backend,
     )
-    kept = VertexBudget(per_call, how=order, on_device=backend in ON_DEVICE)
-    if not kept.possible(vertices):
-        plan = replace(plan, fits=False, why=kept.why(vertices))
+    kept = VertexBudget(per_call, how=order)
     if vertices > MAX_VERTICES:
         plan = replace(plan, fits=False, why=f"{REFUSED}; {plan.why}")
     return replace(plan, shards=kept.shards(vertices), numbering=kept.why(vertices))

@@ -44,13 +44,14 @@ class TextIds(NamedTuple):
     unite (columns) gives the distinct ids of several columns or of results of itself; ascending
     (ids) sorts them by their UTF-8 bytes; dense (ids, column) finds the place of each of a column's
     ids among sorted ones, as an integer array of the backend; arrow (ids) gives them as one Arrow
-    array on the host.
+    array on the host, and column (ids) makes a column of such an array.
     """
 
     unite: Callable[[list[Any]], Any]
     ascending: Callable[[Any], Any]
     dense: Callable[[Any, Any], Any]
     arrow: Callable[[Any], Any]
+    column: Callable[[Any], Any]
 
 
 class TaskSize(NamedTuple):

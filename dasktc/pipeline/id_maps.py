@@ -129,7 +129,7 @@ def map_of(parts: list[Any], ids: Ids, backend: Backend) -> SortedMap | TextMap:
     if ids == "text":
         import pyarrow as pa
 
-        return TextMap(pa.concat_arrays(parts), backend)
+        return TextMap(backend.text.column(pa.concat_arrays(parts)), backend)
     return SortedMap(backend.array.concatenate(parts), backend)
 
 

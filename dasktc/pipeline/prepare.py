@@ -244,8 +244,7 @@ def _prepare_edges(
 
 def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) -> bool:
     """Whether an order's vectors fit, in as many shards as those that are there."""
-    of_order = budget._replace(how=order)
-    return of_order.shards(size) == shards and of_order.possible(size)
+    return budget._replace(how=order).shards(size) == shards
 
 
 class _LatestPartition:

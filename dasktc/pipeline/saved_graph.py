@@ -788,7 +788,7 @@ def _text(files: _Text, first: int, end: int, backend: Backend) -> Any:
 
 def _text_map(files: _Text, first: int, end: int, backend: Backend) -> VertexMap:
     ids = _text(files, first, end, backend)
-    return TextMap(backend.frame.Series(ids) if backend.on_device else ids, backend)
+    return TextMap(backend.text.column(ids), backend)
 
 
 def _open_attributes(content: Manifest | None, folder: str) -> EdgeAttributes | None:

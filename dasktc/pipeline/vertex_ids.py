@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend
-from dasktc.executors.base import Executor, Fold, tree
+from dasktc.executors.base import CPU, Executor, Fold, tree
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import ranked
 from dasktc.pipeline.id_maps import (
@@ -148,8 +148,8 @@ def vertex_map(
         if width <= most:
             return _table(executor, frames, low, width), budget
     frame_ids = executor.map("vertices", _text_ids if ids == "text" else _integer_ids, list(frames), executor.backend)
-    if ids == "text" and not budget.on_device:
-        sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids)))
+    if ids == "text" and not (budget.on_device and budget.memory_per_call is None):
+        sizes = executor.gather(executor.map("vertices", _text_size, list(frame_ids), executor.backend))
         total, nbytes = (sum(of) for of in zip(*sizes, strict=True))
         budget = budget.of(total, nbytes)
         if budget.shards(total) > 1:
@@ -198,18 +198,18 @@ def _places(frames: Frame | list[Frame], low: int, width: int, backend: Backend)
     return [ids, places.astype("int32", copy=False).reshape(2, -1)]
 
 
-def _text_size(ids: Any) -> tuple[int, int]:
-    return len(ids), int(ids.nbytes)
+def _text_size(ids: Any, backend: Backend) -> tuple[int, int]:
+    return len(ids), int(backend.text.arrow(ids).nbytes)
 
 
 def _text_places(given: list[Any], backend: Backend) -> list[Any]:
     frames, ids = given
-    known, xp = map_of([_ascending(ids, backend)], "text", backend), backend.array
+    known, xp = TextMap(_ascending(ids, backend), backend), backend.array
     places = [
         xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in _listed(frames)])
         for name in ("src", "dst")
     ]
-    return [known.ids, xp.stack(places)]
+    return [backend.text.arrow(known.ids), xp.stack(places)]
 
 
 def _marks(width: int, backend: Backend) -> Array:
@@ -280,18 +280,16 @@ def _unite_text(columns: list[Any], backend: Backend) -> Any:
 
 
 def texts(backend: Backend) -> ValueOps:
-    """The operations of `sharded.unique` on columns of text ids."""
-    return ValueOps(
-        _cut_text, partial(_ascending_union, backend=backend), partial(_find_text, backend=backend), _hash_text
-    )
+    """The operations of `sharded.unique` on columns of text ids, which stand on the host; numbers are the backend's."""
+    return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
 
 
 def _ascending(ids: Any, backend: Backend) -> Any:
     return backend.text.ascending(ids)
 
 
-def _ascending_union(columns: list[Any], backend: Backend) -> Any:
-    return _ascending(_unite_text(columns, backend), backend)
+def _ascending_union(columns: list[Any]) -> Any:
+    return _ascending(_unite_text(columns, CPU), CPU)
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
@@ -303,7 +301,7 @@ def _cut_text(ids: Any, starts: list[str]) -> list[Any]:
 
 
 def _find_text(values: Any, among: Any, backend: Backend) -> Array:
-    return backend.text.dense(among, values)
+    return backend.array.asarray(CPU.text.dense(among, values))
 
 
 def _hash_text(ids: Any) -> Array:

@@ -293,7 +293,9 @@ def backend() -> Backend:
         frame=frames,
         array=cp,
         read=lambda part, upstream: cuda_frames.read(made, part, upstream),
-        text=TextIds(cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of),
+        text=TextIds(
+            cuda_frames.unite, cuda_frames.ascending, cuda_frames.dense, cuda_frames.arrow_of, cuda_frames.column_of
+        ),
         distinct=_distinct,
         lookup=_lookup,
         sort=sort,

@@ -17,7 +17,7 @@ from dasktc.backends import Backend, get_backend
 from dasktc.backends.cpu.text import arrow
 from dasktc.backends.csr import Array
 
-__all__ = ["arrow_of", "ascending", "dense", "narrowed", "read", "unite"]
+__all__ = ["arrow_of", "ascending", "column_of", "dense", "narrowed", "read", "unite"]
 
 CHUNK = 1 << 22
 """Ids narrowed at a time."""
@@ -47,7 +47,9 @@ def read(backend: Backend, part: Any, upstream: Any) -> Any:
     columns = [frame[name] for name in ("src", "dst")]
     if not all(column.dtype.kind in "iu" for column in columns):
         return (
-            frame if read is not None else cudf.DataFrame(dict(zip(("src", "dst"), map(_text, columns), strict=True)))
+            frame
+            if read is not None
+            else cudf.DataFrame(dict(zip(("src", "dst"), map(column_of, columns), strict=True)))
         )
     source, target = _unless_borrowed(part, *(column.values for column in columns))
     return cudf.DataFrame({"src": source, "dst": target})
@@ -57,10 +59,6 @@ def _unless_borrowed(part: Any, *columns: Array) -> list[Array]:
     """Narrowed columns; 64-bit ones that the caller holds as they are."""
     wide = all(column.dtype == "int64" and column.flags.c_contiguous for column in columns)
     return list(columns) if wide and getattr(part, "borrowed", False) else narrowed(*columns)
-
-
-def _text(column: Any) -> Any:
-    return cudf.Series(arrow(column))
 
 
 def narrowed(*columns: Array) -> list[Array]:
@@ -106,3 +104,8 @@ def dense(ids: Any, column: Any) -> Array:
 def arrow_of(ids: Any) -> Any:
     """The ids as an Arrow array on the host."""
     return ids.to_arrow()
+
+
+def column_of(ids: Any) -> Any:
+    """A column on the device, of text ids on the host."""
+    return cudf.Series(arrow(ids))

@@ -1,7 +1,7 @@
 """Decides whether vertex vectors are whole or sharded while vertices are numbered and ranked, by memory.
 
 The one rule: vectors are whole where `need(V)` bytes are within the memory of one call; else there are as many shards
-as keep a call on one shard within it. Ids of text on a device are always whole.
+as keep a call on one shard within it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class VertexBudget(NamedTuple):
 
     def shards(self, vertices: int) -> int:
         """The number of shards of a vertex vector."""
-        return min(MOST_SHARDS, self._wanted(vertices)) if self._shardable else 1
+        return min(MOST_SHARDS, self._wanted(vertices))
 
     def _wanted(self, vertices: int) -> int:
         if self.memory_per_call is None or self.fits(vertices):
@@ -88,28 +88,16 @@ class VertexBudget(NamedTuple):
         return max(LEAST_SHARDS, 2, -(-vertices * self._vertex_bytes * self.at_a_time // self.memory_per_call))
 
     @property
-    def _shardable(self) -> bool:
-        """Whether vectors may be in shards: ids of text on a device are numbered whole."""
-        return not (self.on_device and self.ids == "text")
-
-    @property
     def _vertex_bytes(self) -> int:
         return int(self.times * SHARD_BYTES[self.ids] * self.width)
 
-    def possible(self, vertices: int) -> bool:
-        """Whether vertex vectors fit, whole or sharded."""
-        return self.fits(vertices) or self._shardable
-
     def check(self, vertices: int, partition: str) -> None:
-        """Refuse graphs whose vertex vectors do not fit, and schemes that need whole vectors where these do not fit.
+        """Refuse graphs whose shards do not fit, and schemes that need whole vectors where these do not fit.
 
         Raises
         ------
         InputError
         """
-        more = self._asked(self.need(vertices))
-        if not self.possible(vertices):
-            raise InputError(f"{self._fact(vertices)}: edges go out of core, vertices do not; give {more}")
         if self._wanted(vertices) > MOST_SHARDS:
             raise InputError(
                 f"{self._fact(vertices)}: {MOST_SHARDS} shards of them do not fit either; give "
@@ -119,7 +107,7 @@ class VertexBudget(NamedTuple):
         if kept and self.shards(vertices) > 1:
             raise InputError(
                 f"{self._fact(vertices)}: --partition {partition} keeps {kept}; let --partition auto choose, or give "
-                f"{more}"
+                f"{self._asked(self.need(vertices))}"
             )
 
     def why(self, vertices: int) -> str:

@@ -19,10 +19,10 @@
 //
 // One H200, ms of the launches, medians of 3, degree order, with 64 threads (128): Kronecker 20 (edge factor 16) 17.5
 // (17.3), Kronecker 22 109 (112), the torus of 300^3 22.2 (31.8), RA with 10^7 vertices 24.0 (41.1). Kronecker 22 with
-// tiles of 128, 256, 512, 1,024, 2,048: 313, 192, 131, 109, 114; in global memory 178. Other graphs: no difference. Kronecker 20 has 4.4 G probes of up to ten reads of shared
-// memory; the paper's V100 took 204 ms for a graph of scale 21. Lists shorter than THREADS leave threads idle, and
-// each edge waits for three reads in a row: on graphs of low degree latency decides. Rows far above TILE cost a
-// multiple of the wedges.
+// tiles of 128, 256, 512, 1,024, 2,048: 313, 192, 131, 109, 114; in global memory 178. Other graphs: no difference.
+// Kronecker 20 has 4.4 G probes of up to ten reads of shared memory; the paper's V100 took 204 ms for a graph of scale
+// 21. Lists shorter than THREADS leave threads idle, and each edge waits for three reads in a row: on graphs of low
+// degree latency decides. Rows far above TILE cost a multiple of the wedges.
 
 #ifndef TILE
 #define TILE 1024

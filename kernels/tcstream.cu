@@ -15,10 +15,11 @@
 // those of a vertex one after another, with the same row. No edge list is made.
 //
 // Launch of other triples, edge lists of the vertical partition (section 4.3): the three passes of LRB make the edge
-// list, all in one bin, in about the order of the index, for TC-Stream balances nothing by length; then one grid that fills the GPU, whose warps stride over the edges, 32
-// at a time. The edge buffer is double: while a warp counts 32 edges, the places of the next 32 edges' lists
-// and the ids of the 32 after them are on their way, each lane's in its registers. (The paper's two buffers
-// also hide the copy from host to device: that is between tasks, and not the kernel's.)
+// list, all in one bin, in about the order of the index, for TC-Stream balances nothing by length; then one grid that
+// fills the GPU, whose warps stride over the edges, 32 at a time. The edge buffer is double: while a warp counts 32
+// edges, the places of the next 32 edges' lists and the ids of the 32 after them are on their way, each lane's in its
+// registers. (The paper's two buffers also hide the copy from host to device: that is between tasks, and not the
+// kernel's.)
 //
 //   TOP    levels in shared memory; 0: none
 //   FEW    shorter lists of fewer entries are searched without them
@@ -29,9 +30,10 @@
 //
 // One H200, ms of the launches, medians of 3, degree order, by vertices (by an edge list): Kronecker 20 (edge factor 16)
 // 15.3 (20.4), Kronecker 22 93 (117), the torus of 300^3 12.3 (16.0), RA with 10^7 vertices 20.3 (26.8). Kronecker 22
-// by TOP 0, 2, 4, 5, 6, 8: 121, 122, 103, 93, 89, 95; RM with 2^22 vertices 7.2, 8.2, 7.6, 7.5, 8.2, 10.4. Kronecker 20 has 2.0 G lookups, 1.6 times those of `search`
-// for want of a cut at v, of which the tree's top saves 5 of some 9 reads: about as fast. Edges of short lists
-// leave lanes idle, so on graphs of low degree it waits for memory, and one very long list keeps one warp busy.
+// by TOP 0, 2, 4, 5, 6, 8: 121, 122, 103, 93, 89, 95; RM with 2^22 vertices 7.2, 8.2, 7.6, 7.5, 8.2, 10.4. Kronecker 20
+// has 2.0 G lookups, 1.6 times those of `search` for want of a cut at v, of which the tree's top saves 5 of some 9 reads:
+// about as fast. Edges of short lists leave lanes idle, so on graphs of low degree it waits for memory, and one very long
+// list keeps one warp busy.
 
 #ifndef TOP
 #define TOP 5

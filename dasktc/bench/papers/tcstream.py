@@ -355,9 +355,7 @@ def trees(bench: Bench) -> Figure:
         if bench.cuda
         else "Reads of global memory a lookup, by levels of the tree in shared memory (TC-Stream, figure 5)",
         {"graph": "", **{str(top): ".4f" for top in TOPS}, "short lists too": ".4f", "best over none": ".3f"},
-        notes=[
-            "5 levels without short lists are the kernel's own; short lists too: of up to 32 entries, with 5 levels"
-        ],
+        notes=["5 levels without short lists are the kernel's own; short lists too: up to 32 entries, at 5 levels"],
         proxy="" if bench.cuda else "steps of searches beyond the cached levels, from row lengths",
     )
     for case in bench.cases:

@@ -178,6 +178,23 @@ def test_ids_of_text_in_shards(small, tmp_path, partition):
             assert opened.triangles(frame="dask").compute().to_dict() == counts
 
 
+@pytest.mark.parametrize("ids", ["int", "text"])
+def test_parts_of_a_file_are_given_on_the_host_where_vertices_are_in_shards(small, tmp_path, ids):
+    given = EDGES if ids == "int" else [(f"v{u}", f"v{v}") for u, v in EDGES]
+    named = sorted({end for edge in given for end in edge})
+    file = tmp_path / "parts.txt"
+    file.write_text("".join(f"{name} {place % 3}\n" for place, name in enumerate(named)))
+    options = Options(backend="cuda", kernel="lstc", partition="proxy", assign=str(file))
+    expected = build(LocalExecutor(), source_of(given, ids, parts=3), options).triangle_count()
+    with mock.patch.object(vertex_budget, "LEAST_SHARDS", 3), on_gpu(tmp_path, 3_000, budget=1 << 24) as tasks:
+        graph = build(tasks, source_of(given, ids, parts=3), replace(options, memory="1GB"))
+        assert (graph.plan.shards, graph.plan.parts) == (3, 3)
+        assert facts(graph.triangle_count(verify=0.5)) == facts(expected)
+        file.write_text("".join(f"{name} 0\n" for name in named[1:]))
+        with pytest.raises(InputError, match="has no part for 1 of"):
+            build(tasks, source_of(given, ids, parts=3), replace(options, memory="1GB"))
+
+
 def test_ids_of_text_that_turn_out_to_fit_make_one_map(emulated, tmp_path):
     """Six parts with the same few ids: in shards until the distinct ones are known."""
     given = [(f"v{u}", f"v{v}") for u, v in random_edges(40, 300, 1)]

@@ -20,21 +20,13 @@ from dasktc.counting.frames import column, frame_of
 from dasktc.executors.base import CPU, Executor
 from dasktc.pipeline.edge_keys import pack, unpack
 from dasktc.pipeline.orient_sharded import localised
-from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, moved, taken, there, zipped
 
 __all__ = ["SHIFT", "edges_by_dense_id", "frames_of_edges", "list_frame", "shares_of", "values_in_shards"]
 
 Array = Any
 SHIFT = 32
 """Bits that an id takes in an edge's key here."""
-
-
-def _there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
-    """The executor for work on the host, and the vectors there."""
-    if not executor.backend.on_device:
-        return executor, list(vectors)
-    copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
-    return executor.for_backend("cpu"), copies
 
 
 # by vertex
@@ -112,7 +104,7 @@ def values_in_shards(
     Sharded
         Of lists of the columns' arrays.
     """
-    executor, [order, *vectors] = _there(executor, "vertex-frames", order, *vectors)
+    executor, [order, *vectors] = there(executor, "vertex-frames", order, *vectors)
     shards = [moved(executor, "vertex-frames", vector, order, ids.starts) for vector in vectors]
     parts = zip(*(vector.parts for vector in shards), strict=True)
     return Sharded(ids.starts, [executor.submit("vertex-frames", _computed, columns, *of_shard) for of_shard in parts])
@@ -130,7 +122,7 @@ def edges_by_dense_id(executor: Executor, slices: list[Any], order: Sharded, ori
 
     Where `oriented`, an edge's ends stay in their order; else the smaller one is first again.
     """
-    executor, [order] = _there(executor, "edges", order)
+    executor, [order] = there(executor, "edges", order)
     ids, local = executor.transpose("edges", executor.map("edges", _with_own, slices), 2)
     return executor.map("edges", _renamed, zipped(local, taken(executor, "edges", order, ids)), oriented)
 
@@ -142,7 +134,7 @@ def frames_of_edges(
 
     Without a name the frames are of the edges alone. `firsts` has the number of the first row of each.
     """
-    executor, [ids] = _there(executor, "edges", ids)
+    executor, [ids] = there(executor, "edges", ids)
     own, local = executor.transpose("edges", executor.map("edges", _with_own, parts), 2)
     return executor.map("edges", _edges, zipped(local, taken(executor, "edges", ids, own), list(firsts)), name, library)
 
@@ -184,7 +176,7 @@ def _together(parts: list[Any]) -> Any:
 
 def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharded, library: Any) -> Any:
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
-    executor, [order, ids] = _there(executor, "list-frame", order, ids)
+    executor, [order, ids] = there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
     own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
     (dense,) = taken(executor, "list-frame", order, [own])

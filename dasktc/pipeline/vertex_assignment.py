@@ -21,8 +21,9 @@ from dasktc.io.files import open_source
 from dasktc.io.source import Part, ReadOptions
 from dasktc.options import Ids, Options, format_size
 from dasktc.pipeline.edge_keys import unpack
+from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.orient import Oriented
-from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.pipeline.sharded.vectors import Sharded, there
 from dasktc.planning.grid import Shape
 from dasktc.registry import ASSIGNMENTS
 
@@ -158,17 +159,23 @@ def own_parts(
     ------
     InputError
         The file cannot be read, a part is no number from 0 to n - 1, a vertex has none or two of them, or vectors of
-        all vertices do not fit one process.
+        all vertices do not fit one process; where they exceed a device, the host has them.
     """
-    if len(graph.order.starts) > 2:
+    starts = graph.order.starts
+    if len(starts) > 2 and not executor.backend.on_device:
         raise InputError(
             f"--assign {path} gives all vertices their parts in one process, and vectors of {graph.order.size:,} do "
             "not fit one; take --assign random or contiguous, or give more --memory"
         )
     held = open_source(path, _reading(path, ids)).parts
-    read = executor.submit("plan", _read, path, held, ids, vertices, graph.order.whole, parts, executor.backend)
-    own, numbers = executor.transpose("plan", [read], 2)
-    return Sharded(graph.order.starts, own), executor.gather(numbers)[0]
+    if len(starts) > 2:
+        host, (order, names) = there(executor, "plan", graph.order, vertices)
+        read = host.submit("plan", _read_shards, path, held, ids, list(names.parts), list(order.parts), parts)
+    else:
+        host = executor
+        read = host.submit("plan", _read_whole, path, held, ids, vertices, graph.order.whole, parts)
+    *own, number = (of for (of,) in host.transpose("plan", [read], len(starts)))
+    return Sharded(starts, executor.map("plan", executor.backend.array.asarray, own)), executor.gather([number])[0]
 
 
 def _reading(path: str, ids: Ids) -> ReadOptions:
@@ -178,10 +185,24 @@ def _reading(path: str, ids: Ids) -> ReadOptions:
     return ReadOptions("text", ids=ids, skip=0)
 
 
-def _read(
-    path: str, held: tuple[Part, ...], ids: Ids, vertices: Any, order: Array, parts: int | None, backend: Backend
+def _read_whole(
+    path: str, held: tuple[Part, ...], ids: Ids, vertices: VertexMap, order: Array, parts: int | None
 ) -> list[Any]:
-    """The part of each vertex by its new id, and n."""
+    """The part of each vertex by its new id, on the host, and n."""
+    dense, number = _read(path, held, ids, vertices.external(np.arange(len(order))), parts)
+    return [dense.take(on_host(order)), number]
+
+
+def _read_shards(
+    path: str, held: tuple[Part, ...], ids: Ids, names: list[Any], order: list[Array], parts: int | None
+) -> list[Any]:
+    """The parts of the vertices of each shard by their new ids, and n."""
+    dense, number = _read(path, held, ids, np.concatenate([np.asarray(of) for of in names]), parts)
+    return [*map(dense.take, order), number]
+
+
+def _read(path: str, held: tuple[Part, ...], ids: Ids, external: Any, parts: int | None) -> tuple[Array, int]:
+    """The part of each vertex by its dense id, and n."""
     import pandas as pd
 
     frames, last = [part.read(CPU) for part in held], (parts or MOST_PARTS) - 1
@@ -202,7 +223,7 @@ def _read(
             f"--assign {path} puts vertex {_first(twice.index[twice])} into parts {least[twice].iloc[0]} and "
             f"{most[twice].iloc[0]}: parts are disjoint; keep one row"
         )
-    names = pd.Index(np.asarray(vertices.external(np.arange(len(order))), dtype=object if ids == "text" else "int64"))
+    names = pd.Index(np.asarray(external, dtype=object if ids == "text" else "int64"))
     place = least.index.get_indexer(names) if len(least) else np.full(len(names), -1)
     if (missing := place < 0).any():
         raise InputError(
@@ -213,7 +234,7 @@ def _read(
     in_use = 1 + int(dense.max(initial=0))
     if in_use > len(names):  # a plan has no more parts than vertices: those in use are numbered anew
         dense = np.unique(dense, return_inverse=True)[1]
-    return [backend.array.asarray(dense.take(on_host(order))), parts or in_use]
+    return dense, parts or in_use
 
 
 def _first(values: Any) -> str:

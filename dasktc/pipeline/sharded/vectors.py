@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 
-__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "zipped"]
+__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "there", "zipped"]
 
 Array = Any
 GROUP = 8
@@ -79,6 +80,14 @@ def zipped(*lists: list[Any]) -> list[list[Any]]:
     for given in lists:
         given.clear()
     return rows
+
+
+def there(executor: Executor, stage: str, *vectors: Sharded) -> tuple[Executor, list[Sharded]]:
+    """The executor for work on the host, and the vectors there."""
+    if not executor.backend.on_device:
+        return executor, list(vectors)
+    copies = [Sharded(vector.starts, executor.map(stage, on_host, list(vector.parts))) for vector in vectors]
+    return executor.for_backend("cpu"), copies
 
 
 def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> list[list[Any]]:

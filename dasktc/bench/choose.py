@@ -17,6 +17,7 @@ import numpy as np
 from dasktc.api.count import as_source
 from dasktc.backends import get_backend, unusable
 from dasktc.bench.choices import CLOSE, HOPELESS, MOMENT, Make, Measured, choices, measured
+from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
 from dasktc.errors import InputError
 from dasktc.io.generators.synthetic import grid3d, kronecker, random_graph, rmat, theory
@@ -134,11 +135,7 @@ def run(
 
 def _in_memory(path: str, backend: str) -> Source:
     """Read the edges of a file into memory, once."""
-    used, columns = get_backend(backend), []
-    for part in as_source(path).parts:
-        frame = used.read(part, None)
-        columns.append(frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values))
-    return as_source(tuple(used.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
+    return as_source(columns_of(as_source(path), backend))
 
 
 def _device(backend: str) -> str:

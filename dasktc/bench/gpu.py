@@ -26,11 +26,11 @@ from dasktc.bench.end_to_end import end_to_end
 from dasktc.bench.gpu_cases import CASES, LARGE, QUICK, SMALL, Case
 from dasktc.bench.gpu_files import files as of_files
 from dasktc.bench.gpu_scaling import numbers, several
+from dasktc.bench.measure import columns_of
 from dasktc.bench.report import Report, Say, Section, check_runs, load, machine, quiet, versions
 from dasktc.errors import CountError, InputError, shown
 from dasktc.executors import gpu_discovery as gpus
 from dasktc.executors.local import LocalExecutor
-from dasktc.io.source import Source
 from dasktc.options import Options, format_size
 
 __all__ = ["facts", "run"]
@@ -219,21 +219,10 @@ def _fits(case: Case) -> bool:
     return PEAK_BYTES * case.rows < LocalExecutor().for_backend("cuda").memory()
 
 
-def _raw(source: Source) -> Raw:
-    """Read all parts into one pair of columns on the device."""
-    from dasktc.backends import get_backend
-
-    backend, columns = get_backend("cuda"), []
-    for part in source.parts:
-        read = backend.read(part, None)
-        columns.append(read if isinstance(read, tuple) else (read["src"].values, read["dst"].values))
-    return Raw(*(backend.array.concatenate(pieces) for pieces in zip(*columns, strict=True)))
-
-
 def _timed(case: Case, kernel: str, runs: int) -> tuple[Timed, str]:
     from dasktc.backends.cuda import memory as cuda_memory
 
-    raw, memory = _raw(case.source()), LocalExecutor().for_backend("cuda").memory()
+    raw, memory = Raw(*columns_of(case.source(), "cuda")), LocalExecutor().for_backend("cuda").memory()
     options = Options(backend="cuda", kernel=kernel, memory=memory)
     with cuda_memory.peak() as peak:
         graph = _prepared(raw, options)[0]
@@ -310,7 +299,7 @@ def _small(folder: Path | None, runs: int, edges: int, say: Say) -> Section:
             continue
         say(name)
         with one_call():
-            raw = _raw(as_source(str(path)))
+            raw = Raw(*columns_of(as_source(str(path)), "cuda"))
         section.rows.append([name, triangles, *_answered(name, tuple(raw), triangles, runs), reach])
     name = f"{edges:,} random edges in NumPy"
     say(name)

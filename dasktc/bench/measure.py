@@ -9,9 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-__all__ = ["StageMeter", "forget_peak", "in_fresh_process", "peak_bytes", "resident_bytes"]
+if TYPE_CHECKING:
+    from dasktc.io.source import Source
+
+__all__ = ["StageMeter", "columns_of", "forget_peak", "in_fresh_process", "peak_bytes", "resident_bytes"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,6 +30,18 @@ def in_fresh_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 
 def _use_one_thread() -> None:
     os.environ.update(ONE_THREAD)
+
+
+def columns_of(source: Source, backend: str) -> tuple[Any, Any]:
+    """Read all parts of a source of integers into two arrays of the backend, the ends of its edges."""
+    from dasktc.backends import get_backend
+
+    used, columns = get_backend(backend), []
+    for part in source.parts:
+        frame = used.read(part, None)
+        columns.append(frame if isinstance(frame, tuple) else (frame["src"].values, frame["dst"].values))
+    src, dst = (used.array.concatenate(pieces) for pieces in zip(*columns, strict=True))
+    return src, dst
 
 
 def resident_bytes() -> int:

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dasktc.api.count import build
+from dasktc.api.count import as_source, build
 from dasktc.api.graph import Graph
 from dasktc.backends.csr import on_host
+from dasktc.bench.measure import columns_of
 from dasktc.bench.papers.bench import Bench
 from dasktc.bench.papers.figure import Claim, Figure, Finding, Plot, Published, spread
 from dasktc.bench.papers.graphs import Case, kronecker_case, rmat_case
@@ -258,7 +259,7 @@ PREPARED = (
 
 
 def threads(bench: Bench) -> Figure:
-    """Figure 6: preprocessing on several cores."""
+    """Figure 6: preprocessing on several cores, of edges in memory."""
     cores = allowed_threads()
     figure = Figure(
         "Preparing on the host by threads, wall seconds (TC-Stream, figure 6)",
@@ -266,8 +267,10 @@ def threads(bench: Bench) -> Figure:
     )
     steps = sorted({1, cores, *(1 << power for power in range(cores.bit_length()))} & set(range(1, cores + 1)))
     case, took = _cases(bench.sizes.hosted)[0], list[float]()
+    edges = columns_of(case.source(), "cpu")
+    _prepared_on(edges, cores)  # compiles, or loads what was compiled
     for number in steps:
-        took.append(bench.timed(partial(_prepared_on, case, number)))
+        took.append(bench.timed(partial(_prepared_on, edges, number)))
         speed_up = took[0] / max(took[-1], LEAST_SECONDS)
         figure.rows.append([case.name, number, took[-1], speed_up, speed_up / number])
     speeds: dict[str, Any] = {case.name: figure.column("speed-up")}
@@ -275,9 +278,9 @@ def threads(bench: Bench) -> Figure:
     return figure
 
 
-def _prepared_on(case: Case, number: int) -> float:
+def _prepared_on(edges: tuple[Any, Any], number: int) -> float:
     began = time.perf_counter()
-    build(LocalExecutor(threads=number), case.source(), Options("cpu", "tcstream", "whole"))
+    build(LocalExecutor(threads=number), as_source(edges), Options("cpu", "tcstream", "whole"))
     return time.perf_counter() - began
 
 

@@ -148,8 +148,8 @@ MUTANTS = [
     _m("visit-reserve", "counting/edge_support.py", "needed = min(plan.memory, needed + 2 * nbytes // shares)", "needed = needed", "test_contracts.py", "sums_are_reserved"),
     _m("support-three", "counting/edge_support.py", "    _refuse_unless_three(job, sums.values(), triangles)", "    pass", "test_contracts.py", "of_a_task_that_do_not_add_up"),
     _m("shards-three", "counting/vertex_counts.py", "    refuse_unless(counted == 3 * count, UNEQUAL)", "    pass", "test_contracts.py", "vertices_in_shards"),
-    _m("edges-lost", "counting/edge_frames.py", "    _refuse_unless(sum(sizes) == graph.edges,", "    _refuse_unless(True,", "test_contracts.py", "number_of_edges"),
-    _m("edges-sums", "counting/edge_frames.py", "    _refuse_unless(total is None or sum(of for _, of in added) == total,", "    _refuse_unless(True,", "test_contracts.py", "supports_of_all_edges"),
+    _m("edges-lost", "counting/edge_frames.py", "    refuse_unless(sum(sizes) == graph.edges,", "    refuse_unless(True,", "test_contracts.py", "number_of_edges"),
+    _m("edges-sums", "counting/edge_frames.py", "    refuse_unless(total is None or sum(of for _, of in added) == total,", "    refuse_unless(True,", "test_contracts.py", "supports_of_all_edges"),
     _m("corners", "counting/external_ids.py", "ids = np.sort(np.concatenate(dense).take(corners), axis=1)", "ids = np.concatenate(dense).take(corners)", "test_shards.py", "results_are_those"),
     # readers and writers
     _m("binary", "io/files.py", r'rb"[\x00-\x08\x0e-\x1f]"', r'rb"[\x00-\x08]"', "test_contracts.py", "control_bytes"),

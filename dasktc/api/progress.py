@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TextIO
 
-from dasktc.executors.progress import RUN, Event, Progress, Tracker
+from dasktc.executors.progress import RUN, Event, Progress, Tracker, clock_time
 from dasktc.executors.shared_context import SharedContext
 from dasktc.options import check_keywords, format_size
 
@@ -102,7 +102,7 @@ class _Bar(View):
         if self._bar is None:
             self._open()
         if said["event"] == "ended" and said["took"] >= KEPT_SECONDS:
-            self._write(f"{said['stage']:<10}{_clock(said['took'])}{_facts(said)}")
+            self._write(f"{said['stage']:<10}{clock_time(said['took'])}{_facts(said)}")
         elif said["event"] == "fault":
             self._write(said["what"])
         if said["event"] == "begun":
@@ -125,11 +125,11 @@ class _Bar(View):
         if not said:  # the run is over, while its cluster is taken down
             return
         with self._drawing:
-            left = "" if said.get("left") is None else f", {_clock(said['left'])} left"
+            left = "" if said.get("left") is None else f", {clock_time(said['left'])} left"
             share = f"{100 * said['share']:3.0f} %" if said["share"] else "     "
             self._bar.n = round(STEPS * said["share"])
             bar = "{bar}" if self._widget else "{bar:10}"
-            text = f"{_clock(said['seconds'])}{left}{_facts(said)}"
+            text = f"{clock_time(said['seconds'])}{left}{_facts(said)}"
             self._bar.bar_format = f"{said['stage']:<10}{share} {bar} {text}"
             self._bar.refresh()
 
@@ -175,12 +175,6 @@ def _short(number: float) -> str:
         if number >= size:
             return f"{number / size:.3g} {letter}"
     return f"{number:.0f}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class _Lines(View):

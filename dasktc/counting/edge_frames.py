@@ -39,7 +39,8 @@ from dasktc.counting.frames import (
     unknown,
     with_rows,
 )
-from dasktc.errors import CountError, InputError, shown
+from dasktc.counting.tasks import refuse_unless
+from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.io.memory.kinds import are_two_columns
 from dasktc.options import format_size
@@ -163,8 +164,8 @@ def partitions(
     parts = executor.map("edges", _joined if graph.plan.scheme.once else _summed, groups)
     added = executor.gather(executor.map("edges", _added, list(parts)))
     sizes = [edges for edges, _ in added]
-    _refuse_unless(sum(sizes) == graph.edges, f"{name or 'rows'} and edges differ in number")
-    _refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
+    refuse_unless(sum(sizes) == graph.edges, f"{name or 'rows'} and edges differ in number")
+    refuse_unless(total is None or sum(of for _, of in added) == total, f"{name} of edges do not add up")
     parts, sizes = with_rows(parts, sizes)
     firsts = [0, *accumulate(sizes)][:-1]
     if sharded:
@@ -206,11 +207,6 @@ def _lengths(graph: CountingContext) -> tuple[int, int]:
     return rows, max(1, min(most, WIDE * rows))
 
 
-def _refuse_unless(true: bool, fact: str) -> None:
-    if not true:
-        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
-
-
 def refuse_frame(graph: CountingContext, kind: FrameKind) -> None:
     """Refuse a frame of all edges for which the caller, who is the one process, has no room within its budget."""
     memory, needed = graph.executor.memory_per_call, FRAME_BYTES * graph.edges
@@ -248,8 +244,8 @@ def _whole_frame(
     answers = get_backend("cuda").answers
     assert answers is not None
     added, most = answers.facts(values)
-    _refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
-    _refuse_unless(total is None or added == total, f"{name} of edges do not add up")
+    refuse_unless(block.edges == len(values) == edges, f"{name} and edges differ in number")
+    refuse_unless(total is None or added == total, f"{name} of edges do not add up")
     ids, external = _ids_of_block(block, order), external_ids_on_device(vertices)
     columns = answers.edges(block, values, ids, len(order), most, 0 if external is None else external)
     if columns is None:

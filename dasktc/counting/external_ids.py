@@ -178,16 +178,12 @@ def list_frame(executor: Executor, parts: list[Any], order: Sharded, ids: Sharde
     """Handle of the frame of triangles over new ids, shape (triangles, 3) each."""
     executor, [order, ids] = there(executor, "list-frame", order, ids)
     listed = executor.submit("list-frame", _corners, parts)
-    own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
+    own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
     (dense,) = taken(executor, "list-frame", order, [own])
     listed = executor.submit("list-frame", _by_dense_id, corners, dense)
-    own, corners = (executor.submit("list-frame", _entry, listed, number) for number in (0, 1))
+    own, corners = (executor.submit("list-frame", getitem, listed, number) for number in (0, 1))
     (names,) = taken(executor, "list-frame", ids, [own])
     return executor.submit("list-frame", _triangles, corners, names, library)
-
-
-def _entry(entries: list[Array], number: int) -> Array:
-    return entries[number]
 
 
 def _corners(parts: list[Array]) -> list[Array]:

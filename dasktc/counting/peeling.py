@@ -17,7 +17,7 @@ from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, supp
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
-from dasktc.counting.tasks import Job, in_halves
+from dasktc.counting.tasks import Job, in_halves, refuse_unless
 from dasktc.errors import CountError, InputError
 from dasktc.executors.threads import results
 from dasktc.options import format_size
@@ -275,14 +275,9 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
         supports += more
     lengths = xp.diff(block.offsets)
     walked, expected = sum(of for _, _, of in made), int(lengths[block.columns].sum())
-    _refuse_unless(walked == expected, f"the count handled {walked:,} wedges, the rows say {expected:,}")
-    _refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 a triangle")
+    refuse_unless(walked == expected, f"the count handled {walked:,} wedges, the rows say {expected:,}")
+    refuse_unless(int(supports.sum(dtype="int64")) == 3 * triangles, "supports do not add up to 3 a triangle")
     return supports, triangles
-
-
-def _refuse_unless(true: bool, fact: str) -> None:
-    if not true:
-        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
 def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
@@ -309,7 +304,7 @@ def _decomposed(how: _How, whole: OrientedCSR) -> tuple[OrientedCSR, Array]:
         supports, places = supports[kept], kept if places is None else places[kept]
     if inside.edges:
         peeled = _peeled(how, inside, supports, 1, MOST)
-        _refuse_unless(
+        refuse_unless(
             peeled.triangles == triangles, f"{peeled.triangles:,} triangles were peeled, {triangles:,} counted"
         )
         values = peeled.levels + 2
@@ -342,7 +337,7 @@ def _k_truss(how: _How, whole: OrientedCSR, k: int) -> tuple[OrientedCSR, Array]
     block, places = _cut(how, block, stays)
     supports = peeled.left[places]
     left = int(supports.sum(dtype="int64"))
-    _refuse_unless(
+    refuse_unless(
         3 * (triangles - peeled.triangles) == left,
         f"{triangles:,} triangles were counted, {peeled.triangles:,} peeled, and edges have {left:,} left together",
     )

@@ -24,9 +24,10 @@ from dasktc.backends.cuda.bit_matrix import (
     SmallKeys,
 )
 from dasktc.counting.result import TriangleCount
-from dasktc.counting.tasks import Job, Record, this_process
+from dasktc.counting.tasks import Job, Record
 from dasktc.errors import CountError, InputError
 from dasktc.executors.base import Executor
+from dasktc.executors.usage import this_process
 from dasktc.io.memory.device import DevicePart
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, format_size

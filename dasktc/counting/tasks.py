@@ -9,8 +9,6 @@ and a task refuses blocks that are not its own: that holds for the tables.
 from __future__ import annotations
 
 import logging
-import os
-import platform
 import random
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +22,7 @@ from dasktc.backends.cpu.splits import halves
 from dasktc.backends.csr import BlockTask, OrientedCSR, TaskCount
 from dasktc.errors import CountError
 from dasktc.executors.base import Executor
+from dasktc.executors.usage import this_process
 from dasktc.options import format_size
 from dasktc.pipeline.build_blocks import Blocks
 from dasktc.planning.plan import Plan
@@ -38,8 +37,8 @@ __all__ = [
     "count_jobs",
     "in_halves",
     "jobs",
+    "refuse_unless",
     "task_of",
-    "this_process",
     "verify_records",
 ]
 
@@ -150,11 +149,6 @@ def _count(job: Job, index: OrientedCSR, table: OrientedCSR, stream: OrientedCSR
     began = time.time()
     count = _counted(task_of(job, index, table, stream), job, job.kernel)
     return Record(job, count, this_process(), began, time.time())
-
-
-def this_process() -> str:
-    """Name the host and the process that this runs in."""
-    return f"{platform.node()}:{os.getpid()}"
 
 
 def _counted(task: BlockTask, job: Job, kernel: str) -> TaskCount:
@@ -270,6 +264,12 @@ def check(records: list[Record], plan: Plan, wedges: int) -> None:
             f"the counting tasks handled {handled:,} wedges, the degrees say {wedges:,}: edges were lost or repeated "
             "on the way to the blocks; run again, and report this with the output of `dasktc info`"
         )
+
+
+def refuse_unless(true: bool, fact: str) -> None:
+    """Refuse results that contradict each other."""
+    if not true:
+        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
 def add_up(executor: Executor, records: list[Record]) -> TaskCount:

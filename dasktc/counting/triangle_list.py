@@ -24,8 +24,7 @@ from dasktc.counting.frames import (
     spread,
     with_rows,
 )
-from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, task_of
-from dasktc.counting.vertex_counts import refuse_unless
+from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
 from dasktc.errors import InputError
 from dasktc.executors.base import Fold
 from dasktc.options import check_keywords, format_size

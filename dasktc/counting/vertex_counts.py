@@ -15,7 +15,7 @@ from dasktc.counting.count import count as count_triangles
 from dasktc.counting.edge_support import edge_supports, kernel_and_bytes, vertex_supports
 from dasktc.counting.external_ids import shares_of
 from dasktc.counting.frames import array_module
-from dasktc.errors import CountError
+from dasktc.counting.tasks import refuse_unless
 from dasktc.options import CountOptions
 from dasktc.pipeline.orient import total
 from dasktc.pipeline.prepare import Progress
@@ -29,7 +29,6 @@ __all__ = [
     "known_edges",
     "known_triangles",
     "pairs_of",
-    "refuse_unless",
     "same",
     "triangles_by_id",
 ]
@@ -38,12 +37,6 @@ Array = Any
 KEPT = 8
 """A share of free memory, one of so many, that results may take which nothing accounts."""
 UNEQUAL = "the vertices' triangles do not add up to 3 a triangle"
-
-
-def refuse_unless(true: bool, fact: str) -> None:
-    """Refuse results that contradict each other."""
-    if not true:
-        raise CountError(f"{fact}: some were lost or repeated; run again, and report this with `dasktc info`")
 
 
 def known_edges(graph: CountingContext) -> tuple[dict[Block, Any], int]:

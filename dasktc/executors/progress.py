@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 from uuid import uuid4
 
-__all__ = ["EVENT_SECONDS", "Event", "Listener", "Pace", "Progress", "Stage", "Tracker", "tracker_of"]
+__all__ = ["EVENT_SECONDS", "Event", "Listener", "Pace", "Progress", "Stage", "Tracker", "clock_time", "tracker_of"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how many of its steps are done, and how many there are."""
@@ -511,3 +511,10 @@ def _nothing() -> None:
 def tracker_of(progress: Progress | None) -> Tracker:
     """The tracker itself, or one that tells a callable of every step."""
     return progress if isinstance(progress, Tracker) else Tracker(progress)
+
+
+def clock_time(seconds: float) -> str:
+    """Minutes and seconds, or hours too, as a clock shows them."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -45,8 +45,13 @@ def usage_of(executor: Executor) -> dict[str, Usage]:
     return {usage.worker: usage for usage in answers}
 
 
+def this_process() -> str:
+    """Name the host and the process that this runs in."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
 def _of_this_process(dask_worker: Any = None) -> Usage:
-    name, resident = f"{platform.node()}:{os.getpid()}", psutil.Process().memory_info().rss
+    name, resident = this_process(), psutil.Process().memory_info().rss
     usage = Usage(name, resident, max(resident, _peak()))
     if dask_worker is None:
         return usage

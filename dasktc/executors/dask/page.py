@@ -28,6 +28,7 @@ from distributed.dashboard.core import BokehApplication
 from distributed.dashboard.scheduler import template_variables
 
 from dasktc.executors.dask.run_monitor import RunMonitor, RunState
+from dasktc.executors.progress import clock_time
 from dasktc.options import format_size
 
 __all__ = ["RunPage", "add_page"]
@@ -169,7 +170,7 @@ class RunPage:
         if run.ended is not None:
             state = "failed" if "error" in run.ended else "done"
         elif now - run.heard > 60 and run.latest.get("event") != "begun":
-            state = f"silent for {_clock(now - run.heard)}"
+            state = f"silent for {clock_time(now - run.heard)}"
         else:
             state = next((name for name, said in run.stages.items() if said["event"] != "ended"), "starts")
         triangles = (run.ended or {}).get("triangles", count.get("triangles"))
@@ -182,10 +183,10 @@ class RunPage:
             ("–" if share is None else f"{100 * share:.0f} %", "of the planned work counted"),
             (f"{count['done']:,} / {count['total']:,}" if count else "–", "counting tasks"),
             ("–" if triangles is None else f"{triangles:,}", "triangles" if run.ended else "triangles so far"),
-            (_clock(run.seconds(now)), "elapsed"),
+            (clock_time(run.seconds(now)), "elapsed"),
         ]
         if run.ended is None:
-            cards.append(("–" if left is None else _clock(left), f"left, ends at {ends}" if ends else "left"))
+            cards.append(("–" if left is None else clock_time(left), f"left, ends at {ends}" if ends else "left"))
         cards += [
             (imbalance, "busiest / least busy worker"),
             (format_size(run.received), "sent between workers"),
@@ -308,12 +309,6 @@ def _faults(run: RunState) -> str:
         for when, what in reversed(run.faults[-FAULTS:])
     )
     return f"<h1 class=bad>{len(run.faults):,} faults</h1><table>{shown}</table>"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _document(scheduler: Any, monitor: RunMonitor, extra: dict[str, Any], document: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, support_kernels, support_scratch_bytes
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
-from dasktc.backends.protocol import GraphBounds, Peel, Peeled, TaskSize
+from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
 from dasktc.counting.tasks import Job, in_halves, refuse_unless
 from dasktc.errors import CountError, InputError
@@ -166,7 +166,7 @@ def _bytes_of_one_block(graph: CountingContext) -> int:
 
 def _cores(how: _How, blocks: list[OrientedCSR]) -> Array:
     whole = _together(how, blocks)
-    cores = _peel(how).cores(whole, 0, MOST)
+    cores = how.backend.peel.cores(whole, 0, MOST)
     if whole.members is None:
         return cores[: how.vertices]  # a block has a row also where there is no vertex
     placed = how.backend.array.zeros(how.vertices, dtype="int32")
@@ -186,10 +186,6 @@ def _vertices(how: _How, block: OrientedCSR) -> int:
     return block.rows if block.members is not None else how.vertices
 
 
-def _peel(how: _How) -> Peel:
-    return how.backend.peel
-
-
 def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     """Join all edges to one block, in an order in which columns are below their rows: mostly the one that there is."""
     blocks = list(given)  # a task's inputs stay as they are
@@ -198,7 +194,7 @@ def _together(how: _How, given: list[OrientedCSR]) -> OrientedCSR:
     xp, shift = how.backend.array, shift_of(how.vertices)
     keys, ordered = [], all(block.ordered for block in blocks)
     for number, block in enumerate(blocks):
-        u, v = block.row_ids(_peel(how).rows(block)), block.column_ids(block.columns)
+        u, v = block.row_ids(how.backend.peel.rows(block)), block.column_ids(block.columns)
         keys.append(pack(xp.maximum(u, v), xp.minimum(u, v), shift))
         blocks[number] = None  # type: ignore[call-overload]
         del block, u, v
@@ -231,7 +227,7 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
     """The edges that stay, over the vertices that have one, as a block; and their places."""
     xp = how.backend.array
     places = xp.flatnonzero(stays)
-    rows, columns = _peel(how).rows(block)[places], block.columns[places]
+    rows, columns = how.backend.peel.rows(block)[places], block.columns[places]
     present = xp.zeros(block.rows, dtype=bool)
     present[rows] = True
     present[columns] = True
@@ -245,11 +241,11 @@ def _cut(how: _How, block: OrientedCSR, stays: Array) -> tuple[OrientedCSR, Arra
 
 def _core(how: _How, block: OrientedCSR, degree: int) -> tuple[OrientedCSR, Array | None]:
     """The core of that degree, and the places of its edges; None: all."""
-    inside = _peel(how).cores(block, degree - 1, degree - 1) < 0
+    inside = how.backend.peel.cores(block, degree - 1, degree - 1) < 0
     if bool(inside.all()):
         return block, None
     stays = inside[block.columns]
-    stays &= inside[_peel(how).rows(block)]
+    stays &= inside[how.backend.peel.rows(block)]
     return _cut(how, block, stays)
 
 
@@ -282,7 +278,7 @@ def _supports(how: _How, block: OrientedCSR) -> tuple[Array, int]:
 
 def _peeled(how: _How, block: OrientedCSR, supports: Array, first: int, last: int) -> Peeled:
     """Peel the trusses; where the backend stops early, cut out the edges that are left and go on with them."""
-    peeled = _peel(how).trusses(block, supports, first, last)
+    peeled = how.backend.peel.trusses(block, supports, first, last)
     if peeled.following is None:
         return peeled
     rest, places = _cut(how, block, peeled.levels < 0)

@@ -22,7 +22,7 @@ from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of
 from dasktc.pipeline.id_maps import TableMap, VertexMap, arrays_of
-from dasktc.pipeline.sharded.vectors import zipped
+from dasktc.pipeline.sharded.vectors import with_entries, zipped
 from dasktc.pipeline.shuffle import LEAST_SAMPLES, SAMPLES, Inputs, deal_here, quantiles, redistribute, splitters
 from dasktc.pipeline.vertex_ids import IdRange, Span, SplitIds
 from dasktc.planning.placement import ONE_PARTITION
@@ -317,9 +317,8 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
     else:
         if isinstance(vertices, SplitIds):
             frames.frames.clear()
-            given = Inputs(
-                executor.map("canonical", _own_keys, zipped(vertices.edges, vertices.numbers), shift, executor.backend)
-            )
+            ends = zipped(vertices.edges, vertices.numbers)
+            given = Inputs(executor.map("canonical", with_entries, ends, _own_keys, shift, executor.backend))
         elif executor.backend.on_device and frames.samples and not executor.exchanges:
             given = Inputs(frames.frames, _keys, (vertices, shift, executor.backend))
             samples = [sample for sample, _ in frames.samples]
@@ -335,12 +334,8 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
     bound = 1 << 2 * shift
     calls = [(bound, executor.backend)] * (len(starts) + 1)
     fold = None if executor.distributed else fold
-    partitions, folded = redistribute(executor, "canonical", given, rows, starts, bound, _distinct, calls, fold=fold)
+    partitions, folded = redistribute(executor, "canonical", given, rows, starts, bound, distinct, calls, fold=fold)
     return Canonical(partitions, rows, folded, np.concatenate(keys) if keys else None)
-
-
-def _distinct(arrays: list[Array], bound: int, backend: Backend) -> Array:
-    return distinct(arrays, bound, backend)
 
 
 def sorts_here(executor: Executor, keys: int) -> bool:
@@ -415,11 +410,9 @@ def _sample_keys(vertices: VertexMap, samples: list[Any], shift: int, backend: B
     return [on_host(_keys((xp.asarray(src), xp.asarray(dst)), vertices, shift, backend)) for src, dst in samples]
 
 
-def _own_keys(given: list[Any], shift: int, backend: Backend) -> Array:
+def _own_keys(ends: Array, numbers: Array, shift: int, backend: Backend) -> Array:
     """Keys of a frame's edges, from the dense ids of that frame's vertices alone."""
-    ends, by_shard = given
     xp = backend.array
-    numbers = xp.concatenate(by_shard)
     a, b = numbers.take(ends[0]), numbers.take(ends[1])
     return pack(xp.minimum(a, b), xp.maximum(a, b), shift)
 

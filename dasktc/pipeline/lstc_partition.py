@@ -35,7 +35,7 @@ from dasktc.pipeline.canonicalize import partition_count
 from dasktc.pipeline.edge_keys import ends_of, merge, unpack
 from dasktc.pipeline.orient import Oriented, total, wedges_of
 from dasktc.pipeline.orient_sharded import localised
-from dasktc.pipeline.sharded.vectors import Sharded, added, either, taken, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, added, either, taken, with_entries, zipped
 from dasktc.pipeline.shuffle import Inputs, exchange, splitters
 from dasktc.pipeline.vertex_assignment import assigned
 from dasktc.planning.grid import Shape
@@ -132,7 +132,7 @@ class _Edges(NamedTuple):
                 self.stage, function, list(self.partitions), *(vector.whole for vector in vectors), *shared
             )
         entries = [taken(executor, self.stage, vector, self.ids) for vector in vectors]
-        return executor.map(self.stage, _with_entries, zipped(list(self.partitions), *entries), function, *shared)
+        return executor.map(self.stage, with_entries, zipped(list(self.partitions), *entries), function, *shared)
 
     def counts(self, function: Any, *vectors: Sharded) -> list[int]:
         """Call `function` for each partition, and add up the counts that it returns by part."""
@@ -156,13 +156,7 @@ class _Edges(NamedTuple):
         else:
             vectors = [added(executor, self.stage, list(self.ids), given, own.starts) for given in both]
             summed = zipped(*(vector.parts for vector in vectors))
-        return sum(executor.gather([executor.submit(self.stage, _wedges, pair) for pair in summed]))
-
-
-def _with_entries(given: list[Any], function: Any, *shared: Any) -> Any:
-    keys, *vectors = given
-    xp = shared[-1].array
-    return function(keys, *(xp.concatenate(entries) for entries in vectors), *shared)
+        return sum(executor.gather([executor.submit(self.stage, wedges_of, *pair) for pair in summed]))
 
 
 def part_vertices(executor: Executor, graph: Oriented, parts: int, options: Options, shape: Shape) -> ProxyPartition:
@@ -323,10 +317,6 @@ def _degrees(
         xp.add.at(degrees[0], v[own.take(u) == part], xp.uint64(1))  # NumPy is slow with a plain 1
         xp.add.at(degrees[1], u, xp.uint64(1))
     return [degree.view("int64") for degree in degrees]
-
-
-def _wedges(degrees: Any) -> int:
-    return wedges_of(degrees[0], degrees[1])
 
 
 # blocks

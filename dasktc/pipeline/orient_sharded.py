@@ -19,7 +19,7 @@ from dasktc.pipeline.edge_keys import pack, ranked, unpack
 from dasktc.pipeline.orient import Oriented, add_degrees, add_sources, inverse, oriented, wedges_of
 from dasktc.pipeline.reorder import band_of, collective_degree, first_visit, relabel
 from dasktc.pipeline.sharded.unique import places
-from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, zipped
+from dasktc.pipeline.sharded.vectors import Sharded, added, even, moved, taken, with_entries, zipped
 
 __all__ = [
     "by_banded_collective_degree",
@@ -58,7 +58,7 @@ def orient_by_shard(executor: Executor, edges: Canonical, size: int, shift: int,
     del degree
     ranks = taken(executor, "orient", rank, ids)
     del rank
-    results = executor.map("orient", _oriented, zipped(local, ranks), shift, executor.backend)
+    results = executor.map("orient", with_entries, zipped(local, ranks), _oriented, shift, executor.backend)
     partitions, ids, sources = executor.transpose("orient", results, 3)
     outward = added(executor, "orient", ids, sources, ascending.starts)
     bits = _bits(size)
@@ -83,7 +83,7 @@ def reorder_by_shard(executor: Executor, graph: Oriented, places: Places | None,
         "reorder", executor.map("reorder", localised, graph.partitions, shift, executor.backend), 2
     )
     new_ids = taken(executor, "reorder", place, ids)
-    partitions = executor.map("reorder", _relabelled, zipped(local, new_ids), shift, executor.backend)
+    partitions = executor.map("reorder", with_entries, zipped(local, new_ids), relabel, shift, executor.backend)
     order, outward, inward = (
         moved(executor, "reorder", vector, place) for vector in (graph.order, graph.out_degree, graph.in_degree)
     )
@@ -109,20 +109,13 @@ def _none(ids: Array, backend: Backend) -> Array:
     return backend.array.zeros(len(ids), dtype=backend.numbers)
 
 
-def _oriented(given: list[Any], shift: int, backend: Backend) -> list[Array]:
+def _oriented(local: Array, rank: Array, shift: int, backend: Backend) -> list[Array]:
     """The oriented keys, the ranks that occur in them, ascending, and the out-degree of each in this partition."""
-    local, by_shard = given
-    rank = backend.array.concatenate(by_shard)
     order = rank.argsort()
     by_rank = oriented(local, inverse(order, backend), shift, backend)
     sources = add_sources(_none(rank, backend), by_rank, shift, backend)
     ranks = rank.take(order)
     return [relabel(by_rank, ranks, shift, backend), ranks, sources.astype("int32")]
-
-
-def _relabelled(given: list[Any], shift: int, backend: Backend) -> Array:
-    local, by_shard = given
-    return relabel(local, backend.array.concatenate(by_shard), shift, backend)
 
 
 # orders
@@ -207,24 +200,14 @@ def _collective(executor: Executor, graph: Oriented, shift: int, banded: bool) -
         "reorder", executor.map("reorder", localised, list(graph.partitions), shift, executor.backend), 2
     )
     inputs = zipped(list(local), taken(executor, "reorder", graph.out_degree, ids))
-    sums = executor.map("reorder", _collective_degree, inputs, shift, executor.backend)
+    sums = executor.map("reorder", with_entries, inputs, collective_degree, shift, executor.backend)
     _, visit, _ = _by_weight(executor, "reorder", added(executor, "reorder", ids, sums, starts))
     inputs = zipped(local, taken(executor, "reorder", visit, ids))
-    firsts = executor.map("reorder", _first_visit, inputs, size, shift, executor.backend)
+    firsts = executor.map("reorder", with_entries, inputs, first_visit, size, shift, executor.backend)
     first = added(executor, "reorder", ids, firsts, starts, ("minimum", size))
     given = zipped(list(graph.out_degree.parts), first.parts, list(graph.order.parts))
     keys = Sharded(starts, executor.map("reorder", _visit_keys, given, size, bits, banded))
     return places(executor, "reorder", keys, bands << bits)[1]
-
-
-def _collective_degree(given: list[Any], shift: int, backend: Backend) -> Array:
-    local, by_shard = given
-    return collective_degree(local, backend.array.concatenate(by_shard), shift, backend)
-
-
-def _first_visit(given: list[Any], size: int, shift: int, backend: Backend) -> Array:
-    local, by_shard = given
-    return first_visit(local, backend.array.concatenate(by_shard), size, shift, backend)
 
 
 def _visit_keys(given: list[Array], size: int, bits: int, banded: bool) -> Array:

@@ -8,7 +8,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import Backend, kernel_times, kernels, tasks_a_worker
+from dasktc.backends import kernel_times, kernels, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
@@ -283,11 +283,7 @@ def _ranges_of_rows(executor: Executor, edges: Canonical, options: Options) -> i
 
 
 def _observed(executor: Executor, vectors: Any, ids: IdRange) -> list[Any]:
-    return [executor.submit("ids", _those_with_a_degree, vectors, ids, executor.backend)]
-
-
-def _those_with_a_degree(vectors: list[Any], ids: IdRange, backend: Backend) -> Any:
-    return observed(vectors[0], ids, backend)
+    return [executor.submit("ids", observed, vectors, ids, executor.backend)]
 
 
 def limits_of(executor: Executor, options: Options) -> Limits:

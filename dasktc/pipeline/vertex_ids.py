@@ -204,7 +204,7 @@ def _text_size(ids: Any, backend: Backend) -> tuple[int, int]:
 
 def _text_places(given: list[Any], backend: Backend) -> list[Any]:
     frames, ids = given
-    known, xp = TextMap(_ascending(ids, backend), backend), backend.array
+    known, xp = TextMap(backend.text.ascending(ids), backend), backend.array
     places = [
         xp.concatenate([known.dense(frame[name]).astype("int32", copy=False) for frame in _listed(frames)])
         for name in ("src", "dst")
@@ -241,10 +241,10 @@ def _table_map(present: Array, low: int, width: int, backend: Backend) -> Vertex
     return TableMap(low, table, ids + low if low else ids)
 
 
-def observed(degree: Array, ids: IdRange, backend: Backend) -> VertexMap:
-    """The map of those ids of a range that have a degree."""
+def observed(vectors: list[Array], ids: IdRange, backend: Backend) -> VertexMap:
+    """The map of those ids of a range that have a degree, by the vectors that `orient` made: degrees are the first."""
     xp, own = backend.array, backend.raw_edges
-    present = degree > 0
+    present = vectors[0] > 0
     if own is None:
         return _table_map(present, *ids, backend)
     there, marks = xp.flatnonzero(present) + ids.low, own.marks(ids.width)
@@ -268,7 +268,7 @@ def _proper(src: Array, dst: Array) -> list[Array]:
 
 
 def _text_ids(frames: Frame | list[Frame], backend: Backend) -> Any:
-    return _unite_text([frame[end] for frame in _listed(frames) for end in ("src", "dst")], backend)
+    return backend.text.unite([frame[end] for frame in _listed(frames) for end in ("src", "dst")])
 
 
 def _listed(frames: Frame | list[Frame]) -> list[Frame]:
@@ -284,12 +284,8 @@ def texts(backend: Backend) -> ValueOps:
     return ValueOps(_cut_text, _ascending_union, partial(_find_text, backend=backend), _hash_text)
 
 
-def _ascending(ids: Any, backend: Backend) -> Any:
-    return backend.text.ascending(ids)
-
-
 def _ascending_union(columns: list[Any]) -> Any:
-    return _ascending(_unite_text(columns, CPU), CPU)
+    return CPU.text.ascending(CPU.text.unite(columns))
 
 
 def _cut_text(ids: Any, starts: list[str]) -> list[Any]:

@@ -19,7 +19,7 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 
-__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "there", "zipped"]
+__all__ = ["Sharded", "added", "cut", "either", "even", "joined", "moved", "taken", "there", "with_entries", "zipped"]
 
 Array = Any
 GROUP = 8
@@ -115,6 +115,16 @@ def taken(executor: Executor, stage: str, vector: Sharded, ids: list[Any]) -> li
         for of_shard, part, first in zip(requests, vector.parts, vector.starts, strict=False)
     ]
     return [list(entries) for entries in zip(*answers, strict=True)]
+
+
+def with_entries(given: list[Any], function: Any, *shared: Any) -> Any:
+    """Call `function(keys, *entries, *shared)` of keys and, for each vector, their entries as `taken` has them.
+
+    The last of `shared` is the backend.
+    """
+    keys, *vectors = given
+    xp = shared[-1].array
+    return function(keys, *(xp.concatenate(entries) for entries in vectors), *shared)
 
 
 def cut(values: Array, starts: Any, backend: Backend) -> list[Array]:

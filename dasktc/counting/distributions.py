@@ -21,7 +21,7 @@ from dasktc.pipeline.edge_keys import unpack
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EdgeSummary", "VertexSummary", "degree_bins", "edge_summary", "vertex_summary"]
+__all__ = ["Summary", "degree_bins", "density", "edge_summary", "middle", "vertex_summary"]
 
 Array = Any
 MOST = 20
@@ -34,32 +34,17 @@ STARTS = np.array(
 """The first value of each bin."""
 
 
-class VertexSummary(NamedTuple):
-    """Degrees, triangles and clustering of all vertices: sums by bin of degrees, and the vertices with most triangles.
+class Summary(NamedTuple):
+    """All vertices by degree, or all edges by support, in bins; and those with most triangles.
 
     Attributes
     ----------
     bins : pandas.DataFrame
         A row a bin of degrees that occur: "degree" and "last", its first and last degree, "vertices", and the means
-        "triangles" and "clustering".
+        "triangles" and "clustering". Of edges: "support" and "last", and "edges".
     most : pandas.DataFrame
         The vertices with most triangles, those of lower ids first where they have as many: "vertex", "degree",
-        "triangles", "clustering". Vertices without a triangle are left out.
-    """
-
-    bins: pd.DataFrame
-    most: pd.DataFrame
-
-
-class EdgeSummary(NamedTuple):
-    """Supports of all edges: how many are in each bin, and the edges in most triangles.
-
-    Attributes
-    ----------
-    bins : pandas.DataFrame
-        A row a bin of supports that occur: "support" and "last", its first and last, and "edges".
-    most : pandas.DataFrame
-        The edges with most triangles, as `VertexSummary.most`: "src", "dst", "support".
+        "triangles", "clustering". Of edges likewise: "src", "dst", "support". Those without a triangle are left out.
     """
 
     bins: pd.DataFrame
@@ -74,7 +59,7 @@ def degree_bins(graph: CountingContext) -> pd.DataFrame:
     return _frame("degree", {"vertices": np.sum(parts, axis=0, dtype=np.int64)})
 
 
-def vertex_summary(graph: CountingContext) -> VertexSummary:
+def vertex_summary(graph: CountingContext) -> Summary:
     """Describe the vertices; their triangles are counted where they are not known.
 
     Raises
@@ -100,10 +85,10 @@ def vertex_summary(graph: CountingContext) -> VertexSummary:
         "clustering": coefficients(most, degree, np.zeros_like(degree)),
     }
     bins = _frame("degree", {"vertices": number, "triangles": means[0], "clustering": means[1]})
-    return VertexSummary(bins, pd.DataFrame(named))
+    return Summary(bins, pd.DataFrame(named))
 
 
-def edge_summary(graph: CountingContext) -> EdgeSummary:
+def edge_summary(graph: CountingContext) -> Summary:
     """Describe the edges; their triangles are counted where they are not known.
 
     Raises
@@ -119,7 +104,7 @@ def edge_summary(graph: CountingContext) -> EdgeSummary:
     keys, support = _of_most(np.concatenate([np.empty((2, 0), np.int64), *(rows for _, rows in parts)], axis=1))
     high, low = unpack(keys, SHIFT)
     named = {"src": external_ids(graph, high), "dst": external_ids(graph, low), "support": support}
-    return EdgeSummary(_frame("support", {"edges": bins}), pd.DataFrame(named))
+    return Summary(_frame("support", {"edges": bins}), pd.DataFrame(named))
 
 
 def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
@@ -130,6 +115,16 @@ def _frame(name: str, columns: dict[str, Array]) -> pd.DataFrame:
     whole = pd.DataFrame({name: STARTS, "last": last, **columns})
     there: pd.DataFrame = whole[next(iter(columns.values())) > 0].reset_index(drop=True)
     return there
+
+
+def middle(bins: pd.DataFrame, name: str) -> Any:
+    """The geometric mean of each bin's first and last value."""
+    return np.sqrt(bins[name].astype(float) * bins["last"].astype(float))
+
+
+def density(bins: pd.DataFrame, name: str, count: str) -> tuple[Any, Any]:
+    """Middle of each bin, and its count divided by the number of values in it."""
+    return middle(bins, name), bins[count] / (bins["last"] - bins[name] + 1)
 
 
 # on the workers

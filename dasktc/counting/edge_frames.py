@@ -27,15 +27,12 @@ from dasktc.counting.frames import (
     array_module,
     column,
     dense_ids,
-    empty,
     external_ids_on_device,
     frame_of,
-    gathered,
     given_ids,
     ids_of,
-    numbers_of_rows,
+    numbered,
     rows_of_partition,
-    spread,
     unknown,
     with_rows,
 )
@@ -106,12 +103,7 @@ def edge_answer(
         frame = executor.gather([executor.submit("edges", _whole_frame, block, *given, graph.edges, total)])[0]
         if frame is not None:
             return frame
-    frames, rows = partitions(graph, by_place, name, kind, total)
-    if kind.whole:
-        return gathered(executor, frames, kind)
-    ids = "int64" if graph.prepared.source.ids == "int" else "str"
-    meta = empty({"src": ids, "dst": ids, name: "int64"}, kind.library)
-    return spread(executor, frames, meta, numbers_of_rows(rows))
+    return numbered(graph, *partitions(graph, by_place, name, kind, total), kind, ("src", "dst"), (name,))
 
 
 def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
@@ -132,11 +124,7 @@ def oriented_frame(graph: CountingContext, kind: FrameKind) -> Any:
     refuse_frame(graph, kind)
     executor, backend = graph.executor, graph.options.chosen_backend
     none = {place: executor.submit("edges", zeros_of, block, backend) for place, block in graph.blocks.items()}
-    frames, rows = partitions(graph, none, None, kind, oriented=True)
-    if kind.whole:
-        return gathered(executor, frames, kind)
-    ids = "int64" if graph.prepared.source.ids == "int" else "str"
-    return spread(executor, frames, empty({"src": ids, "dst": ids}, kind.library), numbers_of_rows(rows))
+    return numbered(graph, *partitions(graph, none, None, kind, oriented=True), kind, ("src", "dst"))
 
 
 def partitions(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dasktc.counting.context import CountingContext
-from dasktc.counting.distributions import EdgeSummary, VertexSummary, degree_bins, edge_summary, vertex_summary
+from dasktc.counting.distributions import Summary, degree_bins, edge_summary, vertex_summary
 from dasktc.counting.edge_support import support_kernel
 from dasktc.counting.result import TriangleCount
 from dasktc.errors import DeviceMemoryError, InputError
@@ -54,15 +54,15 @@ class Findings:
     ----------
     degrees : pandas.DataFrame
         As of `degree_bins`.
-    vertices : VertexSummary or None
-    edges : EdgeSummary or None
+    vertices : Summary or None
+    edges : Summary or None
     why : str
         What was left out, and why.
     """
 
     degrees: pd.DataFrame
-    vertices: VertexSummary | None
-    edges: EdgeSummary | None
+    vertices: Summary | None
+    edges: Summary | None
     why: str = ""
 
 

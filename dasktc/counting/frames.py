@@ -7,7 +7,7 @@ to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate, count
@@ -42,8 +42,9 @@ __all__ = [
     "gathered",
     "given_ids",
     "ids_of",
-    "numbers_of_rows",
+    "numbered",
     "on_device_if_there",
+    "places_among",
     "rows_of_partition",
     "spread",
     "unknown",
@@ -205,12 +206,6 @@ def with_rows(parts: list[Any], sizes: list[int]) -> tuple[list[Any], list[int]]
     return [part for part, _ in there], [size for _, size in there]
 
 
-def numbers_of_rows(sizes: list[int]) -> tuple[int, ...] | None:
-    """Dask's divisions of partitions whose rows are numbered from 0 on; None where there are no rows."""
-    firsts = [0, *accumulate(sizes)]
-    return (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
-
-
 def rows_of_partition(graph: CountingContext, ids: int, numbers: int) -> int:
     """Number of rows that fill PARTITION_BYTES, with `ids` columns of ids and `numbers` columns of numbers."""
     of_id = 8
@@ -229,6 +224,24 @@ def gathered(executor: Executor, frames: list[Any], kind: FrameKind) -> Any:
     parts = executor.gather(frames)
     whole = parts[0] if len(parts) == 1 else get_backend(BACKEND_OF[kind.library]).frame.concat(parts)
     return whole if kind.kind == kind.library else get_backend("cuda").frame.from_pandas(whole)
+
+
+def numbered(
+    graph: CountingContext,
+    frames: list[Any],
+    rows: list[int],
+    kind: FrameKind,
+    ids: Iterable[str],
+    numbers: Iterable[str] = (),
+) -> Any:
+    """The answer of these partitions, whose rows are numbered from 0 on: `ids` and `numbers` name the columns."""
+    if kind.whole:
+        return gathered(graph.executor, frames, kind)
+    id_type = "int64" if graph.prepared.source.ids == "int" else "str"
+    meta = empty({**dict.fromkeys(ids, id_type), **dict.fromkeys(numbers, "int64")}, kind.library)
+    firsts = [0, *accumulate(rows)]
+    divisions = (*firsts[:-1], firsts[-1] - 1) if firsts[-1] else None
+    return spread(graph.executor, frames, meta, divisions)
 
 
 class _Kept:
@@ -349,15 +362,15 @@ def _external_of_shard(part: Any, first: int, dense: Array) -> tuple[Array, Any]
 
 
 def _dense(vertices: VertexMap, ids: Any) -> Array:
-    return _places(vertices.external(np.arange(vertices.size)), ids)
+    return places_among(vertices.external(np.arange(vertices.size)), ids)
 
 
 def _dense_of_shard(part: Any, first: int, ids: Any) -> Array:
-    places = _places(on_host(part), ids)
+    places = places_among(on_host(part), ids)
     return np.where(places < 0, places, places + first)
 
 
-def _places(known: Any, ids: Any) -> Array:
+def places_among(known: Any, ids: Any) -> Array:
     """Positions of ids among ascending ones; -1 of those that are not there."""
     if isinstance(known, np.ndarray):
         if not len(known):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dasktc.counting.charts import Axis, line_chart, timeline_chart
+from dasktc.counting.distributions import density, middle
 from dasktc.counting.findings import Findings, RunFacts
 from dasktc.counting.timeline import Timeline, timeline
 from dasktc.executors.environment import collect
@@ -138,8 +139,7 @@ def _graph(findings: Findings) -> list[str]:
 def _density(title: str, bins: pd.DataFrame, name: str, count: str, label: str) -> str:
     if not len(bins):
         return f"<h3>{title}</h3><p class='note'>None.</p>"
-    x = np.sqrt(bins[name].astype(float) * bins["last"])
-    y = bins[count] / (bins["last"] - bins[name] + 1)
+    x, y = density(bins, name, count)
     says = [
         f"{_range(first, last)}: {number:,} {count}"
         for first, last, number in zip(bins[name], bins["last"], bins[count], strict=True)
@@ -152,7 +152,7 @@ def _clustering(bins: pd.DataFrame) -> str:
     title, bins = "<h3>Clustering by degree</h3>", bins[bins["degree"] > 1]
     if not len(bins):
         return f"{title}<p class='note'>No vertex has two neighbours.</p>"
-    x = np.sqrt(bins["degree"].astype(float) * bins["last"])
+    x = middle(bins, "degree")
     says = [
         f"degree {_range(first, last)}: mean {mean:.4f} of {number:,} vertices"
         for first, last, mean, number in zip(

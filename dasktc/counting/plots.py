@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dasktc.counting.context import CountingContext
 from dasktc.counting.count_plot import pyplot
-from dasktc.counting.distributions import degree_bins, edge_summary, vertex_summary
+from dasktc.counting.distributions import degree_bins, density, edge_summary, middle, vertex_summary
 
 __all__ = ["plot_clustering", "plot_degrees", "plot_support"]
 
@@ -16,7 +14,7 @@ __all__ = ["plot_clustering", "plot_degrees", "plot_support"]
 def plot_degrees(graph: CountingContext, ax: Any = None) -> Any:
     """Draw the distribution of degrees; see `Graph.plot_degrees`."""
     axes, bins = _axes(ax), degree_bins(graph)
-    axes.loglog(*_density(bins, "degree", "vertices"), marker="o", markersize=4)
+    axes.loglog(*density(bins, "degree", "vertices"), marker="o", markersize=4)
     axes.set(title=f"Degrees of {graph.vertices:,} vertices", xlabel="degree", ylabel="vertices of a degree")
     axes.grid(alpha=0.3)
     return axes
@@ -26,7 +24,7 @@ def plot_support(graph: CountingContext, ax: Any = None) -> Any:
     """Draw the distribution of triangles by edge; see `Graph.plot_support`."""
     axes, bins = _axes(ax), edge_summary(graph).bins
     none = int(bins.loc[bins["support"] == 0, "edges"].sum())
-    axes.loglog(*_density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
+    axes.loglog(*density(bins[bins["support"] > 0], "support", "edges"), marker="o", markersize=4)
     title = f"Triangles of {graph.edges:,} edges, of which {none:,} are in none"
     axes.set(title=title, xlabel="triangles of an edge (support)", ylabel="edges of a support")
     axes.grid(alpha=0.3)
@@ -37,7 +35,7 @@ def plot_clustering(graph: CountingContext, ax: Any = None) -> Any:
     """Draw the mean clustering coefficient by degree; see `Graph.plot_clustering`."""
     axes, bins = _axes(ax), vertex_summary(graph).bins
     bins = bins[bins["degree"] > 1]
-    axes.semilogx(_middle(bins, "degree"), bins["clustering"], marker="o", markersize=4)
+    axes.semilogx(middle(bins, "degree"), bins["clustering"], marker="o", markersize=4)
     axes.set(title="Clustering by degree", xlabel="degree", ylabel="mean clustering coefficient")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
@@ -47,12 +45,3 @@ def plot_clustering(graph: CountingContext, ax: Any = None) -> Any:
 def _axes(ax: Any) -> Any:
     drawing = pyplot()
     return drawing.subplots(layout="constrained")[1] if ax is None else ax
-
-
-def _middle(bins: Any, name: str) -> Any:
-    return np.sqrt(bins[name].astype(float) * bins["last"].astype(float))
-
-
-def _density(bins: Any, name: str, count: str) -> tuple[Any, Any]:
-    """Middle of each bin, and its count divided by the number of values in it."""
-    return _middle(bins, name), bins[count] / (bins["last"] - bins[name] + 1)

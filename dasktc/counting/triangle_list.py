@@ -14,14 +14,11 @@ from dasktc.counting.external_ids import list_frame
 from dasktc.counting.frames import (
     FrameKind,
     array_module,
-    empty,
     frame_kind,
     frame_of,
-    gathered,
     ids_of,
-    numbers_of_rows,
+    numbered,
     rows_of_partition,
-    spread,
     with_rows,
 )
 from dasktc.counting.tasks import Job, Record, check, count_jobs, in_halves, jobs, refuse_unless, task_of
@@ -190,10 +187,7 @@ def _frames(graph: CountingContext, parts: list[Any], count: int, kind: FrameKin
         firsts = [0, *accumulate(sizes)]
         calls = [(of, vertices, kind.library, first) for of, first in zip(groups, firsts, strict=False)]
         frames = executor.submit_all("list-frame", _list_frame, calls)
-    if kind.whole:
-        return gathered(executor, frames, kind)
-    ids = "int64" if graph.prepared.source.ids == "int" else "str"
-    return spread(executor, frames, empty(dict.fromkeys("uvw", ids), kind.library), numbers_of_rows(sizes))
+    return numbered(graph, frames, sizes, kind, "uvw")
 
 
 def _keys(listed: Array) -> Array:

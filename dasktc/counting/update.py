@@ -14,6 +14,7 @@ blocks and every count of it are checked against these.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
@@ -23,7 +24,7 @@ import numpy as np
 from dasktc.backends import get_backend, lazy_backend
 from dasktc.backends.csr import OrientedCSR, on_host
 from dasktc.counting.context import CountingContext
-from dasktc.counting.frames import column
+from dasktc.counting.frames import column, places_among
 from dasktc.errors import CountError, InputError
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, format_size
@@ -215,12 +216,12 @@ def _numbered(removed: list[Any], added: list[Any], known: VertexMap, order: Arr
     if not size:
         rank = np.zeros(1, "int64")  # what is looked up and is not there
     (a, b), (c, d) = _ends(removed, ids), _ends(added, ids)
-    a, b, c_known, d_known = (_places(names, end, ids) for end in (a, b, c, d))
+    a, b, c_known, d_known = (places_among(names, end) for end in (a, b, c, d))
     old = (a >= 0) & (b >= 0)
     remove = np.unique(_key(rank.take(a[old]), rank.take(b[old])))
     new = _distinct_ids([_those(end, place < 0, ids) for end, place in ((c, c_known), (d, d_known))], ids)
     ends = [
-        np.where(place >= 0, rank.take(np.maximum(place, 0)), size + _places(new, end, ids))
+        np.where(place >= 0, rank.take(np.maximum(place, 0)), size + places_among(new, end))
         for end, place in ((c, c_known), (d, d_known))
     ]
     keys = _key(*ends)
@@ -248,18 +249,6 @@ def _ends(frames: list[Any], ids: Ids) -> list[Any]:
         for some in columns
     )
     return [of.combine_chunks() for of in joined]
-
-
-def _places(names: Any, values: Any, ids: Ids) -> Array:
-    """The place of each value among ascending names, -1 where it is none of them; int64."""
-    if ids == "text":
-        import pyarrow.compute as pc
-
-        return pc.index_in(values, value_set=names).fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
-    if not len(names):
-        return np.full(len(values), -1, "int64")
-    places = np.minimum(names.searchsorted(values), len(names) - 1)
-    return np.where(names.take(places) == values, places, -1)
 
 
 def _those(values: Any, mask: Array, ids: Ids) -> Any:
@@ -340,9 +329,7 @@ def _entries(block: OrientedCSR, rows: Array, backend: str) -> Array:
     """Positions, in the columns, of all entries of these rows."""
     xp = get_backend(backend).array
     first, end = (on_host(block.offsets.take(xp.asarray(rows + k))) for k in (0, 1))
-    sizes = end - first
-    before = np.cumsum(sizes) - sizes
-    return xp.asarray(np.repeat(first - before, sizes) + np.arange(int(sizes.sum())))
+    return xp.asarray(_ranges(first, end - first))
 
 
 def _keys_at(block: OrientedCSR, places: Array) -> Array:
@@ -530,7 +517,9 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
     if ids == "int":
         before = names.searchsorted(new)
     else:
-        before = np.array([_bisect(names, of.as_py().encode()) for of in new], "int64")
+        places = range(len(names))
+        below = (bisect_left(places, of.as_py(), key=lambda place: names[place].as_py()) for of in new)
+        before = np.fromiter(below, "int64", len(new))
     mine = before + np.arange(len(new))  # places of new ids among all
     others = np.arange(len(names)) + before.searchsorted(np.arange(len(names)), side="right")
     dense = np.full(len(order), -1, "int64")
@@ -546,18 +535,6 @@ def _renamed(order: Array, holes: Array, new: Any, known: VertexMap, ids: Ids) -
             pa.concat_arrays([pa.array(of, pa.large_string()) for of in (names, new)]).take(where), lazy_backend("cpu")
         )
     return np.concatenate([dense.take(order), mine]), renamed
-
-
-def _bisect(names: Any, value: bytes) -> int:
-    """How many ascending names are below a value, as bytes."""
-    low, high = 0, len(names)
-    while low < high:
-        middle = (low + high) // 2
-        if names[middle].as_py().encode() < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 class _Size(NamedTuple):

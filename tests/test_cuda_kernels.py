@@ -566,7 +566,7 @@ def test_scratch_is_within_its_bound(name, variant):
             launch.count(device, task, kernel, macros)
             index, table, stream = (block.edges for block in blocks)
             size = TaskSize(-(-index // splits), table, stream, max(block.rows for block in blocks), splits)
-            assert device.array.bytes <= launch.scratch_bytes(kernel, size)
+            assert device.array.bytes <= launch.KERNELS[kernel].scratch_bytes(size)
 
 
 class Noting(HostDevice):

@@ -25,7 +25,7 @@ from processes import patience
 from tiers import each_once, some
 
 import dasktc
-from dasktc.backends import GraphBounds, TaskSize, get_backend
+from dasktc.backends import GraphBounds, TaskSize, get_backend, scratch_bytes
 from dasktc.backends.cpu import backend as cpu
 from dasktc.backends.cpu import hub, hub_tables, intersect, probes, radix, sizes, visit
 from dasktc.backends.cpu import splits as splitting
@@ -259,7 +259,7 @@ def test_tables_of_one_block_go_before_those_of_the_next_come():
     vertices = 200_000  # a byte and more a row, most of them empty
     edges = [(u + vertices - 60, v + vertices - 60) for u, v in clique(60)]
     blocks = [task for _ in range(3) for task in tasks(edges, vertices, ordered=False)]
-    announced = cpu.scratch_bytes("hub", TaskSize(len(edges), len(edges), len(edges), vertices))
+    announced = scratch_bytes("cpu", "hub", TaskSize(len(edges), len(edges), len(edges), vertices))
 
     def all_of_them():
         for task in blocks:
@@ -447,7 +447,7 @@ def test_scratch_memory_is_within_what_was_announced(ordered, hubs, monkeypatch)
     monkeypatch.setattr(sizes, "HUBS", hubs)
     vertices, edges = 1400, random_edges(1400, 60_000, 8, below=700)
     (task,) = tasks(edges, vertices, ordered=ordered)
-    announced = cpu.scratch_bytes("hub", TaskSize(len(edges), len(edges), len(edges), vertices))
+    announced = scratch_bytes("cpu", "hub", TaskSize(len(edges), len(edges), len(edges), vertices))
     traced(cpu.count, task, "hub")  # what is compiled at first
     for _ in range(30):  # once without what threads of other tests' clusters do meanwhile
         idle = traced(len, ())  # the thread's and the interpreter's own objects
@@ -461,10 +461,10 @@ def test_scratch_memory_is_within_what_was_announced(ordered, hubs, monkeypatch)
 @pytest.mark.parametrize("kernel", cpu.KERNELS)
 def test_scratch_memory_grows_with_its_arguments(kernel):
     small, wide = TaskSize(10**6, 10**6, 10**6, 10**5), TaskSize(10**6, 10**7, 10**7, 10**8, splits=3)
-    assert 0 <= cpu.scratch_bytes(kernel, small) <= cpu.scratch_bytes(kernel, wide) <= 20 * 10**8
+    assert 0 <= scratch_bytes("cpu", kernel, small) <= scratch_bytes("cpu", kernel, wide) <= 20 * 10**8
     for size in (small, wide):
         for ordered in (False, True):
-            assert cpu.scratch_bytes(kernel, size, GraphBounds(10**8, ordered)) <= cpu.scratch_bytes(kernel, size)
+            assert scratch_bytes("cpu", kernel, size, GraphBounds(10**8, ordered)) <= scratch_bytes("cpu", kernel, size)
 
 
 # sort
@@ -736,7 +736,7 @@ def test_one_more_kernel_is_one_line(monkeypatch, tmp_path, capsys):
     result = dasktc.triangle_count(np.array(edges), kernel="toy", partition="whole", splits=2)
     assert (int(result), result.plan.splits, result.probes) == (1, 2, 14)
     assert cpu.expected_probes(next(tasks(edges, 4)), "toy") == 7 * len(edges)
-    assert cpu.scratch_bytes("toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
+    assert scratch_bytes("cpu", "toy", TaskSize(4, 4, 4, 4, splits=2)) > 0
     (tmp_path / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
     assert main(["count", str(tmp_path / "edges.txt"), "--backend", "cpu", "--kernel", "toy", "--quiet"]) == 0
     assert capsys.readouterr().out == "1\n"

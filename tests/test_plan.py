@@ -29,7 +29,7 @@ from tiers import each_once
 
 import dasktc
 from dasktc.api.plan import plan_size, plan_source
-from dasktc.backends import GraphBounds, TaskSize
+from dasktc.backends import GraphBounds, TaskSize, scratch_bytes
 from dasktc.backends.cpu.splits import rows_of
 from dasktc.backends.csr import BlockTask
 from dasktc.counting.tasks import jobs, task_of
@@ -317,7 +317,7 @@ def test_bytes_are_what_the_blocks_hold(name, partition):
                 blocks[place].row_first - blocks[place].column_first <= 1 for place in (triple.table, triple.stream)
             )
             of = TaskSize(*edges_of, widest, cuts, dealt, lower)
-            beside = cpu().scratch_bytes(kernel, of, GraphBounds(plan.edges, graph.options.chosen_reorder == "degree"))
+            beside = scratch_bytes("cpu", kernel, of, GraphBounds(plan.edges, graph.options.chosen_reorder == "degree"))
             beside += blocks[triple.index].offsets.nbytes if plan.cut == "edges" else 0
             largest = max(largest, beside + sum(blocks[place].nbytes for place in set(triple.places)))
         assert plan.bytes_per_task == largest
@@ -336,7 +336,7 @@ def test_a_task_allocates_no_more_than_planned(kernel, reorder):
         source_of([(m * u, m * v) for u, v in complete(200)] + path), reorder=reorder, partition="whole"
     ).blocks[0, 0]
     of = TaskSize(-(-block.edges // m), block.edges, block.edges, block.rows, m)
-    planned = cpu().scratch_bytes(kernel, of, GraphBounds(block.edges, reorder == "degree"))
+    planned = scratch_bytes("cpu", kernel, of, GraphBounds(block.edges, reorder == "degree"))
     for split in range(m):
         task = BlockTask(block, block, block, split, m)
         cpu().count(task, kernel)

@@ -138,7 +138,7 @@ def lean_kernel(name: str) -> str | None:
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that a kernel allocates for a task, as `Backend.scratch_bytes` has them; needs no GPU."""
+    """Bytes that a kernel allocates for a task beside its blocks, at most; less where the graph is known. No GPU."""
     entry: Kernel = KERNELS[name][kernel]
     return entry.scratch_bytes(of, graph)
 

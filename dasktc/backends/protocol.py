@@ -327,8 +327,6 @@ class Backend:
         differ in bits below `low` alone come in any order. None: they are concatenated and sorted.
     count : callable (task, kernel) -> TaskCount
         Evaluates one block triple with the named kernel.
-    scratch_bytes : callable (kernel, TaskSize, GraphBounds or None) -> int
-        Bytes that the kernel allocates for a task beside its blocks, at most; less where the graph is known.
     expected_probes : callable (task, kernel) -> int
         The probes of `count`, from row lengths and positions alone.
     support : callable (task, kernel) -> (supports, triangles, wedges)
@@ -388,7 +386,6 @@ class Backend:
     lookup: Callable[[Any, Any], Any]
     sort: Callable[[Any, int], Any]
     count: Callable[[BlockTask, str], TaskCount]
-    scratch_bytes: Callable[[str, TaskSize, GraphBounds | None], int]
     expected_probes: Callable[[BlockTask, str], int]
     support: Callable[[BlockTask, str], tuple[list[Any], int, int]]
     vertex_support: Callable[[BlockTask, str, tuple[int, int, int], Mapping[int, int]], Any]

@@ -21,12 +21,12 @@ from dasktc.backends.cpu.radix import sort
 from dasktc.backends.cpu.shared_arrays import CpuSharedArrays
 from dasktc.backends.cpu.vertices import CpuVertices
 from dasktc.backends.csr import Array, BlockTask, TaskCount
-from dasktc.backends.protocol import Backend, GraphBounds, TaskSize, TextIds
+from dasktc.backends.protocol import Backend, TextIds
 from dasktc.errors import InputError
 from dasktc.registry import KERNELS as REGISTRIES
 from dasktc.registry import Registry
 
-__all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "scratch_bytes", "sort", "warm"]
+__all__ = ["BACKEND", "KERNELS", "CpuKernel", "count", "expected_probes", "sort", "warm"]
 
 KERNELS = cast("Registry[CpuKernel]", REGISTRIES["cpu"])
 """The kernels, the default first."""
@@ -61,19 +61,6 @@ def count(task: BlockTask, kernel: str) -> TaskCount:
     start = time.thread_time()
     triangles, wedges, probed, collision = entry.function(task)
     return TaskCount(triangles, wedges, probed, collision, time.thread_time() - start)
-
-
-def scratch_bytes(kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that a kernel allocates next to a task's blocks, at most.
-
-    Parameters
-    ----------
-    kernel : str
-        One of KERNELS.
-    of : TaskSize
-    graph : GraphBounds, optional
-    """
-    return KERNELS[kernel].scratch_bytes(of, graph)
 
 
 def expected_probes(task: BlockTask, kernel: str) -> int:
@@ -149,7 +136,6 @@ BACKEND = Backend(
     lookup=_lookup,
     sort=sort,
     count=count,
-    scratch_bytes=scratch_bytes,
     expected_probes=expected_probes,
     support=_support,
     vertex_support=_vertex_support,

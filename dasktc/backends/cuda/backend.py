@@ -21,7 +21,7 @@ from dasktc.backends.cuda import wedges as device_wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.bit_matrix import DeviceBitMatrix
 from dasktc.backends.cuda.edges import DeviceEdges
-from dasktc.backends.cuda.launch import KERNELS, scratch_bytes
+from dasktc.backends.cuda.launch import KERNELS
 from dasktc.backends.cuda.nvrtc import OPTIONS, Defines, source
 from dasktc.backends.cuda.peel import DevicePeel
 from dasktc.backends.cuda.sort import RadixSort
@@ -46,7 +46,6 @@ __all__ = [
     "device",
     "expected_probes",
     "refuse_without_gpu",
-    "scratch_bytes",
     "sort",
     "synchronize",
     "warm",
@@ -300,7 +299,6 @@ def backend() -> Backend:
         lookup=_lookup,
         sort=sort,
         count=count,
-        scratch_bytes=scratch_bytes,
         expected_probes=expected_probes,
         support=_support,
         vertex_support=_vertex_support,

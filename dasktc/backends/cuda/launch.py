@@ -11,7 +11,6 @@ from dasktc.backends.cuda import probes as device_probes
 from dasktc.backends.cuda.device import Counts, Device, Launch, describe
 from dasktc.backends.cuda.kernels import CudaKernel
 from dasktc.backends.cuda.nvrtc import Defines
-from dasktc.backends.protocol import GraphBounds, TaskSize
 from dasktc.registry import KERNELS as REGISTRIES
 from dasktc.registry import Registry
 
@@ -23,7 +22,6 @@ __all__ = [
     "defines",
     "expected_probes",
     "ready",
-    "scratch_bytes",
     "start",
 ]
 
@@ -94,16 +92,3 @@ def expected_probes(xp: ModuleType, task: BlockTask, kernel: str, macros: dict[s
         As `count` got them.
     """
     return device_probes.expected_probes(xp, task, KERNELS[kernel].probes, dict(defines(kernel, macros)))
-
-
-def scratch_bytes(kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Bytes that a kernel allocates next to a task's blocks, at most.
-
-    Parameters
-    ----------
-    kernel : str
-    of : TaskSize
-    graph : GraphBounds, optional
-        Makes no difference.
-    """
-    return KERNELS[kernel].scratch_bytes(of, graph)

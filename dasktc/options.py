@@ -14,7 +14,16 @@ from numbers import Real
 from typing import Any, Literal
 
 from dasktc.errors import InputError, shown
-from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, check_kernel, kernel_of, unsorted_kernels
+from dasktc.registry import (
+    ASSIGNMENTS,
+    KERNELS,
+    ORDERS,
+    SCHEMES,
+    check_choice,
+    check_kernel,
+    kernel_of,
+    unsorted_kernels,
+)
 
 __all__ = [
     "BACKENDS",
@@ -30,7 +39,6 @@ __all__ = [
     "Options",
     "RunOptions",
     "bytes_of",
-    "check_choice",
     "check_keywords",
     "format_size",
     "path_text",
@@ -115,8 +123,7 @@ class Options:
         self._check_scheme()
         object.__setattr__(self, "seed", whole_number("seed", self.seed, None))
         bytes_of(self.memory)
-        if not isinstance(self.sort_rows, bool):
-            raise InputError(f"sort_rows {shown(self.sort_rows)} is neither True nor False: give one of these")
+        _flag("sort_rows", self.sort_rows)
         if not self.sort_rows and kernel_of(self.chosen_kernel).sorted_rows:
             raise InputError(
                 f"rows are not to be sorted, but kernel {self.chosen_kernel} needs them in order: give "
@@ -551,14 +558,3 @@ _KEYWORDS: dict[str, Callable[[str, Any], object]] = {
     "verify": lambda name, value: real_number(name, value, 0, 1),
     "work_dir": _path,
 }
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a value of an option that is none of its choices.
-
-    Raises
-    ------
-    InputError
-    """
-    if not isinstance(value, str) or value not in choices:
-        raise InputError(f"--{name} {shown(value)} does not exist: choose one of {', '.join(choices)}")

@@ -15,7 +15,7 @@ question.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Collection, Iterator, MutableMapping
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
@@ -30,6 +30,7 @@ __all__ = [
     "SCHEMES",
     "WITHOUT_STAGES",
     "Registry",
+    "check_choice",
     "check_kernel",
     "check_stages",
     "kernel_lines",
@@ -87,7 +88,7 @@ class Registry(MutableMapping[str, T], Generic[T]):
         ------
         InputError
         """
-        _check(self.option, name, (*more, *self))
+        check_choice(self.option, name, (*more, *self))
 
     def lines(self) -> list[tuple[str, str]]:
         """Each name with its line of help, for the command line, docstrings and the README."""
@@ -147,7 +148,13 @@ def left_out(option: str, name: str) -> str | None:
     return next((names.broken[name] for names in registries if names.option == option and name in names.broken), None)
 
 
-def _check(option: str, name: str, names: tuple[str, ...]) -> None:
+def check_choice(option: str, name: str, names: Collection[str]) -> None:
+    """Refuse a value of an option that is none of its choices.
+
+    Raises
+    ------
+    InputError
+    """
     if isinstance(name, str) and name in names:
         return
     if isinstance(name, str) and (why := left_out(option, name)):
@@ -193,7 +200,7 @@ def check_kernel(name: str) -> None:
     ------
     InputError
     """
-    _check("kernel", name, ("auto", *kernel_names()))
+    check_choice("kernel", name, ("auto", *kernel_names()))
 
 
 def check_stages(kernel: str) -> None:

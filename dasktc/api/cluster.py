@@ -8,7 +8,8 @@ from typing import Any
 from dasktc.api.graph import OwnedCluster
 from dasktc.executors.connect import started
 from dasktc.executors.dask.progress import page_of
-from dasktc.options import BACKENDS, PROTOCOLS, check_choice
+from dasktc.options import BACKENDS, PROTOCOLS
+from dasktc.registry import check_choice
 
 __all__ = ["StartedCluster", "cluster"]
 

@@ -23,9 +23,9 @@ from dasktc.counting.context import CountingContext
 from dasktc.errors import InputError, shown
 from dasktc.executors.base import Executor
 from dasktc.io.memory.columns import Place, settle, to_ids
-from dasktc.options import check_choice
 from dasktc.pipeline.id_maps import VertexMap
 from dasktc.pipeline.sharded.vectors import Sharded
+from dasktc.registry import check_choice
 
 __all__ = [
     "FRAMES",

@@ -32,7 +32,7 @@ from dasktc.executors.base import Executor
 from dasktc.io.array_files import DIGITS, StoredArray, read_array, write_arrays
 from dasktc.io.saved_folder import MANIFEST, Manifest, check_fields, check_sizes, damaged, joined, manifest_of
 from dasktc.io.source import ReadOptions, Source
-from dasktc.options import AttributeOptions, Ids, Options, check_choice
+from dasktc.options import AttributeOptions, Ids, Options
 from dasktc.pipeline.attributes import AGAINST, ALONG, EdgeAttributes, Neighbours
 from dasktc.pipeline.autotune import Facts, choose, look
 from dasktc.pipeline.build_blocks import Blocks, GridPartition, Partition, check_edges
@@ -48,7 +48,7 @@ from dasktc.planning.placement import builders
 from dasktc.planning.plan import Limits, Proxies
 from dasktc.planning.schemes import Sizes, scheme_of
 from dasktc.planning.scratch import plan_count
-from dasktc.registry import KERNELS, SCHEMES
+from dasktc.registry import KERNELS, SCHEMES, check_choice
 
 __all__ = ["SavedGraph", "fitted", "open_blocks", "open_plan", "saved_graph", "write_graph"]
 

@@ -27,13 +27,7 @@ LANE, NAMES = 14, 190
 
 
 class Axis(NamedTuple):
-    """An axis of a chart.
-
-    Attributes
-    ----------
-    label : str
-    log : bool
-    """
+    """An axis of a chart."""
 
     label: str
     log: bool = True

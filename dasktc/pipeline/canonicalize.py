@@ -108,12 +108,7 @@ class _Counts(NamedTuple):
 
 
 def read(executor: Executor, source: Source) -> Frames:
-    """Read the parts of a source: on a cluster as many together as make one partition for each worker's thread.
-
-    Returns
-    -------
-    Frames
-    """
+    """Read the parts of a source: on a cluster as many together as make one partition for each worker's thread."""
     parts = source.parts or (_NoPart(source.ids),)
     if executor.memory_per_call is None:
         groups = _grouped(parts, executor)

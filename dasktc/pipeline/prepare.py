@@ -248,15 +248,7 @@ def _has_memory_for(budget: VertexBudget, size: int, shards: int, order: str) ->
 
 
 class _LatestPartition:
-    """Measures partitions of a graph for its plan, and keeps one, for memory: the last that is tried is the plan's.
-
-    Parameters
-    ----------
-    executor : Executor
-    graph : Oriented
-    options : Options
-    shape : Shape
-    """
+    """Measures partitions of a graph for its plan, and keeps one, for memory: the last that is tried is the plan's."""
 
     partition: Partition
 

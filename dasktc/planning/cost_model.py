@@ -223,10 +223,6 @@ def predict(
         What the kernel takes over the backend's usual one.
     in_process : bool
         Tasks are calls of one process.
-
-    Returns
-    -------
-    Prediction
     """
     size = SourceSize(plan.edges) if size is None else size
     call, tasks = (pipeline_seconds(size, number, rates) for number in (1, plan.workers))

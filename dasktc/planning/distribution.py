@@ -116,10 +116,6 @@ def choose_distribution(
     ids : {"int", "text"}
     threads : int
         Those of a worker's that one call there has.
-
-    Returns
-    -------
-    Distribution
     """
     if size is None:
         return Distribution("tasks", "how many rows the source has is known when they are read")

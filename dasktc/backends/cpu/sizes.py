@@ -101,13 +101,7 @@ def hub_count(edges: int, rows: int) -> int:
 
 
 def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of the tables of `hub` for a task, at most.
-
-    Parameters
-    ----------
-    of : TaskSize
-    graph : GraphBounds or None
-    """
+    """Bytes of the tables of `hub` for a task, at most."""
     columns, index_edges = of.columns, of.splits * of.index_edges
     longest = columns if graph is None else min(columns, graph.longest)
     rows = columns if graph is None else graph.rows_above(SHORT, of)
@@ -122,13 +116,7 @@ def hub_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
 
 
 def support_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of what `supports.edges` works with for a task beside the supports, at most; `vertices` takes less.
-
-    Parameters
-    ----------
-    of : TaskSize
-    graph : GraphBounds or None
-    """
+    """Bytes of what `supports.edges` works with for a task beside the supports, at most; `vertices` takes less."""
     hubs = hub_count(of.stream_edges, of.columns) if of.lower and (graph is None or graph.ordered) else 0
     words, deferred = WORDS * (1 + (hubs >> BLOCK)), most_deferred(of.index_edges, of.splits * of.index_edges)
     ranks, hits, groups = 2 * bitmap_words(hubs), 4 * of.columns, 4 * (max(deferred, of.columns) + AHEAD)
@@ -148,12 +136,6 @@ def bucket_depth(longest: int) -> int:
 
 
 def hash_bytes(of: TaskSize, graph: GraphBounds | None) -> int:
-    """Bytes of the table of `trust` and `hindex` for a task, at most.
-
-    Parameters
-    ----------
-    of : TaskSize
-    graph : GraphBounds or None
-    """
+    """Bytes of the table of `trust` and `hindex` for a task, at most."""
     longest = of.columns if graph is None else min(of.columns, graph.longest)
     return 4 * LARGE * (1 + bucket_depth(longest)) + (1 << 17)

@@ -25,12 +25,7 @@ TILE = 2048
 
 @dataclass(frozen=True)
 class DeviceAnswers:
-    """What a device does with numbers of edges and vertices that a caller gets as columns. Results are new arrays.
-
-    Attributes
-    ----------
-    device : Device
-    """
+    """What a device does with numbers of edges and vertices that a caller gets as columns. Results are new arrays."""
 
     device: Device
 

@@ -19,12 +19,6 @@ Launch = Callable[[str, tuple[Any, ...]], None]
 def made(device: Device, recipe: Recipe, first: int, last: int) -> tuple[Array, Array] | None:
     """Make edges first <= i < last of a recipe.
 
-    Parameters
-    ----------
-    device : Device
-    recipe : Recipe
-    first, last : int
-
     Returns
     -------
     source, target : array of int32, or int64 where ids need that

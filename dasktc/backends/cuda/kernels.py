@@ -56,12 +56,7 @@ __all__ = ["OWN", "CudaKernel", "Support", "by_edges"]
 
 
 def by_edges(launch: Launch) -> None:
-    """Launch a kernel whose one entry point, `<file>_rows`, takes a thread an edge.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Launch a kernel whose one entry point, `<file>_rows`, takes a thread an edge."""
     launch.spread(f"{Path(launch.file).name}_rows", int(launch.given["rows"][0]), launch.totals)
 
 
@@ -70,12 +65,7 @@ SHORT = {"FEW": 3, "BLOCK": 128, "BLOCKS": 12}
 
 
 def short(launch: Launch) -> None:
-    """Launch `short` on as many thread blocks as fit at a time.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Launch `short` on as many thread blocks as fit at a time."""
     given, shape = launch.given, launch.shape
     cut = given["same"][0] and given["shift"][0] == 0  # then what stands before v in a row is where v stands
     grid = min(-(-int(given["rows"][0]) // shape["BLOCK"]), shape["BLOCKS"] * launch.device.processors)
@@ -88,12 +78,7 @@ LSTC = {"TILE": 1024, "THREADS": 64, "CHUNK": 4}
 
 
 def lstc(launch: Launch) -> None:
-    """Fill the GPU with blocks, which take vertices until none is left.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Fill the GPU with blocks, which take vertices until none is left."""
     shape, rows = launch.shape, int(launch.given["rows"][0])
     grid = min(THREADS // shape["THREADS"] * launch.device.processors, -(-rows // shape["CHUNK"]))
     taken = launch.device.array.zeros(1, dtype="uint32")

@@ -85,13 +85,7 @@ def binned(launch: Launch) -> Binned:
 
 
 def slices(launch: Launch, most: int = SLICE) -> Iterator[Launch]:
-    """Cut a task's rows, so that a slice has about so many edges at most; one longer row is not cut.
-
-    Parameters
-    ----------
-    launch : Launch
-    most : int
-    """
+    """Cut a task's rows, so that a slice has about so many edges at most; one longer row is not cut."""
     given = launch.given
     begin, step, rows = (int(given[name][0]) for name in ("begin", "step", "rows"))
     for first, last in pairwise([0, *_cuts(launch, begin, step, rows, most), rows]):
@@ -116,23 +110,13 @@ def _cuts(launch: Launch, begin: int, step: int, rows: int, most: int) -> list[i
 
 
 def search(launch: Launch) -> None:
-    """Search in parts, a launch for every bin with edges.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Search in parts, a launch for every bin with edges."""
     for part in slices(launch):
         _by_bins(part, "search_bin", THREADS * launch.device.processors)
 
 
 def merge(launch: Launch) -> None:
-    """Merge in parts, a launch for every bin with edges.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Merge in parts, a launch for every bin with edges."""
     for part in slices(launch):
         _by_bins(part, "merge_bin", launch.shape["MOST_TPI"])
 
@@ -150,12 +134,7 @@ def _by_bins(launch: Launch, entry: str, most: int) -> None:
 
 
 def hindex(launch: Launch) -> None:
-    """Hash short lists by warps and long ones by blocks.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Hash short lists by warps and long ones by blocks."""
     longest = 0 if launch.shape["LRB"] else _longest(launch)
     for part in slices(launch):
         edges = binned(part)
@@ -211,12 +190,7 @@ def _table_bytes(depth: int) -> int:
 
 
 def tcstream(launch: Launch) -> None:
-    """Search by warps: by vertices where the graph is one block, else by a list of edges.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Search by warps: by vertices where the graph is one block, else by a list of edges."""
     task = launch.task
     if launch.shape["vertices"] and task.index is task.table is task.stream:
         taken = launch.device.array.zeros(1, dtype="uint64")

@@ -66,12 +66,7 @@ class Work(NamedTuple):
 
 
 def trust(launch: Launch) -> None:
-    """Sort the rows by team, then count them.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Sort the rows by team, then count them."""
     rows, lists, work = _sorted(launch)
     for of in work:
         if of.grid:
@@ -79,23 +74,13 @@ def trust(launch: Launch) -> None:
 
 
 def chunks(launch: Launch) -> tuple[int, int]:
-    """Rows that a warp and a thread block take at a time.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Rows that a warp and a thread block take at a time."""
     by_block, by_warp = _sorted(launch)[2]
     return by_warp.chunk, by_block.chunk
 
 
 def lanes(launch: Launch) -> tuple[int, int]:
-    """Lanes of the subwarps of a warp and of a thread block, where lists are not combined.
-
-    Parameters
-    ----------
-    launch : Launch
-    """
+    """Lanes of the subwarps of a warp and of a thread block, where lists are not combined."""
     by_block, by_warp = _sorted(launch)[2]
     return by_warp.lanes, by_block.lanes
 
@@ -148,10 +133,6 @@ def subwarp_lanes(steps: Sequence[int]) -> int:
     ----------
     steps : sequence of int
         Of the sampled rows by subwarps of each of LANES.
-
-    Returns
-    -------
-    int
     """
     return max(zip(steps, LANES, strict=True), key=lambda pair: (-pair[0], pair[1]))[1]
 
@@ -187,10 +168,6 @@ def chunk_rows(rows: int, mean: float | None, teams: int) -> int:
         Entries that such a row hashes and looks up, as a sample has them; None where it has none of them.
     teams : int
         Warps or thread blocks that the device runs at a time.
-
-    Returns
-    -------
-    int
     """
     if mean is None:
         return 1
@@ -210,12 +187,7 @@ def teams_of(processors: int) -> tuple[int, int]:
 
 
 def details(facts: Facts | None) -> str:
-    """What a team takes at a time, if one task has all rows; a task of fewer rows takes no more.
-
-    Parameters
-    ----------
-    facts : Facts or None
-    """
+    """What a team takes at a time, if one task has all rows; a task of fewer rows takes no more."""
     if facts is None:
         return "chunks of rows by each task's own"
     warps, blocks = teams_of(facts.processors)

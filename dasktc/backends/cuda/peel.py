@@ -37,12 +37,7 @@ ROUND = np.dtype(
 
 @dataclass(frozen=True)
 class DevicePeel:
-    """Peels vertices and edges on a device; implements `Peel`.
-
-    Attributes
-    ----------
-    device : Device
-    """
+    """Peels vertices and edges on a device; implements `Peel`."""
 
     device: Device
 

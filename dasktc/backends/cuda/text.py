@@ -22,12 +22,7 @@ SCAN = 1024
 
 @dataclass(frozen=True)
 class DeviceText:
-    """What a device does with text.
-
-    Attributes
-    ----------
-    device : Device
-    """
+    """What a device does with text."""
 
     device: Device
 

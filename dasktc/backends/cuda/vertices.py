@@ -25,12 +25,7 @@ MANY = 1 << 20
 
 @dataclass(frozen=True)
 class DeviceVertices:
-    """What a device does with vectors of vertices, arrays of int32. Results are new arrays.
-
-    Attributes
-    ----------
-    device : Device
-    """
+    """What a device does with vectors of vertices, arrays of int32. Results are new arrays."""
 
     device: Device
 

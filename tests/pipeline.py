@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from oracle import Edge, clean
 
-from dasktc.backends import get_backend, kernels
+from dasktc.backends import get_backend
 from dasktc.backends.csr import OrientedCSR
 from dasktc.executors.local import LocalExecutor
 from dasktc.io.memory import from_object
@@ -17,9 +17,9 @@ from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids, Options
 from dasktc.pipeline.edge_keys import unpack
 from dasktc.pipeline.prepare import Prepared, prepare_edges
-from dasktc.registry import ORDERS
+from dasktc.registry import KERNELS, ORDERS
 
-EVERY_KERNEL = list(kernels("cpu"))
+EVERY_KERNEL = list(KERNELS["cpu"])
 EVERY_REORDER = list(ORDERS)
 EVERY_PARTITION = [
     {"partition": partition, "parts": parts, "splits": splits}

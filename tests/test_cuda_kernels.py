@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import pytest
 from emulation import host
-from emulation.host import HostDevice, LaunchError, compiler
+from emulation.host import HostDevice, LaunchError, compiler, count_on
 from hypothesis import given
 from hypothesis import strategies as st
 from test_kernels import GRAPHS, block, clique, graphs, neighbours, random_edges, triangles_of, turned, wedges_of
@@ -110,7 +110,7 @@ def check(count, found, kernel, macros, edges, xp=np):
 
 def on_host(reverse):
     device = HostDevice(reverse)
-    return lambda task, kernel, macros: launch.count(device, task, kernel, macros)
+    return lambda task, kernel, macros: count_on(device, task, kernel, macros)
 
 
 def any_numbering(edges, vertices):
@@ -381,7 +381,7 @@ def test_work_is_binned_by_its_logarithm(sub):
         HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
 
     device.launch = noted
-    launch.count(device, task, "search", BINS | {"SUB": sub})
+    count_on(device, task, "search", BINS | {"SUB": sub})
     work = [min(sum(w < v for w in neighbours(edges)[u]), len(neighbours(edges).get(v, ()))) for u, v in edges]
     counts = Counter((size - 1).bit_length() for size in work if size)
     ends = np.cumsum([counts[k] for k in sorted(counts)])
@@ -417,7 +417,7 @@ def test_reads_are_entries_of_buckets(virtual):
     (task,) = tasks(edges, 180)
     buckets = {u: Counter(w % 32 for w in row) for u, row in rows.items()}
     reads = sum(buckets[u][w % 32] for u, v in edges for w in rows.get(v, ()))
-    count = launch.count(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1})
+    count = count_on(HostDevice(), task, "trust", FEW | {"VC": virtual, "READS": 1})
     assert count[:3] == (0, wedges_of(edges), reads)
 
 
@@ -436,7 +436,7 @@ def test_rows_are_taken_in_chunks(chunk, monkeypatch):
         HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
 
     device.launch = noted
-    found = launch.count(device, task, "trust", FEW | {"chunk": chunk})
+    found = count_on(device, task, "trust", FEW | {"chunk": chunk})
     assert found[:2] == (triangles_of(edges), wedges_of(edges))
     size, teams = taken["trust_warp"]
     assert size == chunk or (chunk == 0 and 1 < size <= 3000 // (2 * teams))
@@ -472,7 +472,7 @@ def test_subwarps_are_as_long_as_lists(entries, lists, chosen):
         HostDevice.launch(device, kernel, entry, defines, grid, block, values, shared)
 
     device.launch = noted
-    found = launch.count(device, task, "trust", FEW | {"VC": 0})
+    found = count_on(device, task, "trust", FEW | {"VC": 0})
     assert found[:2] == (0, wedges_of(edges))
     assert taken == [chosen]
 
@@ -563,7 +563,7 @@ def test_scratch_is_within_its_bound(name, variant):
         for task in tasks(edges, vertices, parts, splits):
             device, blocks = HostDevice(), (task.index, task.table, task.stream)
             device.array = Allocating()
-            launch.count(device, task, kernel, macros)
+            count_on(device, task, kernel, macros)
             index, table, stream = (block.edges for block in blocks)
             size = TaskSize(-(-index // splits), table, stream, max(block.rows for block in blocks), splits)
             assert device.array.bytes <= launch.KERNELS[kernel].scratch_bytes(size)
@@ -596,13 +596,13 @@ def test_what_is_made_of_blocks_alone_is_made_once_for_all_splits(variant, entri
     for rounds in (1, 2):
         device, found = Noting(), list(tasks(edges, vertices, 1, 5))
         for _ in range(rounds):
-            counts = [launch.count(device, task, kernel, macros) for task in found]
+            counts = [count_on(device, task, kernel, macros) for task in found]
             assert sum(c[0] for c in counts) == triangles_of(edges)
         made = {entry: device.entries[entry] for entry in entries if device.entries[entry]}
         assert made
         assert made.items() <= entries.items()
-        launch.count(device, found[0], "plain")
-        launch.count(device, found[0], kernel, macros)
+        count_on(device, found[0], "plain")
+        count_on(device, found[0], kernel, macros)
         assert all(device.entries[entry] == 2 for entry in made)
 
 
@@ -652,8 +652,8 @@ def test_places_of_edges_beyond_32_bits(variant, name):
     vertices, edges = GRAPHS[name]
     for task in tasks(edges, vertices, 1):
         far = replace(task.index, offsets=task.index.offsets + Far.PAST)
-        counts = launch.count(Far(), BlockTask(far, far, far), kernel, macros)
-        assert counts == launch.count(HostDevice(), task, kernel, macros)
+        counts = count_on(Far(), BlockTask(far, far, far), kernel, macros)
+        assert counts == count_on(HostDevice(), task, kernel, macros)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from tiers import each_once, some
 import dasktc
 from dasktc import registry
 from dasktc.api import count as triangles
-from dasktc.backends import TaskSize, kernels, scratch_bytes, support_bytes, unusable
+from dasktc.backends import TaskSize, scratch_bytes, support_bytes, unusable
 from dasktc.backends.calls import one_call
 from dasktc.backends.cpu import visit
 from dasktc.backends.csr import on_host
@@ -502,8 +502,7 @@ def test_a_kernel_that_the_backend_has_not(monkeypatch):
 
 def test_a_client_without_a_gpu_plans_for_workers_that_have_one():
     """What the client itself asks of a backend imports no GPU library."""
-    assert kernels("cuda") == tuple(launch.KERNELS)
-    assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in kernels("cuda"))
+    assert all(scratch_bytes("cuda", kernel, TaskSize(1000, 1000, 1000, 100)) > 0 for kernel in launch.KERNELS)
     from dasktc.api.plan import plan_size
 
     assert plan_size(10**6, 10**7, backend="cuda", memory="8GB").fits

@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pytest
 from emulation import cuda as emulated_cuda
-from emulation.host import HostDevice, compiler
+from emulation.host import HostDevice, compiler, count_on
 from test_kernels import GRAPHS, random_edges, tasks, triangles_of, wedges_of
 
 import dasktc
@@ -83,7 +83,7 @@ def test_a_sixth_kernel_is_one_file_and_one_line(tmp_path, monkeypatch, emulated
     )
     for vertices, edges in GRAPHS.values():
         for task in tasks(edges, vertices):
-            count = launch.count(HostDevice(), task, "toy")
+            count = count_on(HostDevice(), task, "toy")
             assert count == (triangles_of(edges), wedges_of(edges), launch.expected_probes(np, task, "toy"), 0)
     edges = random_edges(60, 350, 5)
     result = dasktc.triangle_count(

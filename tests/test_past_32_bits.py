@@ -18,7 +18,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from emulation.host import HostDevice, compiler
+from emulation.host import HostDevice, compiler, count_on
 from test_formats import LISTS, bvgraph_file
 
 import dasktc
@@ -536,7 +536,7 @@ def test_probes_and_wedges_of_a_task(long_lists):
 
 @needs_compiler
 def test_probes_and_wedges_of_a_task_on_a_device(long_lists):
-    assert launch.count(HostDevice(), long_lists, "plain", {"BLOCK": 64})[:3] == (0, STREAMED, WALKED)
+    assert count_on(HostDevice(), long_lists, "plain", {"BLOCK": 64})[:3] == (0, STREAMED, WALKED)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
@@ -576,7 +576,7 @@ def test_kernels_find_rows_that_stand_far_apart(far_rows, kernel):
 @pytest.mark.parametrize("kernel", ["merge", "search", "tcstream", "lstc", "short", "plain"])
 def test_kernels_of_a_device_find_rows_that_stand_far_apart(far_rows, kernel):
     macros = {name: 64 for name in dict(launch.defines(kernel)) if name in ("BLOCK", "THREADS", "STARTS")}
-    assert launch.count(HostDevice(), far_rows, kernel, macros)[:2] == (5, 80)
+    assert count_on(HostDevice(), far_rows, kernel, macros)[:2] == (5, 80)
 
 
 def test_edges_far_behind_in_a_block(tmp_path):

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from emulation.host import ENTRY, HostDevice, RaceError, compiler
+from emulation.host import ENTRY, HostDevice, RaceError, compiler, count_on
 from test_cuda_kernels import FEW, FILES, TINY, VARIANTS, moved
 from test_cuda_sort import TINY as TILES
 from test_cuda_supports import VARIANTS as WITH_OUTPUTS
@@ -23,7 +23,7 @@ from test_kernels import GRAPHS, clique, random_edges, tasks
 from dasktc import generate
 from dasktc.backends.cpu import visit as cpu_visit
 from dasktc.backends.csr import BlockTask, OrientedCSR
-from dasktc.backends.cuda import bit_matrix, cliques, launch, nvrtc, peel, supports, visit, wedges
+from dasktc.backends.cuda import bit_matrix, cliques, nvrtc, peel, supports, visit, wedges
 from dasktc.backends.cuda.answers import DeviceAnswers
 from dasktc.backends.cuda.edge_functions import made
 from dasktc.backends.cuda.edges import DeviceEdges
@@ -76,7 +76,7 @@ def counting(*variants, more=()):
         for variant in variants:
             kernel, macros = (VARIANTS | MORE)[variant]
             for task in (*some_tasks(device), *some_tasks(device, 2), *some_tasks(device, 1, more)):
-                launch.count(device, task, kernel, macros)
+                count_on(device, task, kernel, macros)
 
     return work
 

@@ -15,7 +15,7 @@ from dasktc.api.distribution import ClusterRun, distribution_of, in_one_call, pr
 from dasktc.api.graph import Graph, OwnedCluster
 from dasktc.api.progress import showing
 from dasktc.api.repeat import repeating
-from dasktc.backends import ON_DEVICE, kernels
+from dasktc.backends import ON_DEVICE
 from dasktc.backends.out_of_memory import said_in_one_line
 from dasktc.counting.checkpoint import as_begun, check_folder
 from dasktc.counting.count import count
@@ -50,7 +50,7 @@ from dasktc.pipeline.prepare import choose_backend, prepare_blocks, prepare_edge
 from dasktc.pipeline.saved_graph import SavedGraph, fitted, open_blocks, saved_graph
 from dasktc.planning.plan import Plan
 from dasktc.planning.start_up import sooner_on_the_cpu
-from dasktc.registry import ASSIGNMENTS, ORDERS, SCHEMES, kernel_lines
+from dasktc.registry import ASSIGNMENTS, KERNELS, ORDERS, SCHEMES, kernel_lines
 
 __all__ = ["as_source", "build", "choose_for", "prepare", "read_options", "triangle_count", "with_notes"]
 
@@ -428,7 +428,7 @@ def choose_for(executor: Executor, source: Source, options: Options) -> tuple[Op
         For the plan; empty where there is nothing to say.
     """
     why = ""
-    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in kernels("cpu"):
+    if options.backend == "auto" and not executor.distributed and options.chosen_kernel in KERNELS["cpu"]:
         why = sooner_on_the_cpu(source.size.stored or None if source.size else None) or ""
     options = choose_backend(executor, replace(options, backend="cpu") if why else options)
     if executor.distributed and options.chosen_backend in ON_DEVICE:

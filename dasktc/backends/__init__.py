@@ -34,7 +34,6 @@ __all__ = [
     "get_backend",
     "kernel_names",
     "kernel_times",
-    "kernels",
     "lazy_backend",
     "lean_kernel",
     "peel_bytes",
@@ -115,16 +114,6 @@ def unusable(name: str) -> str | None:
     except InputError as error:
         return str(error)
     return None
-
-
-def kernels(name: str) -> tuple[str, ...]:
-    """The kernels that a backend has, the default first; needs no GPU.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    """
-    return tuple(KERNELS[name])
 
 
 def lean_kernel(name: str) -> str | None:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from dasktc.api.count import build
 from dasktc.api.graph import Graph
-from dasktc.backends import kernels
 from dasktc.backends.cpu import hub_tables
 from dasktc.backends.cuda import block_cache as kept
 from dasktc.errors import CountError
@@ -22,6 +21,7 @@ from dasktc.executors.local import LocalExecutor
 from dasktc.io.source import Source
 from dasktc.options import Options
 from dasktc.pipeline.autotune import Facts, look
+from dasktc.registry import KERNELS
 
 __all__ = ["CLOSE", "HOPELESS", "MOMENT", "Choice", "Make", "Measured", "choices", "measured"]
 
@@ -91,7 +91,7 @@ def choices(backend: str) -> list[Choice]:
     ----------
     backend : {"cpu", "cuda"}
     """
-    own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in kernels(backend)]
+    own = [Choice(kernel, Options(kernel=kernel, backend=backend).chosen_reorder) for kernel in KERNELS[backend]]
     cut = [Choice("hub", "degree", partition) for partition in OTHER_SCHEMES]
     return [*own, *(Choice(*other) for other in OTHER_ORDERS), *cut]
 

@@ -8,7 +8,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from dasktc.backends import kernel_times, kernels, tasks_a_worker
+from dasktc.backends import kernel_times, tasks_a_worker
 from dasktc.errors import InputError
 from dasktc.executors.base import Executor
 from dasktc.executors.dask.progress import tell_scheduler
@@ -36,7 +36,7 @@ from dasktc.planning.plan import Limits, Plan, make_plan
 from dasktc.planning.rates import RATES
 from dasktc.planning.schemes import Sizes
 from dasktc.planning.scratch import plan_count, scratch_of
-from dasktc.registry import ORDERS, SCHEMES, check_stages
+from dasktc.registry import KERNELS, ORDERS, SCHEMES, check_stages
 
 __all__ = [
     "Prepared",
@@ -125,7 +125,7 @@ def choose_backend(executor: Executor, options: Options) -> Options:
     if reasons and options.backend != "auto":
         raise InputError(reasons[0])
     chosen = replace(options, backend="cpu" if reasons else wanted)
-    known = kernels(chosen.backend)
+    known = KERNELS[chosen.backend]
     if chosen.chosen_kernel not in known:
         raise InputError(
             f"backend {chosen.backend} has no kernel {chosen.chosen_kernel}, it has {', '.join(known)}: choose one of "

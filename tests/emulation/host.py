@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dasktc.backends.cuda import launch
 from dasktc.backends.cuda.nvrtc import source
 
 HERE = Path(__file__).parent
@@ -189,3 +190,10 @@ def _side(library, text, block, thread, kind, code):
     numbers = [int(found[1]) - 1 for found in map(re.compile(r"kernel\.cpp:(\d+)").search, shown) if found]
     at = " in ".join(f"`{lines[n - 1].strip()}`" for n in numbers if 0 < n <= len(lines)) or "a line that is not known"
     return f"block {block}, thread {thread} {KINDS[kind]} in {at}"
+
+
+def count_on(device, task, kernel, macros=None):
+    """Triangles, wedges, probes and the longest bucket of a task, by a kernel of the registry on a device."""
+    ready = launch.ready(device, task, kernel, macros)
+    launch.start(ready, kernel)
+    return launch.counts(ready)

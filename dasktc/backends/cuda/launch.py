@@ -17,7 +17,6 @@ from dasktc.registry import Registry
 __all__ = [
     "KERNELS",
     "CudaKernel",
-    "count",
     "counts",
     "defines",
     "expected_probes",
@@ -29,26 +28,8 @@ KERNELS = cast("Registry[CudaKernel]", REGISTRIES["cuda"])
 """The kernels, the default first."""
 
 
-def count(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Counts:
-    """Evaluate one block triple.
-
-    Parameters
-    ----------
-    device : Device
-    task : BlockTask
-        On the device.
-    kernel : str
-        One of KERNELS.
-    macros : dict, optional
-        In place of the kernel's own.
-    """
-    launch = ready(device, task, kernel, macros)
-    start(launch, kernel)
-    return counts(launch)
-
-
 def ready(device: Device, task: BlockTask, kernel: str, macros: dict[str, int] | None = None) -> Launch:
-    """What comes before a task's launches; parameters are those of `count`."""
+    """What comes before the launches of a task on the device; `macros` take the place of the kernel's own."""
     totals = device.array.zeros(4, dtype="uint64")
     known = KERNELS[kernel]
     if not known.keeps_tables:

@@ -10,7 +10,7 @@ What an object means:
 * a SciPy sparse matrix: every stored entry is an edge, a stored zero too, as in a Matrix Market
   file. In the formats that pad with zeros (BSR its blocks, DIA its diagonals) a zero is no edge;
 * a NetworkX graph: its nodes are the ids. Where they are not all integers or all strings, the ids
-  are positions in node order, 0 to V - 1 (`node_labels` has the nodes);
+  are positions in node order, 0 to V - 1;
 * a python-igraph graph: its vertex indices are the ids, whatever a "name" attribute holds.
 
 Integral floats are ids while their type tells neighbouring integers apart (float64: below 2^53).
@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dasktc.errors import InputError, shown
-from dasktc.io.memory.columns import common_ids
 from dasktc.io.memory.dask_columns import from_dask_columns, is_dask_column
 from dasktc.io.memory.device import ON_GPU, from_device
 from dasktc.io.memory.graphs import from_igraph, from_networkx, from_scipy
@@ -30,7 +29,7 @@ from dasktc.io.memory.kinds import kind, readable, roots, unknown
 from dasktc.io.memory.tables import from_arrow, from_dask, from_numpy, from_pair, from_pandas, from_torch
 from dasktc.io.source import ReadOptions, Source
 
-__all__ = ["from_object", "node_labels"]
+__all__ = ["from_object"]
 
 OPENERS: dict[str, Callable[[Any, ReadOptions], Source]] = {
     "dask": from_dask,
@@ -84,22 +83,6 @@ def _opened(obj: Any, options: ReadOptions) -> Source:
     if options.columns is not None and opener not in (from_pandas, from_arrow, from_dask, from_device):
         raise InputError(f"columns are given for {kind(obj)}: it has no named columns; leave them out")
     return opener(obj, options)
-
-
-def node_labels(graph: Any) -> list[Any] | None:
-    """Return the nodes of a NetworkX graph whose ids are their positions 0 to V - 1.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-
-    Returns
-    -------
-    list of length V, or None
-        None where the nodes are the ids themselves, all integers or all strings.
-    """
-    nodes = list(graph)
-    return None if common_ids(nodes) else nodes
 
 
 def _opener(obj: Any) -> Callable[[Any, ReadOptions], Source]:

@@ -27,9 +27,9 @@ from dasktc.api.progress import View, bar
 from dasktc.executors.dask.faults import _free_stranded
 from dasktc.executors.dask.progress import install, page_of
 from dasktc.executors.dask.run_monitor import RUNS, RunMonitor, RunState, forget_spans
+from dasktc.executors.dask.worker_events import with_steps
 from dasktc.executors.dask.worker_state import RECEIVED, meter_transfers
 from dasktc.executors.progress import EVENT_SECONDS, STAGES, Pace, Stage, Tracker
-from dasktc.executors.worker_events import with_steps
 from dasktc.generate import kronecker
 from dasktc.planning.cost_model import in_words, work_of_triples
 
@@ -600,7 +600,7 @@ def test_events_of_a_worker_are_sent_together_and_none_is_lost(client):
 
         from distributed import get_worker
 
-        from dasktc.executors.worker_events import outbox_of
+        from dasktc.executors.dask.worker_events import outbox_of
 
         worker, wakes = get_worker(), []
         outbox = outbox_of(worker)

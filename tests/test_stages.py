@@ -22,8 +22,8 @@ from dasktc.api.count import build
 from dasktc.executors.base import CPU
 from dasktc.executors.dask import executor as submission
 from dasktc.executors.dask.executor import DaskExecutor
+from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
-from dasktc.executors.worker_events import TOPIC
 from dasktc.io.generators.synthetic import kronecker
 from dasktc.options import Options
 from dasktc.pipeline import canonicalize as edge_stage

@@ -28,10 +28,10 @@ from dasktc.counting.result import TriangleCount
 from dasktc.executors.base import Executor, unchanged
 from dasktc.executors.dask.executor import DaskExecutor
 from dasktc.executors.dask.progress import WorkerEvents, tell_scheduler
+from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.local import LocalExecutor
 from dasktc.executors.memory_budget import within_memory
 from dasktc.executors.progress import Event, Progress, Tracker, tracker_of
-from dasktc.executors.worker_events import TOPIC
 from dasktc.io.source import Source
 from dasktc.options import CountOptions, Options, RunOptions
 from dasktc.pipeline.build_blocks import Blocks

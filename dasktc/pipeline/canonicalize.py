@@ -16,8 +16,8 @@ from dasktc.backends import PARTITION_EDGES, Backend
 from dasktc.backends.csr import on_host
 from dasktc.backends.cuda.edges import RankedIds
 from dasktc.executors.base import Executor, Fold
+from dasktc.executors.dask.worker_events import stage_ended, with_steps
 from dasktc.executors.measured import Measured
-from dasktc.executors.worker_events import stage_ended, with_steps
 from dasktc.io.source import Part, Source
 from dasktc.options import Ids
 from dasktc.pipeline.edge_keys import distinct, pack, shift_of

@@ -21,8 +21,8 @@ from dasktc.backends import Backend
 from dasktc.backends.csr import aligned, on_host
 from dasktc.backends.cuda.launch_trust import SMALL_ROW
 from dasktc.executors.base import Executor, Fold
+from dasktc.executors.dask.worker_events import stage_ended
 from dasktc.executors.measured import Measured
-from dasktc.executors.worker_events import stage_ended
 from dasktc.pipeline.canonicalize import Canonical
 from dasktc.pipeline.edge_keys import cut, unpack
 from dasktc.pipeline.sharded.vectors import Sharded

@@ -47,8 +47,8 @@ from typing import Any
 
 from dasktc.errors import ClusterError, DasktcError, InputError
 from dasktc.executors.dask.late_workers import await_late_workers
+from dasktc.executors.dask.worker_events import STEPS
 from dasktc.executors.progress import Tracker
-from dasktc.executors.worker_events import STEPS
 
 __all__ = ["LOST", "FaultPolicy", "was_killed"]
 

@@ -14,8 +14,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from dasktc.executors.dask.worker_events import TOPIC, outbox_of
 from dasktc.executors.progress import Event, Tracker
-from dasktc.executors.worker_events import TOPIC, outbox_of
 
 __all__ = ["PAGE", "ClientEvents", "WorkerEvents", "install", "page_of", "tell_scheduler"]
 

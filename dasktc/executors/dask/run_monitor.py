@@ -11,9 +11,9 @@ from typing import Any
 from dask.utils import key_split
 from distributed import SchedulerPlugin
 
+from dasktc.executors.dask.worker_events import TOPIC
 from dasktc.executors.dask.worker_state import RECEIVED
 from dasktc.executors.progress import RUN, Event
-from dasktc.executors.worker_events import TOPIC
 
 __all__ = ["RunMonitor", "RunState"]
 

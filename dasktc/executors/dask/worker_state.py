@@ -25,13 +25,15 @@ class WorkerState:
     Attributes
     ----------
     lock : threading.Lock
-        Held while prefetchers are looked up or changed: a worker may have several threads.
+        Held while prefetchers or the outbox are looked up or changed: a worker may have several threads.
     prefetchers : dict of int to (str, Prefetcher)
         Of each thread: the run that it last had a counting task of, and blocks in memory.
     counting : set of int
         Threads whose prefetcher a counting task uses just now.
     devices : dict of str to DeviceStore
         Of each run: its results on this worker's GPU.
+    outbox : Outbox or None
+        Events that wait to be sent (`worker_events`).
     ended : set of str
         Ids of finished runs; late calls of these runs free their store on exit.
     """
@@ -40,6 +42,7 @@ class WorkerState:
     prefetchers: dict[int, tuple[str, Any]] = field(default_factory=dict)
     counting: set[int] = field(default_factory=set)
     devices: dict[str, Any] = field(default_factory=dict)
+    outbox: Any = None
     ended: set[str] = field(default_factory=set)
 
 

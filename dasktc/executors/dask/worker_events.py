@@ -10,7 +10,9 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
+
+from dasktc.executors.dask.worker_state import worker_state
 
 __all__ = ["STEPS", "TOPIC", "Outbox", "outbox_of", "stage_ended", "with_steps"]
 
@@ -54,12 +56,14 @@ class Outbox:
             worker.log_event(*self._waiting.popleft())
 
 
-_outboxes: WeakKeyDictionary[Any, Outbox] = WeakKeyDictionary()
-
-
 def outbox_of(worker: Any) -> Outbox:
     """The outbox of a worker."""
-    return _outboxes.get(worker) or _outboxes.setdefault(worker, Outbox(worker))
+    state = worker_state(worker)
+    with state.lock:
+        if state.outbox is None:
+            state.outbox = Outbox(worker)
+        outbox: Outbox = state.outbox
+    return outbox
 
 
 def stage_ended(stage: str) -> None:

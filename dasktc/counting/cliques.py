@@ -113,7 +113,7 @@ def _within(bound: int, size: int, work: int, about: str = "") -> None:
 def _refuse(graph: CountingContext) -> None:
     """Refuse other schemes, with the memory that `whole` needs."""
     plan, whole = graph.plan, SCHEMES["whole"]
-    if plan.scheme is whole:
+    if plan.scheme.replicated and plan.cut == "rows":
         return
     needs = int(whole.block_bytes(whole.even(1, plan.vertices, plan.edges)).sum()) + 4 * plan.vertices
     raise InputError(

@@ -17,6 +17,7 @@ from dasktc.backends import Backend, core_bytes, peel_bytes, support_bytes, supp
 from dasktc.backends.csr import BlockTask, OrientedCSR, on_host
 from dasktc.backends.protocol import GraphBounds, Peeled, TaskSize
 from dasktc.counting.context import CountingContext
+from dasktc.counting.edge_support import VISITED
 from dasktc.counting.tasks import Job, in_halves, refuse_unless
 from dasktc.errors import CountError, InputError
 from dasktc.executors.threads import results
@@ -145,7 +146,7 @@ def _kernel_and_bytes(graph: CountingContext, backend: str, threads: int) -> tup
         need = held + max(peel, threads * (4 * edges + scratch))
         if need <= plan.memory:
             return kernel, need
-    return "trust", held + max(peel, threads * support_bytes(backend, edges, vertices))
+    return VISITED, held + max(peel, threads * support_bytes(backend, edges, vertices))
 
 
 def _bytes_of_cores(graph: CountingContext, backend: str) -> int:

@@ -15,7 +15,7 @@ The submitter decides the order of calls, and waits; it knows no kind of handle.
 this process the submitter has a `LocalStore` make a call (`evaluate`: handles in, a value out) and keep its result
 (`keep`: a handle). For a call on a worker it asks a `ClusterStore` what to submit in the function's place (`wrap`): a
 small picklable object which, on the worker, reads the values of handles, calls the function and keeps its result; on a
-worker with a GPU it does so by a LocalExecutor with a DeviceStore of its own. Counting tasks go the same way, but a
+worker with a GPU a DeviceStore of its own does so. Counting tasks go the same way, but a
 store may have their blocks read ahead of use: LocalStores run the tasks in their order (`tasks`), ClusterStores name
 to each task the blocks of the next one (`wrap_tasks`), and are told when the last one has ended (`after_tasks`).
 
@@ -31,6 +31,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, Self
 
 from dasktc.backends import Backend, lazy_backend, unusable
@@ -307,6 +308,21 @@ class LocalStore(Store, Protocol):
 
     def keep(self, value: Any) -> Any:
         """The handle of a value that nobody else will change; of a handle itself."""
+
+    def call(self, function: Function, handles: list[Any]) -> Any:
+        """Call a function of the values of handles, and keep its result."""
+        return self.keep(self.evaluate(function, handles))
+
+    def stream(self, function: Callable[..., Iterator[Any]], handles: list[Any]) -> list[Any]:
+        """Call a function that yields results, each of which is kept, once, before the next is made."""
+        kept: list[Any] = []
+
+        def go_on(*args: Any) -> None:  # a call that is made twice passes over what is kept
+            for value in islice(function(*args), len(kept), None):
+                kept.append(self.keep(value))
+
+        self.evaluate(go_on, handles)
+        return kept
 
     def expect(self, handles: list[Any]) -> None:
         """Announce the inputs of the call after the next one, which may be copied meanwhile."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -98,10 +97,7 @@ class LocalExecutor(Executor):
 
     def submit(self, stage: str, function: Function, *args: Any, prefer: str | None = None) -> Any:
         """Call the function."""
-        return self.store.keep(self.store.evaluate(function, list(args)))
-
-    def _made(self, function: Function, handles: list[Any]) -> Any:
-        return self.store.keep(self.store.evaluate(function, handles))
+        return self.store.call(function, list(args))
 
     def _all(self, calls: Generator[Call[Any]], count: int) -> list[Any]:
         """The results of calls that need nothing from each other, in their order."""
@@ -113,29 +109,19 @@ class LocalExecutor(Executor):
         """Make independent calls on the threads."""
         count = len(calls)
         calls.reverse()
-        return self._all((partial(self._made, function, list(calls.pop())) for _ in range(count)), count)
+        return self._all((partial(self.store.call, function, list(calls.pop())) for _ in range(count)), count)
 
     def stream(self, stage: str, function: Callable[..., Iterator[Any]], calls: ArgumentLists) -> list[Any]:
         """Make the calls, some at a time; each result is kept before the next of its call is made, once."""
         given = [list(call) for call in calls]
-        lists = self._all((partial(self._streamed, function, call) for call in given), len(given))
+        lists = self._all((partial(self.store.stream, function, call) for call in given), len(given))
         return [handle for handles in lists for handle in handles]
-
-    def _streamed(self, function: Callable[..., Iterator[Any]], call: list[Any]) -> list[Any]:
-        handles: list[Any] = []
-
-        def go_on(*args: Any) -> None:
-            for value in islice(function(*args), len(handles), None):
-                handles.append(self.store.keep(value))
-
-        self.store.evaluate(go_on, call)
-        return handles
 
     def map(self, stage: str, function: Function, inputs: list[Any], *shared: Any) -> list[Any]:
         """Call the function for each input, dropping the input afterwards; shared values are read once."""
         count, values = len(inputs), self.store.evaluate(_listed_args, list(shared))
         inputs.reverse()
-        return self._all((partial(self._made, function, self._next(inputs, values)) for _ in range(count)), count)
+        return self._all((partial(self.store.call, function, self._next(inputs, values)) for _ in range(count)), count)
 
     def _next(self, inputs: list[Any], values: list[Any]) -> list[Any]:
         """Handles of the next call of several; the store hears of the one after it."""

@@ -22,7 +22,6 @@ from dasktc.executors.dask.worker_state import worker_state
 from dasktc.executors.device.handles import CALLS, DeviceHandle
 from dasktc.executors.device.prefetch import TransferStats
 from dasktc.executors.device.store import DeviceStore
-from dasktc.executors.local import LocalExecutor
 from dasktc.executors.spill.file_store import LEAST
 from dasktc.executors.spill.work_dir import WorkDir
 
@@ -147,12 +146,12 @@ class WorkerDeviceStore:
     def call(self, function: Function, *args: Any) -> Any:
         """Call a function of values; the handle of its result, of a list those of its entries."""
         with self.device() as device:
-            return LocalExecutor(device).submit("", function, *args)
+            return device.call(function, list(args))
 
     def stream(self, function: Callable[..., Iterator[Any]], *args: Any) -> list[Any]:
         """Call a function that yields results, each of which is kept before the next is made."""
         with self.device() as device:
-            return LocalExecutor(device).stream("", function, [args])
+            return device.stream(function, list(args))
 
     def task(self, function: Function, needed: int, arity: int, arrays: bool, *args: Any) -> Any:
         """Make a counting task that takes `needed` bytes, of `arity` arguments; those that follow are the next one's.

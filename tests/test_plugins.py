@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,10 +125,10 @@ def test_a_scheme_and_a_kernel_are_found_by_every_door(toys, capsys):
         assert int(dasktc.triangle_count(np.array(EDGES), backend="cpu", verify=1.0, **how)) == triangles(EDGES)
     assert main(["count", "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "vertical|toy]" in shown
+    assert "|toy]" in shown
     assert "toy: ranges of ids." in shown
     assert "toy: a walk." in shown
-    assert "--parts n n of hash2d, proxy, vertical, toy." in shown
+    assert re.search(r"--parts n n of [\w, ]+, toy\.", shown)
     assert main(["plan", "--vertices", "1000", "--edges", "9000", "--partition", "toy", "--parts", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["partition"] == "toy"
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dasktc.backends import Backend
+from dasktc.backends.csr import on_host
 from dasktc.executors.base import Executor, Fold
 from dasktc.pipeline.edge_keys import between, cut, merge
 
@@ -352,5 +353,4 @@ def quantiles(samples: list[Array], weights: list[int], count: int) -> list[int]
 
 def _sample(keys: Array, step: int) -> Array:
     """Every `step`-th key, in host memory."""
-    chosen = keys[::step]
-    return chosen.get() if hasattr(chosen, "get") else chosen.copy()
+    return on_host(keys[::step].copy())

@@ -256,7 +256,7 @@ def _metis(partitions: list[Array], shape: Shape, parts: int, memory_per_call: i
             f"--assign metis takes {format_size(need)}, more than the {format_size(memory_per_call)} that one stage "
             "may take: it has the whole graph in memory, both directions; raise --memory, or take --assign random"
         )
-    keys: Any = np.concatenate([np.asarray(part.get() if hasattr(part, "get") else part) for part in partitions])
+    keys: Any = np.concatenate([on_host(part) for part in partitions])
     if 2 * len(keys) > MOST_ENDS:
         raise InputError(
             f"the graph has {len(keys):,} edges, METIS numbers {MOST_ENDS // 2:,} at most: its package counts in "

@@ -106,14 +106,12 @@ def bench_ooc(as_json: bool, **options: Any) -> None:
 @click.option("--scale", type=int, help="Of a Kronecker graph that takes the place of all others.")
 @click.option("--runs", type=int, default=5, show_default=True, help="Medians of so many turns, after a warm-up.")
 @click.option("--quick", is_flag=True, help="Two tiny graphs, one turn.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error comes from.")
+@reporting
 def bench_questions(as_json: bool, **options: Any) -> None:
     """Triangles per vertex and per edge, clustering and lists beside the count, and beside other libraries."""
     from dasktc.bench.questions import run
 
-    report = run(**options, say=lambda text: click.echo(text, err=True))
-    click.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    _print(run(**options, say=_say), as_json)
 
 
 @bench.command("soak")

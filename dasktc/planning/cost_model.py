@@ -253,11 +253,10 @@ def in_words(seconds: float) -> str:
     """A duration as people say it: "about 3 minutes"."""
     if seconds < 1:
         return "less than a second"
-    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        if seconds >= 1.95 * length or unit == "second":
-            number = f"{seconds / length:.0f}"
-            return f"about {number} {unit}{'' if number == '1' else 's'}"
-    raise AssertionError
+    units = (("day", 86400), ("hour", 3600), ("minute", 60))
+    unit, length = next((of for of in units if seconds >= 1.95 * of[1]), ("second", 1))
+    number = f"{seconds / length:.0f}"
+    return f"about {number} {unit}{'' if number == '1' else 's'}"
 
 
 def _probes(edges: int, wedges: int | None) -> tuple[int, str]:

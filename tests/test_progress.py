@@ -559,7 +559,7 @@ def test_the_page_shows_no_stage_as_done_before_one_that_it_follows():
         tracker(stage, 0, 1)
     clock.now = 2.0
     tracker.tasks({"canonical": (1, 4), "orient": (0, 3)})
-    rows = [re.sub(r"(<[^>]*>)+", " ", row).split() for row in _stages(run, 0.0).split("<tr>")[2:]]
+    rows = [re.sub(r"(<[^>]*>)+", " ", row).split() for row in _stages(run).split("<tr>")[2:]]
     assert [(row[0], row[1], " ".join(row[-2:])) for row in rows] == [
         ("read", "100", "0.0 s"),
         ("canonical", "25", "under way"),

@@ -143,7 +143,7 @@ class Checkpoint:
             job = names.get(tuple(line["task"]))
             if job is None:
                 raise _damaged(path, f"task {line['task']} is none of this count's {len(names):,}")
-            record = _record(job, line)
+            record = Record(job, TaskCount(*line["count"]), line["worker"])
             if self.records.setdefault(job, record).count[:3] != record.count[:3]:
                 raise _damaged(path, f"task {line['task']} is there twice, with different counts")
 
@@ -381,10 +381,6 @@ def _checksum(text: bytes) -> bytes:
 
 def _name(job: Job) -> tuple[int, ...]:
     return (*(part for place in job.triple.places for part in place), job.split)
-
-
-def _record(job: Job, line: What) -> Record:
-    return Record(job, TaskCount(*line["count"]), line["worker"])
 
 
 def _differences(path: Path, kept: What, what: What) -> str:

@@ -69,16 +69,12 @@ def _census(codes: list[int], pairs: Counter[str], single: int, mutual: int, ver
         census[_closed(*directions)] += count
         for one, other in ((of_uv, of_uw), (_turned(of_uv), of_vw), (_turned(of_uw), _turned(of_vw))):
             census[OPEN["".join(sorted("_oim"[way] for way in (one, other)))]] -= count
-    in_triads = {name: (_singles(name) * count, int(name[0]) * count) for name, count in census.items()}
+    # a type's name: its mutual edges, those of one direction, those that are not there
+    in_triads = {name: (int(name[1]) * count, int(name[0]) * count) for name, count in census.items()}
     census["012"] = single * (vertices - 2) - sum(singles for singles, _ in in_triads.values())
     census["102"] = mutual * (vertices - 2) - sum(mutuals for _, mutuals in in_triads.values())
     census["003"] = vertices * (vertices - 1) * (vertices - 2) // 6 - sum(census.values())
     return {name: census[name] for name in TYPES}
-
-
-def _singles(name: str) -> int:
-    """Edges of one direction in a type: the second digit of its name; the first are mutual ones, the third is none."""
-    return int(name[1])
 
 
 def _turned(way: int) -> int:

@@ -159,7 +159,7 @@ class RunPage:
             return
         now = time.time()
         self.head.text = f"{STYLE}<div class=tc>{self._head(run, now)}</div>"
-        self.stages.text = f"{STYLE}<div class=tc>{_stages(run, now)}</div>"
+        self.stages.text = f"{STYLE}<div class=tc>{_stages(run)}</div>"
         self.faults.text = f"{STYLE}<div class=tc>{_faults(run)}</div>"
         self._curves(run)
         self._by_worker(run)
@@ -203,9 +203,6 @@ class RunPage:
         shown = "".join(f"<div class=card><b>{escape(text)}</b><span>{name}</span></div>" for text, name in cards)
         return f"<h1>{escape(_title(run))}</h1><p class=sub>{escape(planned)}</p>{error}<div class=cards>{shown}</div>"
 
-    def _live(self) -> list[Any]:
-        return list(self._scheduler.workers.values())
-
     def _curves(self, run: RunState) -> None:
         points = run.points
         times, rates = _rates(points)
@@ -231,7 +228,7 @@ class RunPage:
         if run is next(reversed(self._monitor.runs.values())):
             self._monitor.look(run)
         blocks = run.blocks
-        shown = sorted(self._live(), key=lambda worker: -blocks.get(worker.address, 0))[:SHOWN]
+        shown = sorted(self._scheduler.workers.values(), key=lambda worker: -blocks.get(worker.address, 0))[:SHOWN]
         names = [worker.address.partition("://")[2] for worker in shown]
         limit = [worker.memory_limit or 0 for worker in shown]
         used = [worker.metrics.get("memory", 0) for worker in shown]
@@ -283,7 +280,7 @@ def _title(run: RunState) -> str:
     return f"{asked} of {source}, {time.strftime('%H:%M:%S', time.localtime(run.began))}"
 
 
-def _stages(run: RunState, now: float) -> str:
+def _stages(run: RunState) -> str:
     rows, waits = [], False
     for name, said in run.stages.items():
         over, share = said["event"] == "ended", 1.0 if said["event"] == "ended" else said["share"]

@@ -504,6 +504,10 @@ def test_parquet_without_rows(tmp_path):
         (["w", "dst", "src"], None, ("src", "dst")),
         (["Target", "Source", "w"], None, ("Source", "Target")),
         (["w", "u", "v"], None, ("u", "v")),
+        (["~id", "~from", "~to"], None, ("~from", "~to")),
+        (["name:START_ID(A)", "w", ":END_ID(B)"], None, ("name:START_ID(A)", ":END_ID(B)")),
+        (["Edge_ID", "b"], None, ("Edge_ID", "b")),
+        (["a", "b", "start", "end"], None, ("a", "b")),
         (["a", "b", "c"], None, ("a", "b")),
         (["a", "b", "c"], ("c", "a"), ("c", "a")),
         (["a", "b", "c"], ("2", "1"), ("c", "b")),
@@ -521,6 +525,7 @@ def test_parquet_columns(tmp_path, names, columns, expected):
     ("table", "options", "says"),
     [
         ({"a": [1, 2]}, {}, "columns a"),
+        ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "which two hold ids is unclear"),
         ({"a": [1.0, 2.0], "b": [1, 2]}, {}, "--columns"),
         ({"src": [1.0, 2.0], "dst": [1, 2]}, {}, "'src' double"),
         ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 ids"),

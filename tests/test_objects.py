@@ -460,6 +460,22 @@ def test_columns(make, columns, expected):
     assert pairs(open_object(make(frame), columns=columns)) == [expected]
 
 
+@pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
+@pytest.mark.parametrize("names", [("Unnamed: 0", "from", "to"), ("w", "Source", "Target"), ("a", "u", "v")])
+def test_columns_with_well_known_names_are_taken_as_in_files(make, names):
+    assert pairs(open_object(make(pd.DataFrame([[1, 2, 3]], columns=names)))) == [(2, 3)]
+
+
+@pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "edge_id", ""])
+def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
+    frame = pd.DataFrame([[1, 2, 3]], columns=[name, "a", "b"])
+    with pytest.raises(InputError, match=f"'{name}' perhaps numbers the rows; name those of ids"):
+        open_object(make(frame))
+    assert pairs(open_object(make(frame), columns=("a", "b"))) == [(2, 3)]
+    assert pairs(open_object(make(frame), columns=(name, "b"))) == [(1, 3)]
+
+
 @pytest.mark.parametrize("columns", [("a", "x"), ("a", "2"), ("a", "-1"), ("a", "a"), ("b", "1")])
 @pytest.mark.parametrize("lazy", [False, True])
 def test_refused_columns(columns, lazy):

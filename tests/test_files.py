@@ -397,6 +397,22 @@ def test_formats_are_told_by_content_then_by_name(name, head, format):
         (b"graph\n[\n  node [\n", "GML"),
         (b"strict digraph {\n a -> b\n", "DOT"),
         (b"*Vertices 3\n", "Pajek"),
+        (b"// a\n/* b\n c */ graph G {\n a -- b\n", "DOT"),
+        (b"# made by\n\n# hand\ngraph [\n  node [\n", "GML"),
+        (b"% a comment\n*Vertices 3\n", "Pajek"),
+        (b"*Network g\n*Vertices 3\n", "Pajek"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><graphml>", "XML"),
+        (b'\xef\xbb\xbf{"nodes": []}', "JSON"),
+        (b"c by hand\nc\np edge 3 2\ne 1 2\n", "DIMACS"),
+        (b"p sp 3 2\r\na 1 2 7\r\n", "DIMACS"),
+        (b"<http://a> <http://p> <http://b> .\n", "--columns 0,2"),
+        (b"@prefix e: <http://e/> .\n", "RDF"),
+        (b">>graph6<<Bw\n", "graph6"),
+        (b"nodedef>name VARCHAR\n", "GDF"),
+        (b"dl n=3 format=edgelist1\n", "UCINET"),
+        (zipped("[Content_Types].xml"), "Excel workbook: save its sheet as CSV"),
+        (b"1\x00,\x002\x00\r\x00\n\x002\x00,\x003\x00", "UTF-16LE"),
+        (b"\x001\x00,\x002\x00\n\x002\x00,\x003\x00\n", "UTF-16BE"),
         (b"\xff\xfe1\x00 \x002\x00", "UTF-16"),
         (b"\xff\xfe\x00\x001\x00\x00\x00", "UTF-32"),
         (b"\x00\x00\xfe\xff\x00\x00\x001", "UTF-32"),
@@ -411,8 +427,24 @@ def test_what_is_not_read_is_named_with_the_way_out(head, says):
     refused(detect, "g.dat", head, says=["g.dat", says, "--format", ", ".join(FORMATS)])
 
 
-def test_adjacency_lists_are_refused_by_their_name():
-    refused(detect, "g.adjlist", b"1 2 3 4\n", says=["adjacency list", "--format"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("g.adjlist", "adjacency list"),
+        ("g.lgl.gz", "lines with # are vertices"),
+        ("g.sif", "--columns 0,2"),
+        ("g.tgf", "--skip"),
+    ],
+)
+def test_text_that_looks_like_edges_and_holds_others_is_refused_by_its_name(name, says):
+    refused(detect, name, b"1 2 3 4\n", says=[says, "--format"])
+
+
+@pytest.mark.parametrize(
+    "head", [b"//" * 20_000, b"c x\r\n" * 9000, b"/*/" * 20_000, b"# c\r\n" * 9000, b"\n" * 60_000]
+)
+def test_a_head_that_begins_like_another_format_is_told_at_once(head):
+    assert detect("g.txt", head) == "text"
 
 
 @pytest.mark.parametrize("word", ["graph theory\n", "graph theory {}\n", "creator admin\n", "digraph a\n", "BZh 1\n"])

@@ -83,13 +83,32 @@ _FOREIGN = {
     rb"7z\xbc\xaf|Rar!|\x1f\x9d|\x04\x22M\x18": "an archive of a kind that is not read: unpack it first",
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
+    rb"([\t\n\r -~]\0){8}": "UTF-16 text: convert it, with iconv -f UTF-16LE -t UTF-8",
+    rb"(\0[\t\n\r -~]){8}": "UTF-16 text: convert it, with iconv -f UTF-16BE -t UTF-8",
     rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
     rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
-    rb"(?i)\s*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|\*vertices\b)": (
-        "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one"
+    rb"(?i)\s*(?>//[^\n]*\n\s*|/\*.*?\*/\s*)*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|"
+    rb"\*(vertices|network)\b)": "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one",
+    rb">>(di)?graph6<<|>>sparse6<<|nodedef>|(?i:dl\s+n\s*=)": (
+        "graph6, GDF or UCINET DL: write its edges as text, with networkx.write_edgelist for one"
+    ),
+    rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+\s": (
+        "a DIMACS graph: write its edges as text, with grep '^[ae] ' and cut -d ' ' -f 2,3"
+    ),
+    rb"<[^<>\s]+>\s+<[^<>\s]+>\s|@prefix\s": (
+        "RDF: write its edges as text, or read N-Triples with --format text --columns 0,2"
     ),
 }
+
+_NAMED = {
+    ".adjlist": "an adjacency list by its name: write one edge a line, with networkx.write_edgelist",
+    ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
+    ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
+    ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
+    "--skip LINES",
+}
+"""What text of these endings is, where its bytes do not tell."""
 
 
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
@@ -178,20 +197,23 @@ def detect(url: str, head: bytes) -> str:
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
             return "npz"
+        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/")):
+            raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":
         raise _unread(url, "a tar archive: unpack it first, with tar -xf, and give the files with edges")
     if by_name == "bvgraph":
         return "bvgraph"
+    below_comments = re.sub(rb"^(\xef\xbb\xbf)?(\s*[#%][^\n]*\n)*", b"", head)
     for pattern, what in _FOREIGN.items():
-        if re.match(pattern, head):
+        if re.match(pattern, below_comments, re.DOTALL):
             raise _unread(url, what)
     if re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
         raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
-    if extension == ".adjlist":
-        raise _unread(url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist")
+    if extension in _NAMED:
+        raise _unread(url, _NAMED[extension])
     return by_name
 
 

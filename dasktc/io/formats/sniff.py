@@ -30,6 +30,7 @@ log = logging.getLogger("dasktc")
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
+_FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
 _MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
 _ROWS = 256
 _HEAD, _MOST = 1 << 16, 1 << 20
@@ -93,7 +94,7 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     names = split(rows[0].text, reading.separator) if reading.header else []
     if names:
         _refuse_names(url, names, rows, reading, options)
-    ids = options.ids or _ids(url, rows[reading.header :], reading, options.skip)
+    ids = options.ids or _ids(url, rows[reading.header :], reading, options)
     first = rows[reading.header]
     if reading.doubtful and ids == "text":
         log.warning(
@@ -193,7 +194,8 @@ def _rows(data: bytes, start: int, line: int) -> list[_Row]:
         stop = data.find(b"\n", start) + 1 or len(data)
         line += 1
         text = data[start:stop].decode("utf-8", "replace").rstrip("\r\n")
-        if text.strip(BLANKS)[:1] not in ("", "#", "%"):
+        excel = line == 1 and re.fullmatch("sep=.", text)  # it names the separator
+        if text.strip(BLANKS)[:1] not in ("", "#", "%") and not excel:
             wide += _is_wide(text)
             if len(rows) < _ROWS or _is_wide(text):
                 rows.append(_Row(start, line, text))
@@ -279,7 +281,8 @@ def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
     columns_below = [set(fields) for fields in zip(*below, strict=False)]
     words = zip(first, columns_below, strict=False)
     if any(
-        word.lower() not in _MISSING and all(re.fullmatch(_NUMBER, field) for field in fields) for word, fields in words
+        word.lower() not in _MISSING and all(re.fullmatch(_FIGURES, field) for field in fields)
+        for word, fields in words
     ):
         return True
     return all(
@@ -327,12 +330,13 @@ def _without_attributes(text: str) -> str:
     return text
 
 
-def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids:
+def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) -> Ids:
     """Type of the first row's ids; refused where that row may not be an edge."""
     kinds = reading.kinds[reading.header :]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":
+        _refuse_lists(url, rows, reading, options.columns is not None)
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
     fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
@@ -352,16 +356,26 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             f"{where} where the first edge is expected, with one integer and one that is not: text above the "
             f"data, or names; use --skip {rows[place].line} to pass over it, or --ids text if ids are names"
         )
-    if "int" in kinds and (skip is None or kind == "single text"):
+    if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
             f"{where}, but line {line} holds integers: text above the data, or names; use --skip {line - 1} to "
             "pass over what stands above, or --ids text if ids are names"
         )
-    if all(re.fullmatch(_NUMBER, field) for field in fields):
+    if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
-            f"{where}: ids with a decimal point, of which '1' and '1.0' may be one vertex; write them as integers, "
-            "or use --ids text to take them as names"
+            f"{where}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
+            "write them as integers, or use --ids text to take them as names"
+        )
+    if any(field.count("(") != field.count(")") for field in fields):
+        raise InputError(
+            f"{where}: brackets around edges or ids are not read; write two ids a line, or use --ids text if they "
+            "belong to ids"
+        )
+    if any(re.fullmatch(r"[-=<>~.:|*+/\\&]+", field) for field in fields):
+        raise InputError(
+            f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
+            "--columns 0,2, or use --ids text if it is an id"
         )
     if reading.separator is None and any(field.startswith('"') for field in fields):
         raise InputError(
@@ -374,7 +388,27 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
             "or use --ids text if the first two words of a line are ids"
         )
+    _refuse_lists(url, rows, reading, options.columns is not None)
     return "text"
+
+
+def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
+    """Refuse rows of at least three widths whose fields beyond the second are ids, too: an adjacency list."""
+    table = [[*filter(None, split(_without_attributes(row.text), reading.separator))] for row in rows]
+    widths = sorted({len(fields) for fields in table})
+    if asked or len(widths) < 3:
+        return
+    ids = {field for fields in table for field in fields[:2]}
+    further = {field for fields in table for field in fields[2:]}
+    if (
+        all(map(is_integer, further))
+        if "int" in reading.kinds
+        else any(f in ids and not is_integer(f) for f in further)
+    ):
+        raise InputError(
+            f"{url} holds lines of {widths[0]} to {widths[-1]} ids: perhaps a vertex and all its neighbours a line; "
+            "write one edge a line, or use --columns 0,1 if only the first two are ids"
+        )
 
 
 def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:

@@ -207,8 +207,10 @@ def test_a_remote_file_is_decompressed_and_cut_as_a_local_one(memory):
 
 
 def test_file_urls_are_files(tmp_path):
-    (tmp_path / "g.txt").write_bytes(TEXT)
-    assert len(edges(f"file://{tmp_path}/g.txt", blocksize=1000)) == 5000
+    for name, of_url in ("g.txt", "g.txt"), ("a b#é.txt", "a%20b%23%C3%A9.txt"), ("a%20b.txt", "a%20b.txt"):
+        (tmp_path / name).write_bytes(TEXT)
+        assert len(edges(f"file://{tmp_path}/{of_url}", blocksize=1000)) == 5000
+        assert listing.expand(f"file://{tmp_path}/{of_url}") == [str(tmp_path / name)]
 
 
 def test_bad_urls_are_refused(memory):
@@ -588,6 +590,19 @@ def test_several_files_are_one_source(tmp_path):
     found = {frozenset(edge) for edge in edges(str(tmp_path))}
     assert found == {frozenset(pair) for pair in [(0, 1), (1, 2)]}
     assert edges([tmp_path / "a.txt", str(tmp_path / "b.csv.gz")]) == [(0, 1), (1, 2)]
+
+
+def test_first_rows_of_several_files_are_told_from_edges_together(tmp_path, caplog):
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_bytes(f"u,v\n{name},x\n".encode())
+    assert edges(str(tmp_path)) == [("a", "x"), ("b", "x"), ("c", "x")]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "a.csv, 'u,v', is taken for a header, as those of 2 other files are; use --skip 1 if" in said
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_bytes(f"person,friend\n{name},x\n".encode())
+    refused(edges, str(tmp_path), says=["a.csv holds 'person,friend'", "3 files begin", "--skip 1", "--skip 0"])
+    assert len(edges(str(tmp_path), skip=1)) == 3
+    assert len(edges(str(tmp_path), skip=0)) == 6
 
 
 def test_integers_and_text_do_not_go_together_unless_asked(tmp_path):

@@ -467,7 +467,7 @@ def test_columns_with_well_known_names_are_taken_as_in_files(make, names):
 
 
 @pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
-@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "edge_id", ""])
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "edge_id", "", "id"])
 def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
     frame = pd.DataFrame([[1, 2, 3]], columns=[name, "a", "b"])
     with pytest.raises(InputError, match=f"'{name}' perhaps numbers the rows; name those of ids"):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -15,11 +16,14 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
+from dasktc.io.formats.dialect import Doubt
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
 __all__ = ["FORMATS", "detect", "open_source"]
+
+log = logging.getLogger("dasktc")
 
 
 class Format(NamedTuple):
@@ -85,7 +89,7 @@ _FOREIGN = {
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
     rb"([\t\n\r -~]\0){8}": "UTF-16 text: convert it, with iconv -f UTF-16LE -t UTF-8",
     rb"(\0[\t\n\r -~]){8}": "UTF-16 text: convert it, with iconv -f UTF-16BE -t UTF-8",
-    rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
+    rb"(?i)\s*<(\?xml|!doctype|html|table|graphml|gexf)": "XML or a web page: write its edges as text",
     rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
     rb"(?i)\s*(?>//[^\n]*\n\s*|/\*.*?\*/\s*)*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|"
@@ -150,6 +154,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         parts.extend(of_file)
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
+    _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
     if len(first_of) > 1:
         raise InputError(
             f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
@@ -164,6 +169,26 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         next(iter(first_of)),
         size=size,
         weight=options.weight,
+    )
+
+
+def _say_doubts(doubts: list[Doubt]) -> None:
+    """Log what first rows of text were taken for, once for all files; refuse edges that several files begin with."""
+    if not doubts:
+        return
+    first = doubts[0]
+    again = sum(doubt.row == first.row for doubt in doubts)
+    if again > 1 and not first.header:
+        raise InputError(
+            f"line {first.line} of {first.url} holds {first.row!r}, with which {again:,} files begin: a header, or one "
+            f"edge in all of them; use --skip {first.line} if it is a header, --skip {first.line - 1} if it is an edge"
+        )
+    log.warning(
+        "dasktc: warning: line %d of %s, %r, is taken for %s%s; use --skip %d if it is a header, --skip %d if it is an "
+        "edge",
+        *(first.line, first.url, first.row, "a header" if first.header else "an edge"),
+        f", as those of {len(doubts) - 1:,} other files are" * (len(doubts) > 1),
+        *(first.line, first.line - 1),
     )
 
 

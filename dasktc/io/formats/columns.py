@@ -24,6 +24,7 @@ __all__ = [
     "known_pairs",
     "listed",
     "named",
+    "numbers_rows",
     "one_line",
     "place_of",
     "plain",
@@ -63,6 +64,12 @@ def plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
+def numbers_rows(names: Sequence[str], types: Sequence[object]) -> bool:
+    """Tell whether the first column perhaps numbers the rows: by its name, of `id` where three are of its type."""
+    name = plain(names[0]) if len(names) > 2 else "a"
+    return name in NUMBERS or (name == "id" and types.count(types[0]) > 2)
+
+
 def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the places of two columns with names of `PAIRS`, first choice first."""
     found = [plain(name) for name in names]
@@ -97,9 +104,15 @@ def choose(
             check_two(wanted, chosen)
             return str(chosen[0]), str(chosen[1])
     else:
-        for first, second in known_pairs(names):
-            return names[first], names[second]
-        numbered = len(names) > 2 and plain(names[0]) in NUMBERS
+        keys = re.findall(r"([^/=]+)=[^/]*/", url)
+        for pair in known_pairs([*names, *keys]):
+            if key := next((keys[place - len(names)] for place in pair if place >= len(names)), None):
+                raise InputError(
+                    f"{url} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
+                    "are not read as ids; write both ids into the files, or name two of these with --columns A,B"
+                )
+            return names[pair[0]], names[pair[1]]
+        numbered = numbers_rows(names, [*map(kinds.get, names)])
         alike = len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]
         if alike and not numbered:
             return names[0], names[1]

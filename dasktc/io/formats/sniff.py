@@ -5,12 +5,11 @@ one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; th
 that makes two integers of every row is taken. Ids are integers if those of the first data row
 are, else text. The first row is a header if it holds words above integers. Above ids of text it is one if its ids
 occur in no other row, and they are well-known names of columns, or stand apart from all others as words above
-numbers do; where that is in doubt, a warning names the option that settles it. Other doubts are refused.
+numbers do; where that is in doubt, the layout says so. Other doubts are refused.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -19,13 +18,11 @@ from typing import NamedTuple
 from dasktc.errors import InputError, shown
 from dasktc.io.formats import lines, streams
 from dasktc.io.formats.columns import NUMBERS, PAIRS, check_two, known_pairs, listed, place_of, plain
-from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
 __all__ = ["Layout", "sniff"]
-
-log = logging.getLogger("dasktc")
 
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -40,7 +37,8 @@ class Layout(NamedTuple):
     """How to read a file: the dialect, and where in the (decompressed) file the data begins.
 
     `start` counts bytes, `line` lines from 1. `edges` is not None if the first data row may be a
-    header of vertex and edge counts: it is one if exactly so many data rows follow.
+    header of vertex and edge counts: it is one if exactly so many data rows follow. `doubt` is about a first row that
+    may be a header or an edge.
     """
 
     dialect: Dialect
@@ -48,6 +46,7 @@ class Layout(NamedTuple):
     line: int
     edges: int | None
     bytes_per_row: float
+    doubt: Doubt | None
 
 
 class _Row(NamedTuple):
@@ -96,17 +95,13 @@ def sniff(url: str, options: ReadOptions) -> Layout:
         _refuse_names(url, names, rows, reading, options)
     ids = options.ids or _ids(url, rows[reading.header :], reading, options)
     first = rows[reading.header]
-    if reading.doubtful and ids == "text":
-        log.warning(
-            "dasktc: warning: line %d of %s, %r, is taken for %s; use --skip %d if it is a header, --skip %d if it "
-            "is an edge",
-            *(rows[0].line, url, rows[0].text[:60].strip()),
-            *("a header" if reading.header else "an edge", rows[0].line, rows[0].line - 1),
-        )
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
     dialect = Dialect(reading.separator, reading.columns, ids, weight)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
-    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width)
+    doubt = None
+    if reading.doubtful and ids == "text":
+        doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
+    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width, doubt)
 
 
 def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:

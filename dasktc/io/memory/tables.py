@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
-from dasktc.io.formats.columns import NUMBERS, known_pairs, plain
+from dasktc.io.formats.columns import known_pairs, numbers_rows
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
@@ -31,7 +31,7 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
         raise unknown(obj)
     labels = [str(label) for label in obj.columns]
-    i, j = choose_two(labels, options)
+    i, j = choose_two(labels, [*obj.dtypes], options)
     weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
     return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]], weights)
 
@@ -44,7 +44,7 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     table = pa.table(obj)
     labels = table.column_names
-    i, j = choose_two(labels, options)
+    i, j = choose_two(labels, table.schema.types, options)
     weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
     return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]], weights)
 
@@ -65,7 +65,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
         return _from_dask_array(obj, options)
     meta = obj._meta
     labels = [str(label) for label in meta.columns]
-    i, j = choose_two(labels, options)
+    i, j = choose_two(labels, [*meta.dtypes], options)
     chosen = [labels[i], labels[j]]
     places = places_of(chosen, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
@@ -178,7 +178,7 @@ def _ends(edges: Sequence[Any]) -> list[Any]:
     return list(zip(*edges, strict=True))
 
 
-def choose_two(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
+def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOptions) -> tuple[int, int]:
     """Positions of the two id columns: those asked for, a name before a position; known names; the first two."""
     if len(labels) < 2:
         raise InputError(
@@ -192,7 +192,7 @@ def choose_two(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
             )
         chosen.append(labels.index(name) if name in labels else int(name))
     src, dst = chosen if chosen else next(known_pairs(labels), (0, 1))
-    if not chosen and len(labels) > 2 and plain(labels[src]) in NUMBERS:
+    if not chosen and src == 0 and numbers_rows(labels, types):
         raise InputError(
             f"the table's columns are {', '.join(labels)[:200]}: {labels[src]!r} perhaps numbers the rows; name "
             "those of ids with columns"

@@ -90,6 +90,8 @@ _FOREIGN = {
     rb"([\t\n\r -~]\0){8}": "UTF-16 text: convert it, with iconv -f UTF-16LE -t UTF-8",
     rb"(\0[\t\n\r -~]){8}": "UTF-16 text: convert it, with iconv -f UTF-16BE -t UTF-8",
     rb"(?i)\s*<(\?xml|!doctype|html|table|graphml|gexf)": "XML or a web page: write its edges as text",
+    rb"version https://git-lfs": "a pointer of Git LFS: fetch the file itself, with git lfs pull",
+    rb"(?i)(404: not found|access denied|forbidden)\s*$": "what a server answers for a file: fetch the file itself",
     rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
     rb"(?i)\s*(?>//[^\n]*\n\s*|/\*.*?\*/\s*)*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|"
@@ -233,10 +235,12 @@ def detect(url: str, head: bytes) -> str:
     for pattern, what in _FOREIGN.items():
         if re.match(pattern, below_comments, re.DOTALL):
             raise _unread(url, what)
-    if re.search(rb"[\x00-\x08\x0e-\x1f]", head):
+    if odd := re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
-        raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
+        at = odd.start()
+        where = f"begins with {head[:8]!r}" if at < 8 else f"holds {head[at : at + 8]!r} from byte {at:,} on"
+        raise _unread(url, f"binary data that {where}: damaged, or a format that is not read")
     if extension in _NAMED:
         raise _unread(url, _NAMED[extension])
     return by_name

@@ -27,12 +27,15 @@ class Dialect:
     ids : {"int", "text"}
     weight : int or None
         Place of the weight, from 0; None: it is not read.
+    names : tuple of two str or None
+        What the header calls the two columns of text ids, where no edge is: files were joined with their headers.
     """
 
     separator: str | None
     columns: tuple[int, int]
     ids: Ids
     weight: int | None = None
+    names: tuple[str, str] | None = None
 
 
 class Doubt(NamedTuple):

@@ -185,6 +185,12 @@ def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     ]
     if dialect.columns[0] > dialect.columns[1]:
         ids.reverse()
+    if dialect.names is not None:
+        again = pc.and_(*map(pc.equal, ids, dialect.names))
+        for row in np.flatnonzero(again)[:1]:
+            raise BadLine(
+                int(places[pairs[row]]), "holds the names of the columns again: files were joined with headers; drop it"
+            )
     return ids[0], ids[1], len(source)
 
 

@@ -96,7 +96,9 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     ids = options.ids or _ids(url, rows[reading.header :], reading, options)
     first = rows[reading.header]
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
-    dialect = Dialect(reading.separator, reading.columns, ids, weight)
+    one, other = reading.columns
+    called = (names[one], names[other]) if ids == "text" and max(reading.columns) < len(names) else None
+    dialect = Dialect(reading.separator, reading.columns, ids, weight, called)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
     doubt = None
     if reading.doubtful and ids == "text":
@@ -253,7 +255,7 @@ def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tu
         return True, False
     known = PAIRS.get(tuple(map(plain, names)))
     below = [[fields[place] for place in columns if place < len(fields)] for fields in table[1:]]
-    shapes = {_shape(field) for fields in below for field in fields}
+    shapes = {_shape(field) for fields in below if known is None or fields != names for field in fields}
     if any(_shape(name) in shapes for name in names):
         return False, known is not None and not re.search("[0-9]", "".join(names))
     if known or (below and (known is False or _stands_apart(table, columns))):
@@ -388,10 +390,20 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
 
 
 def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
-    """Refuse rows of at least three widths whose fields beyond the second are ids, too: an adjacency list."""
+    """Refuse rows of three widths whose fields beyond the second are ids, too, an adjacency list, and a matrix."""
     table = [[*filter(None, split(_without_attributes(row.text), reading.separator))] for row in rows]
     widths = sorted({len(fields) for fields in table})
-    if asked or len(widths) < 3:
+    if asked:
+        return
+    bits = len(rows) > 1 and {field for fields in table for field in fields} <= {"0", "1"}
+    if len(widths) == 1 and (
+        (bits and widths[0] > 2) or (len(rows) == widths[0] > 3 and table == [*map(list, zip(*table, strict=True))])
+    ):
+        raise InputError(
+            f"{url} holds lines of {widths[0]} numbers that are perhaps an adjacency matrix: write one edge a line, or "
+            "use --columns 0,1 if the first two are ids"
+        )
+    if len(widths) < 3:
         return
     ids = {field for fields in table for field in fields[:2]}
     further = {field for fields in table for field in fields[2:]}

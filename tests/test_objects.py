@@ -476,6 +476,14 @@ def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
     assert pairs(open_object(make(frame), columns=(name, "b"))) == [(1, 3)]
 
 
+def test_a_frame_that_is_an_adjacency_matrix_is_refused():
+    frame = nx.to_pandas_adjacency(nx.complete_graph(4), dtype=int)
+    with pytest.raises(InputError, match=r"4 names: perhaps an adjacency matrix; pass scipy.sparse.csr_array\(frame\)"):
+        open_object(frame)
+    assert pairs(open_object(scipy.sparse.csr_array(frame))) == [(u, v) for u in range(4) for v in range(4) if u != v]
+    assert pairs(open_object(pd.DataFrame([[0, 1], [1, 2]]))) == [(0, 1), (1, 2)]
+
+
 @pytest.mark.parametrize("columns", [("a", "x"), ("a", "2"), ("a", "-1"), ("a", "a"), ("b", "1")])
 @pytest.mark.parametrize("lazy", [False, True])
 def test_refused_columns(columns, lazy):

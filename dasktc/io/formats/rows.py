@@ -301,7 +301,7 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected: the first data row has integers; "
+                f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or --ids int; "
                 "use --ids text if ids are names"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

@@ -30,6 +30,11 @@ def from_pandas(obj: Any, options: ReadOptions) -> Source:
     """Cut two columns of a data frame into runs of rows."""
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
         raise unknown(obj)
+    if options.columns is None and obj.index.equals(obj.columns) and not hasattr(obj.index, "step"):
+        raise InputError(
+            f"the table's rows and columns have the same {len(obj):,} names: perhaps an adjacency matrix; pass "
+            "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
+        )
     labels = [str(label) for label in obj.columns]
     i, j = choose_two(labels, [*obj.dtypes], options)
     weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]

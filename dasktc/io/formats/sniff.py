@@ -243,7 +243,7 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
 def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
     """Tell whether the first row is a header, and whether that is in doubt."""
     if kinds[0] not in ("text", "single text") or any(
-        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text)
+        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
     ):
         return False, False
     if kinds[1:2] == ["int"]:
@@ -307,7 +307,8 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
         return min(_widths(reading.separator, rows)) > 1
 
     for fits in (clean, starts, even, every):
-        for reading in sorted(readings, key=lambda of: fits is even and of.separator != "\t"):
+        # Names hold commas rather than other separators.
+        for reading in sorted(readings, key=lambda of: fits is even and "\t|;,".find(of.separator or ",")):
             if fits(reading):
                 return reading
     return readings[0]
@@ -391,7 +392,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
 
 def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
     """Refuse rows of three widths whose fields beyond the second are ids, too, an adjacency list, and a matrix."""
-    table = [[*filter(None, split(_without_attributes(row.text), reading.separator))] for row in rows]
+    table = [split(_without_attributes(row.text), reading.separator) for row in rows]
     widths = sorted({len(fields) for fields in table})
     if asked:
         return
@@ -406,7 +407,7 @@ def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) ->
     if len(widths) < 3:
         return
     ids = {field for fields in table for field in fields[:2]}
-    further = {field for fields in table for field in fields[2:]}
+    further = {field for fields in table for field in fields[2:] if field}
     if (
         all(map(is_integer, further))
         if "int" in reading.kinds

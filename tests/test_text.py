@@ -337,6 +337,7 @@ REFUSED = {
     "arrows": (b"a -> b\nb -> c\n", ["line 1", "a sign", "--columns 0,2"]),
     "adjacency": (b"1 2 3\n2 3\n3\n", ["1 to 3 ids", "neighbours", "--columns 0,1"]),
     "adjacency of names": (b"a,b,c,d\nb,c,e\nc,d\n", ["2 to 4 ids", "neighbours", "--columns 0,1"]),
+    "triples": (b"a\tlikes\tb\nb\tlikes\tc\nc\tknows\ta\nc\tlikes\tb\n", ["relations", "--columns 0,2"]),
     "adjacency matrix": (b"0 1 1\n1 0 1\n", ["3 numbers", "matrix", "--columns 0,1"]),
     "weighted matrix": (b"a,b,c,d\n0,5,6,7\n5,0,1,2\n6,1,0,3\n7,2,3,0\n", ["4 numbers", "matrix"]),
     "files joined with their headers": (b"from,to\na,b\n" * 300, ["line 3", "names of the columns again"]),

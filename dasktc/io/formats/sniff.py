@@ -334,7 +334,7 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":
-        _refuse_lists(url, rows, reading, options.columns is not None)
+        _refuse_others(url, rows, reading, options.columns is not None)
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
     fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
@@ -386,12 +386,12 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) ->
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
             "or use --ids text if the first two words of a line are ids"
         )
-    _refuse_lists(url, rows, reading, options.columns is not None)
+    _refuse_others(url, rows, reading, options.columns is not None)
     return "text"
 
 
-def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
-    """Refuse rows of three widths whose fields beyond the second are ids, too, an adjacency list, and a matrix."""
+def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
+    """Refuse an adjacency list (rows of three widths, all ids), a matrix, and triples (ids, a relation between)."""
     table = [split(_without_attributes(row.text), reading.separator) for row in rows]
     widths = sorted({len(fields) for fields in table})
     if asked:
@@ -404,6 +404,13 @@ def _refuse_lists(url: str, rows: list[_Row], reading: _Reading, asked: bool) ->
             f"{url} holds lines of {widths[0]} numbers that are perhaps an adjacency matrix: write one edge a line, or "
             "use --columns 0,1 if the first two are ids"
         )
+    if widths[0] > 2 and reading.columns == (0, 1) and "int" not in reading.kinds:
+        one, other, third = ({fields[place] for fields in table} for place in range(3))
+        if not one & other and len(one & third) > 1 and 2 * len(other) <= len(table):
+            raise InputError(
+                f"{url} holds ids in columns 1 and 3 that are the same, and others in column 2: perhaps relations; use "
+                "--columns 0,2 if they are, --columns 0,1 if they are ids"
+            )
     if len(widths) < 3:
         return
     ids = {field for fields in table for field in fields[:2]}

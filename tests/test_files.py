@@ -207,8 +207,10 @@ def test_a_remote_file_is_decompressed_and_cut_as_a_local_one(memory):
 
 
 def test_file_urls_are_files(tmp_path):
-    (tmp_path / "g.txt").write_bytes(TEXT)
-    assert len(edges(f"file://{tmp_path}/g.txt", blocksize=1000)) == 5000
+    for name, of_url in ("g.txt", "g.txt"), ("a b#é.txt", "a%20b%23%C3%A9.txt"), ("a%20b.txt", "a%20b.txt"):
+        (tmp_path / name).write_bytes(TEXT)
+        assert len(edges(f"file://{tmp_path}/{of_url}", blocksize=1000)) == 5000
+        assert listing.expand(f"file://{tmp_path}/{of_url}") == [str(tmp_path / name)]
 
 
 def test_bad_urls_are_refused(memory):
@@ -397,6 +399,25 @@ def test_formats_are_told_by_content_then_by_name(name, head, format):
         (b"graph\n[\n  node [\n", "GML"),
         (b"strict digraph {\n a -> b\n", "DOT"),
         (b"*Vertices 3\n", "Pajek"),
+        (b"// a\n/* b\n c */ graph G {\n a -- b\n", "DOT"),
+        (b"# made by\n\n# hand\ngraph [\n  node [\n", "GML"),
+        (b"% a comment\n*Vertices 3\n", "Pajek"),
+        (b"*Network g\n*Vertices 3\n", "Pajek"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><graphml>", "XML"),
+        (b'\xef\xbb\xbf{"nodes": []}', "JSON"),
+        (b"c by hand\nc\np edge 3 2\ne 1 2\n", "DIMACS"),
+        (b"p sp 3 2\r\na 1 2 7\r\n", "DIMACS"),
+        (b"<http://a> <http://p> <http://b> .\n", "--columns 0,2"),
+        (b"@prefix e: <http://e/> .\n", "RDF"),
+        (b">>graph6<<Bw\n", "graph6"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4c\nsize 8\n", "git lfs pull"),
+        (b"404: Not Found", "fetch the file itself"),
+        (b"1 2\n2 3\n1 3\n\x1a", "b'\\x1a' from byte 12 on"),
+        (b"nodedef>name VARCHAR\n", "GDF"),
+        (b"dl n=3 format=edgelist1\n", "UCINET"),
+        (zipped("[Content_Types].xml"), "Excel workbook: save its sheet as CSV"),
+        (b"1\x00,\x002\x00\r\x00\n\x002\x00,\x003\x00", "UTF-16LE"),
+        (b"\x001\x00,\x002\x00\n\x002\x00,\x003\x00\n", "UTF-16BE"),
         (b"\xff\xfe1\x00 \x002\x00", "UTF-16"),
         (b"\xff\xfe\x00\x001\x00\x00\x00", "UTF-32"),
         (b"\x00\x00\xfe\xff\x00\x00\x001", "UTF-32"),
@@ -411,8 +432,24 @@ def test_what_is_not_read_is_named_with_the_way_out(head, says):
     refused(detect, "g.dat", head, says=["g.dat", says, "--format", ", ".join(FORMATS)])
 
 
-def test_adjacency_lists_are_refused_by_their_name():
-    refused(detect, "g.adjlist", b"1 2 3 4\n", says=["adjacency list", "--format"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("g.adjlist", "adjacency list"),
+        ("g.lgl.gz", "lines with # are vertices"),
+        ("g.sif", "--columns 0,2"),
+        ("g.tgf", "--skip"),
+    ],
+)
+def test_text_that_looks_like_edges_and_holds_others_is_refused_by_its_name(name, says):
+    refused(detect, name, b"1 2 3 4\n", says=[says, "--format"])
+
+
+@pytest.mark.parametrize(
+    "head", [b"//" * 20_000, b"c x\r\n" * 9000, b"/*/" * 20_000, b"# c\r\n" * 9000, b"\n" * 60_000]
+)
+def test_a_head_that_begins_like_another_format_is_told_at_once(head):
+    assert detect("g.txt", head) == "text"
 
 
 @pytest.mark.parametrize("word", ["graph theory\n", "graph theory {}\n", "creator admin\n", "digraph a\n", "BZh 1\n"])
@@ -556,6 +593,19 @@ def test_several_files_are_one_source(tmp_path):
     found = {frozenset(edge) for edge in edges(str(tmp_path))}
     assert found == {frozenset(pair) for pair in [(0, 1), (1, 2)]}
     assert edges([tmp_path / "a.txt", str(tmp_path / "b.csv.gz")]) == [(0, 1), (1, 2)]
+
+
+def test_first_rows_of_several_files_are_told_from_edges_together(tmp_path, caplog):
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_bytes(f"u,v\n{name},x\n".encode())
+    assert edges(str(tmp_path)) == [("a", "x"), ("b", "x"), ("c", "x")]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "a.csv, 'u,v', is taken for a header, as those of 2 other files are; use --skip 1 if" in said
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_bytes(f"person,friend\n{name},x\n".encode())
+    refused(edges, str(tmp_path), says=["a.csv holds 'person,friend'", "3 files begin", "--skip 1", "--skip 0"])
+    assert len(edges(str(tmp_path), skip=1)) == 3
+    assert len(edges(str(tmp_path), skip=0)) == 6
 
 
 def test_integers_and_text_do_not_go_together_unless_asked(tmp_path):

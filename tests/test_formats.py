@@ -504,6 +504,11 @@ def test_parquet_without_rows(tmp_path):
         (["w", "dst", "src"], None, ("src", "dst")),
         (["Target", "Source", "w"], None, ("Source", "Target")),
         (["w", "u", "v"], None, ("u", "v")),
+        (["~id", "~from", "~to"], None, ("~from", "~to")),
+        (["name:START_ID(A)", "w", ":END_ID(B)"], None, ("name:START_ID(A)", ":END_ID(B)")),
+        (["Edge_ID", "b"], None, ("Edge_ID", "b")),
+        (["id", "b"], None, ("id", "b")),
+        (["a", "b", "start", "end"], None, ("a", "b")),
         (["a", "b", "c"], None, ("a", "b")),
         (["a", "b", "c"], ("c", "a"), ("c", "a")),
         (["a", "b", "c"], ("2", "1"), ("c", "b")),
@@ -517,15 +522,28 @@ def test_parquet_columns(tmp_path, names, columns, expected):
     assert read(columnar, path, columns=columns) == list(zip(*(table[name] for name in expected), strict=True))
 
 
+def test_ids_in_names_of_folders_are_not_passed_over(tmp_path):
+    folder = tmp_path / "source=1"
+    folder.mkdir()
+    path = parquet(folder / "g.parquet", target=[2, 3], year=[1999, 2000])
+    with pytest.raises(InputError, match="'source' in the names of its folders"):
+        columnar.parts(str(path), ReadOptions())
+    assert read(columnar, path, columns=("target", "year")) == [(2, 1999), (3, 2000)]
+    other = parquet(folder / "h.parquet", a=[2, 3], b=[1999, 2000])
+    assert read(columnar, other) == [(2, 1999), (3, 2000)]
+
+
 @pytest.mark.parametrize(
     ("table", "options", "says"),
     [
         ({"a": [1, 2]}, {}, "columns a"),
+        ({"Unnamed: 0": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "which two hold ids is unclear"),
+        ({"id": [1, 2], "a": [1, 2], "b": [1, 2]}, {}, "which two hold ids is unclear"),
         ({"a": [1.0, 2.0], "b": [1, 2]}, {}, "--columns"),
         ({"src": [1.0, 2.0], "dst": [1, 2]}, {}, "'src' double"),
         ({"src": [1, None], "dst": [1, 2]}, {}, "lacks 1 ids"),
         ({"src": ["a", None], "dst": ["a", "b"]}, {}, "lacks 1 ids"),
-        ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, str(1 << 63)),
+        ({"src": pa.array([1, 1 << 63], "uint64"), "dst": [1, 2]}, {}, f"{1 << 63}: integer ids are below 2^63"),
         ({"src": [True, False], "dst": [1, 2]}, {}, "'src' bool"),
         ({"src": [[1], [2]], "dst": [1, 2]}, {}, "list"),
         ({"src": [1, 2], "dst": [1, 2]}, {"columns": ("src", "x")}, "src and x are not among them"),

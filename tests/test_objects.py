@@ -460,6 +460,30 @@ def test_columns(make, columns, expected):
     assert pairs(open_object(make(frame), columns=columns)) == [expected]
 
 
+@pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
+@pytest.mark.parametrize("names", [("Unnamed: 0", "from", "to"), ("w", "Source", "Target"), ("a", "u", "v")])
+def test_columns_with_well_known_names_are_taken_as_in_files(make, names):
+    assert pairs(open_object(make(pd.DataFrame([[1, 2, 3]], columns=names)))) == [(2, 3)]
+
+
+@pytest.mark.parametrize("make", [lambda t: t, dask_frame, pa.Table.from_pandas], ids=["pandas", "dask", "arrow"])
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "edge_id", "", "id"])
+def test_a_column_that_numbers_rows_is_not_taken_for_ids_unasked(make, name):
+    frame = pd.DataFrame([[1, 2, 3]], columns=[name, "a", "b"])
+    with pytest.raises(InputError, match=f"'{name}' perhaps numbers the rows; name those of ids"):
+        open_object(make(frame))
+    assert pairs(open_object(make(frame), columns=("a", "b"))) == [(2, 3)]
+    assert pairs(open_object(make(frame), columns=(name, "b"))) == [(1, 3)]
+
+
+def test_a_frame_that_is_an_adjacency_matrix_is_refused():
+    frame = nx.to_pandas_adjacency(nx.complete_graph(4), dtype=int)
+    with pytest.raises(InputError, match=r"4 names: perhaps an adjacency matrix; pass scipy.sparse.csr_array\(frame\)"):
+        open_object(frame)
+    assert pairs(open_object(scipy.sparse.csr_array(frame))) == [(u, v) for u in range(4) for v in range(4) if u != v]
+    assert pairs(open_object(pd.DataFrame([[0, 1], [1, 2]]))) == [(0, 1), (1, 2)]
+
+
 @pytest.mark.parametrize("columns", [("a", "x"), ("a", "2"), ("a", "-1"), ("a", "a"), ("b", "1")])
 @pytest.mark.parametrize("lazy", [False, True])
 def test_refused_columns(columns, lazy):

@@ -100,12 +100,15 @@ SAME = {
     "stray quotes after the ids": b'0 1 "a\n10 2 b"\n2 0 \'c\n',
     "inches after the ids": b'0,1,5" disk\n10,2,x\n2,0,"y"\n',
     "stray quotes after the ids, tab": b'0\t1\t"a\n10\t2\tb\n2\t0\tc"\n',
+    "separator of Excel": b"sep=;\r\na;b\r\n0;1\r\n10;2\r\n2;0\r\n",
     "header": b"id_1,id_2\n0,1\n10,2\n2,0\n",
     "header of LDBC": b":START_ID(P)|:END_ID(P)|date:LONG\n0|1|5\n10|2|5\n2|0|5\n",
     "header below comments": b"# x\n\nuser\tfriend\n0\t1\n10\t2\n2\t0\n",
     "header with blanks in names": b"from node,to node\n0,1\n10,2\n2,0\n",
     "quoted header": b'"a","b, c"\n0,1\n10,2\n2,0\n',
     "title": b"MyGraph\n0 1\n10 2\n2 0\n",
+    "known names beside numbers of rows": b"Unnamed: 0,from,to\n7,0,1\n8,10,2\n9,2,0\n",
+    "missing values elsewhere": b"0,1,,7\n10,2,8,\n2,0,,\n",
     "known names elsewhere": b",Source,Weight,Target\n0,0,5,1\n1,10,5,2\n2,2,5,0\n",
     "single ids": b"7\n0 1\n8\n10 2\n2 0\n9\n",
     "single ids in CSV": b"0,1\n8\n10,2\n2,0\n9",
@@ -131,11 +134,11 @@ TEXT = {
         b"Smith, Ann\tDoe, Jim\nDoe, Jim\tLee, Kim\n",
         [("Smith, Ann", "Doe, Jim"), ("Doe, Jim", "Lee, Kim")],
     ),
+    "bar between commas": (b"Doe, J|Roe, A\nRoe, A|Poe, E\n", [("Doe, J", "Roe, A"), ("Roe, A", "Poe, E")]),
     "comma": (b"Doe, Jane\nA B,C D E\n", [("Doe", "Jane"), ("A B", "C D E")]),
     "quotes": (b'"a, b",c\n "d ""e""" , f\n"", x,\n', None),
     "quoted": (b'"a, b",c\n "d ""e""" , f\n" g",h\n', [("a, b", "c"), ('d "e"', "f"), (" g", "h")]),
     "quotes inside": (b"5\" disk,it's\nx,y\n", [('5" disk', "it's"), ("x", "y")]),
-    "quotes between blanks": (b'"a b" c\n', [('"a', 'b"')]),
     "not ASCII": ("é ü\nü 東京\n".encode(), [("é", "ü"), ("ü", "東京")]),
     "CRLF": (b"a,b\r\nb,c\r\n", [("a", "b"), ("b", "c")]),
     "isolated": (b"a b\nc\nb d\n", [("a", "b"), ("b", "d")]),
@@ -146,7 +149,7 @@ TEXT = {
     "comments": (b"# x y\na b\n  % z z\nb #c\n", [("a", "b"), ("b", "#c")]),
     "known header": (b"source,target\na,b\nb,c\n", [("a", "b"), ("b", "c")]),
     "known names, but vertices": (b"source target\ntarget x\n", [("source", "target"), ("target", "x")]),
-    "names like a header": (b"u v\nw x\n", [("u", "v"), ("w", "x")]),
+    "names like a header": (b"u v\nw u\n", [("u", "v"), ("w", "u")]),
     "numbers among names": (b"a b\nc 5\n", [("a", "b"), ("c", "5")]),
     "not missing": (b"NA nan\nnull None\n", [("NA", "nan"), ("null", "None")]),
     "hexadecimal": (b"0x1 0x2\n0x02 0x1\n", [("0x1", "0x2"), ("0x02", "0x1")]),
@@ -161,6 +164,61 @@ def test_names(path, data, edges, blocksize):
     else:
         assert read(path, data, blocksize=blocksize) == edges
         assert open_source(str(path), ReadOptions()).ids == "text"
+
+
+# A first row above ids of text: what it is taken for, and whether a warning says so. `=` is any separator.
+FIRST_ROWS = {
+    "letters": ("u=v", "a=b a=c b=c", "header", True),
+    "letters that are ids": ("u=v", "a=b u=b b=c", "edge", True),
+    "quoted": ('"From"="To"', "a=b b=c", "header", False),
+    "numbered": ("node1=node2", "a=b b=c", "header", False),
+    "numbered ids": ("node1=node2", "node3=node4", "edge", False),
+    "Neo4j": (":START_ID(A)=:END_ID(A)=:TYPE", "a=b=K b=c=K", "header", False),
+    "Gephi": ("Source=Target=Type=Weight", "a=b=x=1.0 b=c=x=1.0", "header", False),
+    "unknown": ("person=friend", "ann=bob bob=carl", "edge", True),
+    "unknown ids": ("ann=bob", "bob=carl ann=carl", "edge", False),
+    "above numbers": ("person=friend=since", "ann=bob=1999 bob=carl=2000", "header", True),
+    "beside missing numbers": ("ann=bob=NA", "carl=dan=1999 dan=eve=2000", "edge", True),
+    "above ids of one shape": ("person=friend", "p1=p22 p22=p333", "header", True),
+    "known names that are ids": ("from=to", "from=x x=y", "edge", True),
+    "below a comment": ("u=v", "a=b b=c", "header", True),
+    "alone": ("a=b", "", "edge", False),
+    "alone, perhaps a header": ("u=v", "", "edge", True),
+}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t", " "])
+@pytest.mark.parametrize("case", FIRST_ROWS)
+def test_a_first_row_above_names_is_a_header_or_an_edge_and_doubts_are_said(path, caplog, case, separator):
+    first, below, what, doubtful = FIRST_ROWS[case]
+    if separator == " ":
+        first = first.replace('"', "")
+    comment = ["# a b"] * (case == "below a comment")
+    edges = [tuple(row.split("=")[:2]) for row in ([first] if what == "edge" else []) + below.split()]
+    data = "".join(f"{row}\n" for row in [*comment, *(row.replace("=", separator) for row in [first, *below.split()])])
+    for written in (data.encode(), gzip.compress(data.encode())):
+        caplog.clear()
+        assert read(path, written) == edges
+        said = [record.getMessage() for record in caplog.records]
+        line, means = 1 + len(comment), "a header" if what == "header" else "an edge"
+        assert len(said) == doubtful
+        for words in said:
+            assert words.startswith(f"dasktc: warning: line {line} of {path}, ")
+            ways = f"--skip {line} if it is a header, --skip {line - 1} if it is an edge"
+            assert words.endswith(f"is taken for {means}; use {ways}")
+    caplog.clear()
+    read(path, data.encode(), skip=len(comment))
+    assert not caplog.records
+
+
+def test_a_first_row_far_from_others_like_it_is_an_edge_without_a_word(path, caplog):
+    """Where the sampled rows are apart, too, as in a large graph whose edges stand in no order."""
+    names = [f"{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10 % 10]}{'uvwxyz'[i // 100]}" for i in range(600)]
+    data = "".join(f"{a} {b}\n" for a, b in zip(names[::2], names[1::2], strict=True))
+    assert len(read(path, data.encode())) == 300
+    assert not caplog.records
+    assert len(read(path, b"person friend\n" + b"ann bob\n" * 300)) == 301
+    assert len(caplog.records) == 1
 
 
 def test_integers_as_names_differ_where_their_spelling_does(path):
@@ -187,6 +245,14 @@ def test_integers_as_names_differ_where_their_spelling_does(path):
         (b"# c\n1 2\n3 4\n", {"skip": 2}, [(3, 4)]),
         (b"1 2\n3 4\n", {"ids": "int"}, [(1, 2), (3, 4)]),
         (b"s,t\n1,2\n", {"ids": "text"}, [("1", "2")]),
+        (b"u,v\na,b\n", {"skip": 0}, [("u", "v"), ("a", "b")]),
+        (b"name,age,friend\na,33,b\n", {"columns": ("name", "friend")}, [("a", "b")]),
+        (b"s t\nr1 1 2\nr2 3 4\n", {"columns": ("1", "2"), "skip": 1}, [(1, 2), (3, 4)]),
+        (b"a -> b\nb -> c\n", {"columns": ("0", "2")}, [("a", "b"), ("b", "c")]),
+        (b"(a,b)\n", {"ids": "text"}, [("(a", "b)")]),
+        (b"1 2 3\n2 3\n3\n", {"columns": ("0", "1")}, [(1, 2), (2, 3)]),
+        (b"a -\n", {"ids": "text"}, [("a", "-")]),
+        (b'"a b" c\n', {"ids": "text"}, [('"a', 'b"')]),
     ],
 )
 @pytest.mark.parametrize("blocksize", [1 << 20, 3])
@@ -258,7 +324,24 @@ REFUSED = {
     "text above": (b"A graph\nwith two lines\n1 2\n3 4\n", ["line 1", "line 3", "--skip 2", "--ids text"]),
     "a comment that goes on": (b"# Relations:\n   -1 (is a customer)\n1\t2\t-1\n", ["line 2", "--skip 2"]),
     "prose": (b"It is a file of words, and\nnot a graph at all.\n", ["line 1", "prose"]),
-    "a column without a name": (b",a,b\n0,5,6\n", ["line 1", "--columns"]),
+    "a column without a name": (b",a,b\n0,5,6\n", ["line 1", "--columns 1,2"]),
+    "a column without a name, names": (b",a,b\n0,x,y\n1,x,z\n", ["line 1", "'' perhaps numbers", "--columns 1,2"]),
+    "numbers of rows, as pandas names them": (b"Unnamed: 0,a,b\n0,x,y\n1,y,z\n", ["line 1", "'Unnamed: 0' perhaps"]),
+    "numbers of rows": (b"id,a,b\n0,5,6\n", ["line 1", "'id' perhaps numbers", "--columns 1,2"]),
+    "a column that is none of ids": (b"a,age,b\nx,33,y\nz,34,y\n", ["line 2", "below a header", "--columns"]),
+    "names of rows, as R writes them": (b"from to\n1 5 6\n2 6 7\n", ["line 1", "one more", "--columns 1,2"]),
+    "thousands": (b'a,b\n"1,000","2,000"\n"2,000","1,234"\n', ["line 2", "between digits", "--ids text"]),
+    "several edges a line": (b"1 2; 2 3; 1 3\n", ["line 1", "between digits"]),
+    "edges in brackets": (b"(1,2)\n(2,3)\n", ["line 1", "brackets", "--ids text"]),
+    "nodes in brackets": (b"(0, 1) (0, 2) {}\n", ["line 1", "brackets", "--ids text"]),
+    "arrows": (b"a -> b\nb -> c\n", ["line 1", "a sign", "--columns 0,2"]),
+    "adjacency": (b"1 2 3\n2 3\n3\n", ["1 to 3 ids", "neighbours", "--columns 0,1"]),
+    "adjacency of names": (b"a,b,c,d\nb,c,e\nc,d\n", ["2 to 4 ids", "neighbours", "--columns 0,1"]),
+    "triples": (b"a\tlikes\tb\nb\tlikes\tc\nc\tknows\ta\nc\tlikes\tb\n", ["relations", "--columns 0,2"]),
+    "adjacency matrix": (b"0 1 1\n1 0 1\n", ["3 numbers", "matrix", "--columns 0,1"]),
+    "weighted matrix": (b"a,b,c,d\n0,5,6,7\n5,0,1,2\n6,1,0,3\n7,2,3,0\n", ["4 numbers", "matrix"]),
+    "files joined with their headers": (b"from,to\na,b\n" * 300, ["line 3", "names of the columns again"]),
+    "quotes between blanks": (b'"New York" "Rome"\n', ["line 1", "quotes", "--ids text"]),
     "old Mac": (b"1 2\r3 4\r5 6\r", ["line 1", "carriage return"]),
     "old Mac, below": (b"1 2\r\n3 4\r5 6\r\n", ["line 2", "carriage return"]),
     "an open quote": (b'1,2,"a\n3,4,b"\n', ["line 1", "quote"]),

@@ -142,10 +142,12 @@ def triangle_count(
     format : str, optional
         The format's name, where the content does not tell.
     columns : two str, optional
-        The id columns, by name or position.
+        The id columns, by name or position. Default: those with well-known names (source and target, from and to, u
+        and v, ...), or the first two.
     ids : {"auto", "int", "text"}
     skip : int, optional
-        Leading lines to pass over.
+        Leading lines to pass over; 0: the first is data. Default: a first row that names columns is no edge; where
+        that is in doubt, it is said.
     workers : int or "all", optional
         Start this many local worker processes for this count; with backend="cuda", one a GPU.
     scheduler, scheduler_file : str, optional

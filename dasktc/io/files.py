@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -15,11 +16,14 @@ from typing import Any, NamedTuple
 from dasktc.errors import InputError
 from dasktc.io.formats import listing, streams
 from dasktc.io.formats.columns import listed
+from dasktc.io.formats.dialect import Doubt
 from dasktc.io.source import Part, ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
 
 __all__ = ["FORMATS", "detect", "open_source"]
+
+log = logging.getLogger("dasktc")
 
 
 class Format(NamedTuple):
@@ -83,13 +87,34 @@ _FOREIGN = {
     rb"7z\xbc\xaf|Rar!|\x1f\x9d|\x04\x22M\x18": "an archive of a kind that is not read: unpack it first",
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "UTF-32 text: convert it, with iconv -f UTF-32 -t UTF-8",
     rb"\xff\xfe|\xfe\xff": "UTF-16 text: convert it, with iconv -f UTF-16 -t UTF-8",
-    rb"(?i)\s*<(\?xml|!doctype|html|graphml|gexf)": "XML or a web page: write its edges as text",
+    rb"([\t\n\r -~]\0){8}": "UTF-16 text: convert it, with iconv -f UTF-16LE -t UTF-8",
+    rb"(\0[\t\n\r -~]){8}": "UTF-16 text: convert it, with iconv -f UTF-16BE -t UTF-8",
+    rb"(?i)\s*<(\?xml|!doctype|html|table|graphml|gexf)": "XML or a web page: write its edges as text",
+    rb"version https://git-lfs": "a pointer of Git LFS: fetch the file itself, with git lfs pull",
+    rb"(?i)(404: not found|access denied|forbidden)\s*$": "what a server answers for a file: fetch the file itself",
     rb'\{"format": \d+, "version": "': "the manifest of a saved graph: give its folder",
     rb"\s*[{\[]": "JSON: write its edges as text",
-    rb"(?i)\s*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|\*vertices\b)": (
-        "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one"
+    rb"(?i)\s*(?>//[^\n]*\n\s*|/\*.*?\*/\s*)*((strict\s+)?(di)?graph(\s+[^\s{]+)?\s*{(?!\s*})|graph\s*\[|creator\s+\"|"
+    rb"\*(vertices|network)\b)": "GML, DOT or Pajek: write its edges as text, with networkx.write_edgelist for one",
+    rb">>(di)?graph6<<|>>sparse6<<|nodedef>|(?i:dl\s+n\s*=)": (
+        "graph6, GDF or UCINET DL: write its edges as text, with networkx.write_edgelist for one"
+    ),
+    rb"(?>c([ \t][^\n]*)?\r?\n)*p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+\s": (
+        "a DIMACS graph: write its edges as text, with grep '^[ae] ' and cut -d ' ' -f 2,3"
+    ),
+    rb"<[^<>\s]+>\s+<[^<>\s]+>\s|@prefix\s": (
+        "RDF: write its edges as text, or read N-Triples with --format text --columns 0,2"
     ),
 }
+
+_NAMED = {
+    ".adjlist": "an adjacency list by its name: write one edge a line, with networkx.write_edgelist",
+    ".lgl": "an LGL file by its name, whose lines with # are vertices: write one edge a line, with igraph's write_ncol",
+    ".sif": "a SIF network by its name: rows of three are read with --format text --columns 0,2",
+    ".tgf": "a TGF file by its name: its edges begin below its line #; pass over what stands above with --format text "
+    "--skip LINES",
+}
+"""What text of these endings is, where its bytes do not tell."""
 
 
 def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOptions) -> Source:
@@ -131,6 +156,7 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         parts.extend(of_file)
         nbytes, row_bytes = inf if streams.is_remote(url) else _decompressed_size(url), FORMATS[name].row_bytes
         stored, rows = stored + nbytes, rows + (inf if row_bytes is None else nbytes / row_bytes)
+    _say_doubts([doubt for part in parts if (doubt := getattr(part, "doubt", None))])
     if len(first_of) > 1:
         raise InputError(
             f"{first_of['int']} has integer ids and {first_of['text']} has text: files of different graphs, or names "
@@ -145,6 +171,26 @@ def open_source(source: str | os.PathLike[str] | Sequence[str], options: ReadOpt
         next(iter(first_of)),
         size=size,
         weight=options.weight,
+    )
+
+
+def _say_doubts(doubts: list[Doubt]) -> None:
+    """Log what first rows of text were taken for, once for all files; refuse edges that several files begin with."""
+    if not doubts:
+        return
+    first = doubts[0]
+    again = sum(doubt.row == first.row for doubt in doubts)
+    if again > 1 and not first.header:
+        raise InputError(
+            f"line {first.line} of {first.url} holds {first.row!r}, with which {again:,} files begin: a header, or one "
+            f"edge in all of them; use --skip {first.line} if it is a header, --skip {first.line - 1} if it is an edge"
+        )
+    log.warning(
+        "dasktc: warning: line %d of %s, %r, is taken for %s%s; use --skip %d if it is a header, --skip %d if it is an "
+        "edge",
+        *(first.line, first.url, first.row, "a header" if first.header else "an edge"),
+        f", as those of {len(doubts) - 1:,} other files are" * (len(doubts) > 1),
+        *(first.line, first.line - 1),
     )
 
 
@@ -178,20 +224,25 @@ def detect(url: str, head: bytes) -> str:
         member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if member.endswith(b".npy"):
             return "npz"
+        if member == b"[Content_Types].xml" or member.startswith((b"xl/", b"_rels/")):
+            raise _unread(url, "an Excel workbook: save its sheet as CSV")
         raise _unread(url, "a zip archive: unpack it first")
     if head[257:262] == b"ustar":
         raise _unread(url, "a tar archive: unpack it first, with tar -xf, and give the files with edges")
     if by_name == "bvgraph":
         return "bvgraph"
+    below_comments = re.sub(rb"^(\xef\xbb\xbf)?(\s*[#%][^\n]*\n)*", b"", head)
     for pattern, what in _FOREIGN.items():
-        if re.match(pattern, head):
+        if re.match(pattern, below_comments, re.DOTALL):
             raise _unread(url, what)
-    if re.search(rb"[\x00-\x08\x0e-\x1f]", head):
+    if odd := re.search(rb"[\x00-\x08\x0e-\x1f]", head):
         if extension == ".graph":
             return "bvgraph"
-        raise _unread(url, f"binary data that begins with {head[:8]!r}: damaged, or a format that is not read")
-    if extension == ".adjlist":
-        raise _unread(url, "an adjacency list by its name: write one edge a line, with networkx.write_edgelist")
+        at = odd.start()
+        where = f"begins with {head[:8]!r}" if at < 8 else f"holds {head[at : at + 8]!r} from byte {at:,} on"
+        raise _unread(url, f"binary data that {where}: damaged, or a format that is not read")
+    if extension in _NAMED:
+        raise _unread(url, _NAMED[extension])
     return by_name
 
 

@@ -253,6 +253,7 @@ def _kind(type_: Any) -> Ids | None:
 
 def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if column.null_count:
         raise InputError(
@@ -264,4 +265,9 @@ def _arrow_ids(url: str, name: str, column: Any, ids: Ids) -> Any:
         column = column.cast(pa.string())
         column.validate(full=True)  # bytes that are no UTF-8 would fail anywhere later
         return column
+    if column.type == pa.uint64() and len(column) and (top := pc.max(column).as_py()) >= 1 << 63:
+        raise InputError(
+            f"column {name!r} of {url} holds {top}: integer ids are below 2^63; renumber the vertices, or use "
+            "--ids text"
+        )
     return column.cast(pa.int32() if column.type in (pa.int8(), pa.int16(), pa.int32()) else pa.int64())

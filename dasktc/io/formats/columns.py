@@ -1,7 +1,8 @@
-"""Id columns of binary files: choose two, check that they hold integers, convert library errors to one line."""
+"""Columns of ids: well-known names, the choice of two, checks of integers; errors of libraries in one line."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,21 @@ from dasktc.errors import InputError
 if TYPE_CHECKING:
     from dasktc.backends import Backend
 
-__all__ = ["check_two", "choose", "frame", "integers", "listed", "named", "one_line", "place_of"]
+__all__ = [
+    "NUMBERS",
+    "PAIRS",
+    "check_two",
+    "choose",
+    "frame",
+    "integers",
+    "known_pairs",
+    "listed",
+    "named",
+    "numbers_rows",
+    "one_line",
+    "place_of",
+    "plain",
+]
 
 Array = Any
 PAIRS: dict[tuple[str, ...], bool] = {
@@ -23,18 +38,44 @@ PAIRS: dict[tuple[str, ...], bool] = {
     ("from", "to"): True,
     ("u", "v"): False,
     ("row", "col"): False,
-    ("start", "end"): False,
-    ("id1", "id2"): False,
-    ("id_1", "id_2"): True,
-    ("node1", "node2"): False,
-    ("node_1", "node_2"): False,
+    ("id1", "id2"): True,
+    ("node1", "node2"): True,
+    ("vertex1", "vertex2"): True,
+    ("fromnode", "tonode"): True,
+    ("sourcenode", "targetnode"): True,
+    ("startnode", "endnode"): True,
+    ("srcid", "dstid"): True,
+    ("sourceid", "targetid"): True,
+    ("fromid", "toid"): True,
+    ("startid", "endid"): True,
     ("fromnodeid", "tonodeid"): True,
-    ("from_node_id", "to_node_id"): True,
 }
-"""Names by which the two id columns are known, in any case, first choice first.
+"""Names by which the two id columns are known, as `plain` writes them, first choice first.
 
-True where no two neighbours are called so: in a text file these are a header even above names.
+True where no two neighbours are called so: in a text file these are a header even above names, without a doubt.
 """
+NUMBERS = frozenset({"", "edgeid", "eid", "index", "idx", "rowid", "rownumber", "unnamed0", "indexlevel0"})
+"""Names, as `plain` writes them, of columns that may number the rows: not taken for ids unless they are asked for."""
+
+
+def plain(name: str) -> str:
+    """Return a column's name in lower case, without signs between its words; of Neo4j's `a:START_ID(B)`, `startid`."""
+    name = re.sub(r"^.*:(START_ID|END_ID)(\(.*\))?$", r"\1", name)
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def numbers_rows(names: Sequence[str], types: Sequence[object]) -> bool:
+    """Tell whether the first column perhaps numbers the rows: by its name, of `id` where three are of its type."""
+    name = plain(names[0]) if len(names) > 2 else "a"
+    return name in NUMBERS or (name == "id" and types.count(types[0]) > 2)
+
+
+def known_pairs(names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the places of two columns with names of `PAIRS`, first choice first."""
+    found = [plain(name) for name in names]
+    for first, second in PAIRS:
+        if first in found and second in found:
+            yield found.index(first), found.index(second)
 
 
 def choose(
@@ -63,11 +104,17 @@ def choose(
             check_two(wanted, chosen)
             return str(chosen[0]), str(chosen[1])
     else:
-        lower = {name.lower(): name for name in names}
-        for first, second in PAIRS:
-            if first in lower and second in lower:
-                return lower[first], lower[second]
-        if len(names) >= 2 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]:
+        keys = re.findall(r"([^/=]+)=[^/]*/", url)
+        for pair in known_pairs([*names, *keys]):
+            if key := next((keys[place - len(names)] for place in pair if place >= len(names)), None):
+                raise InputError(
+                    f"{url} has the columns {', '.join(names)[:200]}, and {key!r} in the names of its folders, which "
+                    "are not read as ids; write both ids into the files, or name two of these with --columns A,B"
+                )
+            return names[pair[0]], names[pair[1]]
+        numbered = numbers_rows(names, [*map(kinds.get, names)])
+        alike = len(names) > 1 and kinds[names[0]] == kinds[names[1]] is not None and names[0] != names[1]
+        if alike and not numbered:
             return names[0], names[1]
     raise InputError(
         f"{url} has the columns {', '.join(names)[:200] or '(none)'}: "

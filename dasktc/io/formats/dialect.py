@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dasktc.options import Ids
 
-__all__ = ["BLANKS", "Dialect", "is_integer", "split"]
+__all__ = ["BLANKS", "Dialect", "Doubt", "is_integer", "split"]
 
 BLANKS = " \t\r\x0b\x0c"
 
@@ -26,12 +27,24 @@ class Dialect:
     ids : {"int", "text"}
     weight : int or None
         Place of the weight, from 0; None: it is not read.
+    names : tuple of two str or None
+        What the header calls the two columns of text ids, where no edge is: files were joined with their headers.
     """
 
     separator: str | None
     columns: tuple[int, int]
     ids: Ids
     weight: int | None = None
+    names: tuple[str, str] | None = None
+
+
+class Doubt(NamedTuple):
+    """A first row that was taken for a header, or for an edge, and may be the other."""
+
+    url: str
+    line: int
+    row: str
+    header: bool
 
 
 def is_integer(field: str) -> bool:

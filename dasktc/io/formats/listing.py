@@ -15,6 +15,7 @@ import re
 import stat
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 from dasktc.errors import InputError
 from dasktc.io.formats import streams
@@ -95,7 +96,7 @@ def _remote(source: str) -> list[str]:
     with streams.naming(source):
         fs, path = streams.filesystem(source)
     if "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,)):
-        return _listed(_Local(), path, source)
+        return _listed(_Local(), path if os.path.lexists(path) else unquote(path), source)
     names = _listed(_Remote(fs, source), path, source)
     if names == [path]:
         return [source]

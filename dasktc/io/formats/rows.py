@@ -185,6 +185,12 @@ def _parse_any(block: bytes, dialect: Dialect) -> tuple[Array, Array, int]:
     ]
     if dialect.columns[0] > dialect.columns[1]:
         ids.reverse()
+    if dialect.names is not None:
+        again = pc.and_(*map(pc.equal, ids, dialect.names))
+        for row in np.flatnonzero(again)[:1]:
+            raise BadLine(
+                int(places[pairs[row]]), "holds the names of the columns again: files were joined with headers; drop it"
+            )
     return ids[0], ids[1], len(source)
 
 
@@ -295,7 +301,7 @@ def _reason(line: str, dialect: Dialect) -> str:
             )
         if dialect.ids == "int" and not is_integer(fields[place]):
             return (
-                f"holds {fields[place][:40]!r} where an integer id is expected: the first data row has integers; "
+                f"holds {fields[place][:40]!r} where an integer id is expected, as other rows have it or --ids int; "
                 "use --ids text if ids are names"
             )
     return "opens a quote that it does not close: fields over several lines are not read; write each row on one line"

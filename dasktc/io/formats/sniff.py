@@ -3,19 +3,22 @@
 A line is data unless it is blank or its first character is `#` or `%`. What separates fields is
 one of `,` `;` `|` and tab, with blanks around it, or else any run of blanks; the first of these
 that makes two integers of every row is taken. Ids are integers if those of the first data row
-are, else text. Rows before the data are passed over only where there can be no doubt: one header
-row of names above rows of integers. Other doubts are refused with the option that settles them.
+are, else text. The first row is a header if it holds words above integers. Above ids of text it is one if its ids
+occur in no other row, and they are well-known names of columns, or stand apart from all others as words above
+numbers do; where that is in doubt, the layout says so. Other doubts are refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dasktc.errors import InputError, shown
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.columns import PAIRS, check_two, listed, place_of
-from dasktc.io.formats.dialect import BLANKS, Dialect, is_integer, split
+from dasktc.io.formats.columns import NUMBERS, PAIRS, check_two, known_pairs, listed, place_of, plain
+from dasktc.io.formats.dialect import BLANKS, Dialect, Doubt, is_integer, split
 from dasktc.io.source import ReadOptions
 from dasktc.options import Ids
 
@@ -24,6 +27,8 @@ __all__ = ["Layout", "sniff"]
 _SEPARATORS = (",", ";", "|", "\t", None)
 _NUMBER = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 _FRACTION = r"-?[0-9]*\.[0-9]+([eE][-+]?[0-9]+)?"
+_FIGURES = _NUMBER + r"|-?[0-9]{1,3}([,.'\u2019 \u00a0\u202f][0-9]{3})+|-?[0-9]+( +-?[0-9]+)+"
+_MISSING = {"", "-", "?", "\\n", "na", "n/a", "nan", "none", "null", "inf", "-inf"}
 _ROWS = 256
 _HEAD, _MOST = 1 << 16, 1 << 20
 
@@ -32,7 +37,8 @@ class Layout(NamedTuple):
     """How to read a file: the dialect, and where in the (decompressed) file the data begins.
 
     `start` counts bytes, `line` lines from 1. `edges` is not None if the first data row may be a
-    header of vertex and edge counts: it is one if exactly so many data rows follow.
+    header of vertex and edge counts: it is one if exactly so many data rows follow. `doubt` is about a first row that
+    may be a header or an edge.
     """
 
     dialect: Dialect
@@ -40,6 +46,7 @@ class Layout(NamedTuple):
     line: int
     edges: int | None
     bytes_per_row: float
+    doubt: Doubt | None
 
 
 class _Row(NamedTuple):
@@ -51,12 +58,13 @@ class _Row(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """The sampled rows under one separator; `header` is the number of rows above the data."""
+    """The sampled rows under one separator; `header` is the number of rows above the data, perhaps `doubtful`."""
 
     separator: str | None
     columns: tuple[int, int]
     header: int
     kinds: list[str]
+    doubtful: bool
 
 
 def sniff(url: str, options: ReadOptions) -> Layout:
@@ -83,17 +91,40 @@ def sniff(url: str, options: ReadOptions) -> Layout:
     if reading.header == len(rows):
         raise InputError(f"{url} holds no data line below its header: cut short; check the file")
     names = split(rows[0].text, reading.separator) if reading.header else []
-    if options.columns is None and "" in (names[place] for place in reading.columns if place < len(names)):
-        raise InputError(
-            f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}: one without a "
-            "name may not hold ids; say which do, by name or by place from 0, as in --columns 1,2"
-        )
-    ids = options.ids or _ids(url, rows[reading.header :], reading, options.skip)
+    if names:
+        _refuse_names(url, names, rows, reading, options)
+    ids = options.ids or _ids(url, rows[reading.header :], reading, options)
     first = rows[reading.header]
     weight = None if options.weight is None else _weight(url, rows, reading, names, options.weight)
-    dialect = Dialect(reading.separator, reading.columns, ids, weight)
+    one, other = reading.columns
+    called = (names[one], names[other]) if ids == "text" and max(reading.columns) < len(names) else None
+    dialect = Dialect(reading.separator, reading.columns, ids, weight, called)
     width = sum(len(row.text) + 1 for row in rows) / len(rows)
-    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width)
+    doubt = None
+    if reading.doubtful and ids == "text":
+        doubt = Doubt(url, rows[0].line, rows[0].text[:60].strip(), bool(reading.header))
+    return Layout(dialect, first.start, first.line, _edge_count(rows, reading, options), width, doubt)
+
+
+def _refuse_names(url: str, names: list[str], rows: list[_Row], reading: _Reading, options: ReadOptions) -> None:
+    """Refuse a header that leaves open which columns hold ids."""
+    said = f"line {rows[0].line} of {url} names the columns {', '.join(map(repr, names[:8]))}"
+    named = options.columns is not None and not all(name.isdecimal() for name in options.columns)
+    table = [[*filter(None, split(row.text, reading.separator))] for row in rows[1:]]
+    distinct = len({fields[0] for fields in table if fields}) == len(table)
+    numbers = NUMBERS | ({"id"} if distinct else set())
+    unnamed = [at for at in reading.columns if at < len(names) and plain(names[at]) in numbers]
+    if options.columns is None and unnamed and (len(names) > 2 or "" in names):
+        raise InputError(
+            f"{said}: {names[unnamed[0]]!r} perhaps numbers the rows; say which two hold ids, by name or by place from "
+            "0, as in --columns 1,2"
+        )
+    if named or options.columns is None:
+        if distinct and len(names) > 1 and {len(names) + 1} == set(map(len, table)):
+            raise InputError(
+                f"{said}, and rows have one more: the first perhaps names the row, as R writes it; use "
+                f"--skip {rows[0].line} --columns 1,2 if it does, --columns 0,1 if the last column has no name"
+            )
 
 
 def _weight(url: str, rows: list[_Row], reading: _Reading, names: list[str], name: str) -> int:
@@ -160,7 +191,8 @@ def _rows(data: bytes, start: int, line: int) -> list[_Row]:
         stop = data.find(b"\n", start) + 1 or len(data)
         line += 1
         text = data[start:stop].decode("utf-8", "replace").rstrip("\r\n")
-        if text.strip(BLANKS)[:1] not in ("", "#", "%"):
+        excel = line == 1 and re.fullmatch("sep=.", text)  # it names the separator
+        if text.strip(BLANKS)[:1] not in ("", "#", "%") and not excel:
             wide += _is_wide(text)
             if len(rows) < _ROWS or _is_wide(text):
                 rows.append(_Row(start, line, text))
@@ -181,8 +213,10 @@ def _read_as(separator: str | None, rows: list[_Row], options: ReadOptions) -> _
     for columns in _candidates(table[0], options.columns):
         if width > max(1, *columns):
             kinds = [_kind(fields, columns) for fields in table]
-            header = named or (options.skip is None and _has_header(rows[0].text, table, kinds, columns))
-            readings.append(_Reading(separator, columns, int(header), kinds))
+            header, doubtful = named, False
+            if options.skip is None and not named:
+                header, doubtful = _has_header(rows[0].text, table, kinds, columns)
+            readings.append(_Reading(separator, columns, int(header), kinds, doubtful))
     return next((reading for reading in readings if reading.header), readings[-1] if readings else None)
 
 
@@ -194,8 +228,7 @@ def _candidates(names: list[str], asked: tuple[str, str] | None) -> list[tuple[i
             return []
         check_two(asked, places)
         return [(places[0], places[1])]
-    lower = [name.lower() for name in names]
-    return [*((lower.index(a), lower.index(b)) for a, b in PAIRS if a in lower and b in lower), (0, 1)]
+    return [*known_pairs(names), (0, 1)]
 
 
 def _kind(fields: list[str], columns: tuple[int, int]) -> str:
@@ -207,17 +240,52 @@ def _kind(fields: list[str], columns: tuple[int, int]) -> str:
     return ("text", "mixed", "int")[sum(is_integer(fields[place]) for place in columns)]
 
 
-def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> bool:
-    """Tell whether the first row is a header: it holds no number, and integers or a known pair of names follow."""
+def _has_header(text: str, table: list[list[str]], kinds: list[str], columns: tuple[int, int]) -> tuple[bool, bool]:
+    """Tell whether the first row is a header, and whether that is in doubt."""
     if kinds[0] not in ("text", "single text") or any(
-        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text)
+        re.fullmatch(_NUMBER, word) for word in re.split(f'[{BLANKS},;|"]+', text.replace("Unnamed: 0", ""))
     ):
-        return False
+        return False, False
     if kinds[1:2] == ["int"]:
+        return True, False
+    if kinds[0] != "text":
+        return False, False
+    names = [table[0][place] for place in columns]
+    if len(table[0]) > 2 and "" in names:  # no edge; the names are refused
+        return True, False
+    known = PAIRS.get(tuple(map(plain, names)))
+    below = [[fields[place] for place in columns if place < len(fields)] for fields in table[1:]]
+    shapes = {_shape(field) for fields in below if known is None or fields != names for field in fields}
+    if any(_shape(name) in shapes for name in names):
+        return False, known is not None and not re.search("[0-9]", "".join(names))
+    if known or (below and (known is False or _stands_apart(table, columns))):
+        return True, not known
+    times = Counter(field for fields in below for field in set(fields))
+    shared = sum(any(times[field] > 1 for field in fields) for fields in below)
+    return False, known is False or (bool(below) and (len(table) < _ROWS or 2 * shared > len(below)))
+
+
+def _shape(field: str) -> str:
+    """Return the field with 0 for each run of digits: ids as p1 and p22 have one shape."""
+    return re.sub("[0-9]+", "0", field)
+
+
+def _stands_apart(table: list[list[str]], columns: Sequence[int]) -> bool:
+    """Tell whether the first row differs from all below: a word above numbers, or two above ids of one shape each."""
+    first, *below = table
+    if len(below) < 2:
+        return False
+    columns_below = [set(fields) for fields in zip(*below, strict=False)]
+    words = zip(first, columns_below, strict=False)
+    if any(
+        word.lower() not in _MISSING and all(re.fullmatch(_FIGURES, field) for field in fields)
+        for word, fields in words
+    ):
         return True
-    names = [table[0][place] for place in columns if kinds[0] == "text"]
-    again = any(name in fields for fields in table[1:] for name in names)
-    return PAIRS.get(tuple(name.lower() for name in names), False) and not again
+    return all(
+        place < len(columns_below) and len(shapes := set(map(_shape, columns_below[place]))) == 1 and "0" in min(shapes)
+        for place in columns
+    )
 
 
 def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
@@ -239,7 +307,8 @@ def _choose(readings: list[_Reading], rows: list[_Row]) -> _Reading:
         return min(_widths(reading.separator, rows)) > 1
 
     for fits in (clean, starts, even, every):
-        for reading in sorted(readings, key=lambda of: fits is even and of.separator != "\t"):
+        # Names hold commas rather than other separators.
+        for reading in sorted(readings, key=lambda of: fits is even and "\t|;,".find(of.separator or ",")):
             if fits(reading):
                 return reading
     return readings[0]
@@ -259,12 +328,13 @@ def _without_attributes(text: str) -> str:
     return text
 
 
-def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids:
+def _ids(url: str, rows: list[_Row], reading: _Reading, options: ReadOptions) -> Ids:
     """Type of the first row's ids; refused where that row may not be an edge."""
     kinds = reading.kinds[reading.header :]
     above = ("single",) if "int" in kinds else ("single", "single text")
     place, kind = next(((i, k) for i, k in enumerate(kinds) if k not in above), (0, "short"))
     if kind == "int":
+        _refuse_others(url, rows, reading, options.columns is not None)
         return "int"
     where = f"line {rows[place].line} of {url} holds {rows[place].text[:60].strip()!r}"
     fields = [split(rows[place].text, reading.separator)[at] for at in reading.columns if kind == "text"]
@@ -274,21 +344,41 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             f"column is meant; use --skip {rows[place].line}, or other --columns"
         )
     _refuse_weights(url, rows[place : kinds.index("int")] if "int" in kinds else [rows[place]], reading)
+    if kind == "mixed" and reading.header:
+        raise InputError(
+            f"{where}, with one integer and one that is not below a header: another column is meant, or names; say "
+            "which two hold ids with --columns, or use --ids text if ids are names"
+        )
     if kind == "mixed":
         raise InputError(
             f"{where} where the first edge is expected, with one integer and one that is not: text above the "
             f"data, or names; use --skip {rows[place].line} to pass over it, or --ids text if ids are names"
         )
-    if "int" in kinds and (skip is None or kind == "single text"):
+    if "int" in kinds and (options.skip is None or kind == "single text"):
         line = rows[kinds.index("int")].line
         raise InputError(
             f"{where}, but line {line} holds integers: text above the data, or names; use --skip {line - 1} to "
             "pass over what stands above, or --ids text if ids are names"
         )
-    if all(re.fullmatch(_NUMBER, field) for field in fields):
+    if all(re.fullmatch(_FIGURES, field) for field in fields):
         raise InputError(
-            f"{where}: ids with a decimal point, of which '1' and '1.0' may be one vertex; write them as integers, "
-            "or use --ids text to take them as names"
+            f"{where}: ids with a decimal point or signs between digits, of which '1' and '1.0' may be one vertex; "
+            "write them as integers, or use --ids text to take them as names"
+        )
+    if any(field.count("(") != field.count(")") for field in fields):
+        raise InputError(
+            f"{where}: brackets around edges or ids are not read; write two ids a line, or use --ids text if they "
+            "belong to ids"
+        )
+    if any(re.fullmatch(r"[-=<>~.:|*+/\\&]+", field) for field in fields):
+        raise InputError(
+            f"{where}, with a sign where an id is expected: another column is meant; name those of ids, as with "
+            "--columns 0,2, or use --ids text if it is an id"
+        )
+    if reading.separator is None and any(field.startswith('"') for field in fields):
+        raise InputError(
+            f"{where}: quotes are read between commas, ';', '|' or tabs, not between blanks; write the file with one "
+            "of these, or use --ids text if quotes belong to ids"
         )
     widths = sorted(_widths(reading.separator, rows))
     if widths[0] != widths[-1] and widths[len(widths) // 2] > 4:
@@ -296,7 +386,44 @@ def _ids(url: str, rows: list[_Row], reading: _Reading, skip: int | None) -> Ids
             f"{where}, and lines of {widths[0]} to {widths[-1]} words: prose, or another format; check the file, "
             "or use --ids text if the first two words of a line are ids"
         )
+    _refuse_others(url, rows, reading, options.columns is not None)
     return "text"
+
+
+def _refuse_others(url: str, rows: list[_Row], reading: _Reading, asked: bool) -> None:
+    """Refuse an adjacency list (rows of three widths, all ids), a matrix, and triples (ids, a relation between)."""
+    table = [split(_without_attributes(row.text), reading.separator) for row in rows]
+    widths = sorted({len(fields) for fields in table})
+    if asked:
+        return
+    bits = len(rows) > 1 and {field for fields in table for field in fields} <= {"0", "1"}
+    if len(widths) == 1 and (
+        (bits and widths[0] > 2) or (len(rows) == widths[0] > 3 and table == [*map(list, zip(*table, strict=True))])
+    ):
+        raise InputError(
+            f"{url} holds lines of {widths[0]} numbers that are perhaps an adjacency matrix: write one edge a line, or "
+            "use --columns 0,1 if the first two are ids"
+        )
+    if widths[0] > 2 and reading.columns == (0, 1) and "int" not in reading.kinds:
+        one, other, third = ({fields[place] for fields in table} for place in range(3))
+        if not one & other and len(one & third) > 1 and 2 * len(other) <= len(table):
+            raise InputError(
+                f"{url} holds ids in columns 1 and 3 that are the same, and others in column 2: perhaps relations; use "
+                "--columns 0,2 if they are, --columns 0,1 if they are ids"
+            )
+    if len(widths) < 3:
+        return
+    ids = {field for fields in table for field in fields[:2]}
+    further = {field for fields in table for field in fields[2:] if field}
+    if (
+        all(map(is_integer, further))
+        if "int" in reading.kinds
+        else any(f in ids and not is_integer(f) for f in further)
+    ):
+        raise InputError(
+            f"{url} holds lines of {widths[0]} to {widths[-1]} ids: perhaps a vertex and all its neighbours a line; "
+            "write one edge a line, or use --columns 0,1 if only the first two are ids"
+        )
 
 
 def _refuse_weights(url: str, rows: list[_Row], reading: _Reading) -> None:

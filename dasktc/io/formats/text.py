@@ -10,14 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from dasktc.errors import InputError
 from dasktc.io.formats import lines, streams
-from dasktc.io.formats.dialect import Dialect
+from dasktc.io.formats.dialect import Dialect, Doubt
 from dasktc.io.formats.rows import BadLine, count_rows, parse, parse_weighted
 from dasktc.io.formats.sniff import Layout, sniff
 
@@ -39,7 +39,8 @@ class _Lines:
     """The lines of a file that begin at byte `start` or later and before byte `stop` (None: the end).
 
     `aligned` says that a line begins at `start`. `counts`, in a part that is the whole file: number
-    of the line that may be a header of counts, and the rows that follow it if it is one.
+    of the line that may be a header of counts, and the rows that follow it if it is one. `doubt`, in a file's first
+    part: whether the row above its data, or its first row, is a header.
     """
 
     url: str
@@ -48,6 +49,7 @@ class _Lines:
     dialect: Dialect
     aligned: bool = True
     counts: tuple[int, int] | None = None
+    doubt: Doubt | None = None
     upstream: None = None
 
     def read(self, backend: Backend, upstream: Any = None) -> Any:
@@ -173,14 +175,14 @@ def parts(url: str, options: ReadOptions) -> tuple[list[Part], Ids]:
     stop = None if streams.is_compressed(url) else streams.size(url)
     if stop is None or stop - layout.start <= options.blocksize:
         counts = None if layout.edges is None else (layout.line, layout.edges)
-        return [_Lines(url, layout.start, stop, dialect, counts=counts)], dialect.ids
+        return [_Lines(url, layout.start, stop, dialect, counts=counts, doubt=layout.doubt)], dialect.ids
     _check_counts(url, stop, layout)
     starts = range(layout.start, stop, options.blocksize)
-    cuts: list[Part] = [
+    cuts = [
         _Lines(url, start, min(start + options.blocksize, stop), dialect, aligned=start == layout.start)
         for start in starts
     ]
-    return cuts, dialect.ids
+    return [replace(cuts[0], doubt=layout.doubt), *cuts[1:]], dialect.ids
 
 
 def _check_counts(url: str, stop: int, layout: Layout) -> None:

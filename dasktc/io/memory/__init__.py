@@ -59,8 +59,8 @@ def from_object(obj: Any, options: ReadOptions) -> Source:
         NetworkX or python-igraph graph; for the CUDA backend also a CuPy array or sparse matrix, cuDF DataFrame, pair
         of these' columns, cuGraph graph.
     options : ReadOptions
-        `columns` names a table's id columns (None: its first two). `ids`: "text" makes decimal
-        strings of integers, "int" refuses strings.
+        `columns` names a table's id columns (None: those with well-known names, or its first two). `ids`: "text"
+        makes decimal strings of integers, "int" refuses strings.
 
     Raises
     ------

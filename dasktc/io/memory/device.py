@@ -13,7 +13,7 @@ from dasktc.io.memory.columns import agree, places_of
 from dasktc.io.memory.kinds import kind, roots
 from dasktc.io.memory.parts import partitions
 from dasktc.io.memory.sparse import entries
-from dasktc.io.memory.tables import an_edge_a_row
+from dasktc.io.memory.tables import an_edge_a_row, choose_two
 from dasktc.io.source import ReadOptions, Source
 from dasktc.options import Ids
 from dasktc.planning.distribution import SourceSize
@@ -166,9 +166,8 @@ def _columns(obj: Any, first: Any, options: ReadOptions, how: str) -> tuple[list
         return list(entries(obj)[:2]), [0, 1]
     elif getattr(obj, "ndim", 0) == 2 and hasattr(obj, "columns") and not hasattr(obj, "to_delayed"):
         labels = [str(label) for label in obj.columns]
-        chosen = list(options.columns or labels[:2])
-        if len(chosen) == 2 and set(chosen) <= set(labels):
-            return [obj[obj.columns[labels.index(name)]] for name in chosen], chosen
+        places = choose_two(labels, [*obj.dtypes], options)
+        return [obj[obj.columns[place]] for place in places], [labels[place] for place in places]
     elif getattr(obj, "ndim", 0) == 2:
         edges = an_edge_a_row(obj, kind(obj))
         return [edges[:, 0], edges[:, 1]], [0, 1]

@@ -8,20 +8,35 @@ from typing import Any
 import numpy as np
 
 from dasktc.errors import InputError, shown
+from dasktc.io.formats.columns import known_pairs, numbers_rows
 from dasktc.io.memory.columns import agree, ids_of_meta, places_of
 from dasktc.io.memory.kinds import are_two_columns, kind, roots, unknown
 from dasktc.io.memory.parts import PartitionPart, partitions, slices
 from dasktc.io.source import ReadOptions, Source
 
-__all__ = ["an_edge_a_row", "from_arrow", "from_dask", "from_numpy", "from_pair", "from_pandas", "from_torch"]
+__all__ = [
+    "an_edge_a_row",
+    "choose_two",
+    "from_arrow",
+    "from_dask",
+    "from_numpy",
+    "from_pair",
+    "from_pandas",
+    "from_torch",
+]
 
 
 def from_pandas(obj: Any, options: ReadOptions) -> Source:
     """Cut two columns of a data frame into runs of rows."""
     if getattr(obj, "ndim", 0) != 2 or not hasattr(obj, "iloc"):
         raise unknown(obj)
+    if options.columns is None and obj.index.equals(obj.columns) and not hasattr(obj.index, "step"):
+        raise InputError(
+            f"the table's rows and columns have the same {len(obj):,} names: perhaps an adjacency matrix; pass "
+            "scipy.sparse.csr_array(frame), or name the two columns of ids with columns"
+        )
     labels = [str(label) for label in obj.columns]
-    i, j = _choose(labels, options)
+    i, j = choose_two(labels, [*obj.dtypes], options)
     weights = None if options.weight is None else obj.iloc[:, _weight(labels, (i, j), options.weight)]
     return slices("pandas DataFrame", [obj.iloc[:, i], obj.iloc[:, j]], options, [labels[i], labels[j]], weights)
 
@@ -34,7 +49,7 @@ def from_arrow(obj: Any, options: ReadOptions) -> Source:
         raise unknown(obj)
     table = pa.table(obj)
     labels = table.column_names
-    i, j = _choose(labels, options)
+    i, j = choose_two(labels, table.schema.types, options)
     weights = None if options.weight is None else table.column(_weight(labels, (i, j), options.weight))
     return slices("Arrow table", [table.column(i), table.column(j)], options, [labels[i], labels[j]], weights)
 
@@ -55,7 +70,7 @@ def from_dask(obj: Any, options: ReadOptions) -> Source:
         return _from_dask_array(obj, options)
     meta = obj._meta
     labels = [str(label) for label in meta.columns]
-    i, j = _choose(labels, options)
+    i, j = choose_two(labels, [*meta.dtypes], options)
     chosen = [labels[i], labels[j]]
     places = places_of(chosen, "Dask DataFrame")
     promised = [ids_of_meta(meta.iloc[:, k], at) for k, at in zip((i, j), places, strict=True)]
@@ -168,8 +183,8 @@ def _ends(edges: Sequence[Any]) -> list[Any]:
     return list(zip(*edges, strict=True))
 
 
-def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
-    """Positions of the two id columns: a name goes before a position written in digits."""
+def choose_two(labels: Sequence[str], types: Sequence[object], options: ReadOptions) -> tuple[int, int]:
+    """Positions of the two id columns: those asked for, a name before a position; known names; the first two."""
     if len(labels) < 2:
         raise InputError(
             f"the table's columns are {list(labels)}: an edge has two ends; pass a table with two id columns"
@@ -181,7 +196,12 @@ def _choose(labels: Sequence[str], options: ReadOptions) -> tuple[int, int]:
                 f"the table has no column {name!r}: its columns are {', '.join(labels)}; name two of these"
             )
         chosen.append(labels.index(name) if name in labels else int(name))
-    src, dst = chosen or (0, 1)
+    src, dst = chosen if chosen else next(known_pairs(labels), (0, 1))
+    if not chosen and src == 0 and numbers_rows(labels, types):
+        raise InputError(
+            f"the table's columns are {', '.join(labels)[:200]}: {labels[src]!r} perhaps numbers the rows; name "
+            "those of ids with columns"
+        )
     if src == dst:
         raise InputError(
             f"column {labels[src]!r} is named for both ends of an edge: every edge would be a loop; name two"

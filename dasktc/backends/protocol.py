@@ -267,6 +267,18 @@ class SharedArrays(Protocol):
     def leading_bits(self, keys: int, bound: int) -> tuple[int, int]:
         """The bits of the leading digit, and those below it, of so many keys below a bound."""
 
+    def proper(self, src: Any, dst: Any) -> tuple[Any, Any, int, int, int]:
+        """Drop loops.
+
+        Returns
+        -------
+        src, dst : array
+            The given ones where there is no loop.
+        loops : int
+        low, high : int
+            The smallest and the largest id that is left; low > high where no edge is.
+        """
+
     def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
         """Edges of ids from `low` on, which stand for their canonical keys.
 

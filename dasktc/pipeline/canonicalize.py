@@ -275,12 +275,14 @@ def _without_loops(frame: Frame, backend: Backend) -> tuple[Frame, _Counts]:
         facts = own.facts(*ends)
         return ends, _Counts(len(ends[0]), facts.loops, Span.of_frame(facts.low, facts.high, len(ends[0])))
     rows = len(frame)
-    if integers and not bool((frame["src"].values == frame["dst"].values).any()):
-        return frame, _Counts(rows, 0, Span.measured(frame))  # compared as arrays, which is cheaper
+    if integers:
+        shared: Any = backend.shared
+        src, dst, loops, low, high = shared.proper(*arrays_of(frame))
+        frame = backend.frame.DataFrame({"src": src, "dst": dst}, copy=False) if loops else frame
+        return frame, _Counts(rows, loops, Span.of_frame(low, high, rows - loops))
     proper = (frame["src"] != frame["dst"]).astype(bool)  # comparing text, pandas 3.0 returns an Arrow array
     kept = int(proper.sum())
-    frame = frame if kept == rows else frame[proper].reset_index(drop=True)
-    return frame, _Counts(rows, rows - kept, Span.measured(frame) if integers else None)
+    return frame if kept == rows else frame[proper].reset_index(drop=True), _Counts(rows, rows - kept)
 
 
 def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold: Fold | None = None) -> Canonical:

@@ -15,12 +15,16 @@ class CpuSharedArrays:
     ----------
     Buckets, leading_bits, count, deal
         Those of `radix`.
+    proper
+        That of `edges`.
     """
 
     Buckets = radix.Buckets
     leading_bits = staticmethod(radix.leading_bits)
     count = staticmethod(radix.count)
     deal = staticmethod(radix.deal)
+
+    proper = staticmethod(edges.proper)
 
     def ends(self, src: Array, dst: Array, low: int, shift: int) -> radix.Ends:
         """Edges of ids from `low` on, which stand for their canonical keys."""

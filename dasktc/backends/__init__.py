@@ -127,7 +127,7 @@ def lean_kernel(name: str) -> str | None:
 
 
 def scratch_bytes(name: str, kernel: str, of: TaskSize, graph: GraphBounds | None = None) -> int:
-    """Upper bound of the bytes that a kernel allocates beside a task's blocks, lower for a known graph; needs no GPU."""
+    """Most bytes that a kernel allocates beside a task's blocks, fewer where the graph is known; needs no GPU."""
     entry: Kernel = KERNELS[name][kernel]
     return entry.scratch_bytes(of, graph)
 

@@ -5,7 +5,7 @@
 #define SMALL 16  // longest table row that gets no table
 #endif
 #ifndef LONG
-#define LONG 8  // PLAIN: where B is so many times as long as A, it is searched and not streamed
+#define LONG 8  // PLAIN: where B is this many times as long as A, it is searched and not streamed
 #endif
 #ifndef BLOCK
 #define BLOCK 256  // threads per block of the kernels with a thread per edge or row

@@ -23,7 +23,7 @@
 //
 //   TOP    levels in shared memory; 0: none
 //   FEW    shorter lists of fewer entries are searched without them
-//   SHORT  a shorter list of at most so many entries is also held in shared memory, until another follows (section 4.2
+//   SHORT  a shorter list of at most SHORT entries is also held in shared memory, until another follows (section 4.2
 //          and figure 5); 0, the default: none, which is as fast on Kronecker graphs and 1.1 to 1.3 times as fast on
 //          others, because a list would be copied for each edge with another list, to be read only once
 //   TAKE   edges that a warp takes per turn, by vertices

@@ -16,7 +16,7 @@
 #define BYTES 32  // bytes per lane
 #endif
 #ifndef DIGITS
-#define DIGITS 18  // any integer of so many digits fits 64 bits
+#define DIGITS 18  // any integer of this many digits fits 64 bits
 #endif
 #ifndef SCAN
 #define SCAN 1024  // threads of text_starts

@@ -201,7 +201,7 @@ class RawEdges(Protocol):
         """Count loops, and find the smallest and the largest id of the other edges: `loops`, `low` and `high`."""
 
     def marks(self, width: int) -> Any:
-        """Make a table for so many ids, none of which is marked."""
+        """Make a table for the given number of ids, none of which is marked."""
 
     def mark(self, table: Any, src: Any, dst: Any, low: int) -> None:
         """As `Edges.mark`."""
@@ -265,7 +265,7 @@ class SharedArrays(Protocol):
     def Buckets(self) -> Any: ...
 
     def leading_bits(self, keys: int, bound: int) -> tuple[int, int]:
-        """Number of bits of the leading digit, and of those below it, for so many keys below `bound`."""
+        """Number of bits of the leading digit, and of those below it, for `keys` keys below `bound`."""
 
     def ends(self, src: Any, dst: Any, low: int, shift: int) -> Any:
         """Edges with ids from `low` on, which stand for their canonical keys.

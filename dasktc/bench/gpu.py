@@ -93,7 +93,7 @@ def run(
     only : tuple of str
         Names of the graphs to measure, in upper or lower case.
     workers : str, optional
-        Also count on clusters of so many GPUs: comma-separated numbers, or "all".
+        Also count on clusters with these numbers of GPUs: comma-separated, or "all".
     profile : str, optional
         With `workers`, the file (.html) for Dask's performance report of the largest cluster.
     files : str, optional

@@ -39,7 +39,7 @@ def run(
     seed: int | None = None,
     say: Say = quiet,
 ) -> Report:
-    """Count a Kronecker graph repeatedly until so many workers have been killed during counts.
+    """Count a Kronecker graph repeatedly until this number of workers has been killed during counts.
 
     Parameters
     ----------

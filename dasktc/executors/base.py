@@ -112,7 +112,7 @@ class Executor(Protocol):
         """The address of each thread's worker, one entry per thread that runs calls."""
 
     def for_edges(self, edges: int) -> Executor:
-        """Return the executor for a graph of so many edges: the same store, perhaps fewer threads."""
+        """Return the executor for a graph with this number of edges: the same store, perhaps fewer threads."""
         return self
 
     def for_backend(self, name: str) -> Self:

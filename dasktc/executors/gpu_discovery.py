@@ -66,7 +66,7 @@ def visible(number: int | None = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     number : int, optional
-        Only the first so many; default: all.
+        List only the first `number`; default: all.
 
     Returns
     -------

@@ -28,7 +28,7 @@ EVENT_SECONDS, EVALUATED_SECONDS = 0.5, 0.1
 MANY = 16
 """Least number of steps of a stage before counting for its end to be predicted from the steps that are done."""
 PRIOR_SECONDS, PRIOR_SHARE = 3.0, 0.1
-"""Weight of the prior that this machine is as fast as predicted: at least so many seconds, and this share of all
+"""Weight of the prior that this machine is as fast as predicted: at least these seconds, and this share of all
 predicted seconds. Once stages have taken so long, prior and measurement weigh the same."""
 STAGES = ("read", "canonical", "orient", "reorder", "plan", "blocks", "count", "sum", "verify")
 """In their order."""

@@ -337,7 +337,7 @@ def canonical(executor: Executor, frames: Frames, vertices: Any, size: int, fold
 
 
 def sorts_here(executor: Executor, keys: int) -> bool:
-    """Whether the threads of this process sort so many keys together, in shared memory."""
+    """Whether the threads of this process sort this number of keys together, in shared memory."""
     return keys >= ONE_PARTITION and executor.shares_memory
 
 
@@ -429,7 +429,7 @@ def _packed(ends: tuple[Any, Any], vertices: VertexMap, shift: int, backend: Bac
 
 
 def partition_count(edges: int, executor: Executor, edge_bytes: int | None = None) -> int:
-    """Number of partitions for so many edges: one per worker thread, unless memory or the backend needs more."""
+    """Number of partitions for the given edges: one per worker thread, unless memory or the backend needs more."""
     largest = PARTITION_EDGES[executor.backend.name]
     if executor.memory_in_parallel is not None:
         largest = min(largest, max(1, executor.memory_in_parallel // (edge_bytes or EDGE_BYTES[executor.backend.name])))

@@ -14,7 +14,7 @@ Array = Any
 
 
 def shift_of(vertices: int) -> int:
-    """Bits of a dense id in an edge key, for so many vertices."""
+    """Bits of a dense id in an edge key, for the given number of vertices."""
     return max(1, (vertices - 1).bit_length())
 
 

@@ -137,7 +137,7 @@ def orient(
     shift : int
         Bits of an id in an edge key.
     ranges : int, optional
-        Deal the edges to about so many ranges of rows in the same pass; only where edges were sampled.
+        Deal the edges to about this number of ranges of rows in the same pass; only where edges were sampled.
 
     Returns
     -------

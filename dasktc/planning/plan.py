@@ -333,7 +333,7 @@ def _candidates(vertices: int, edges: int, limits: Limits) -> Iterator[tuple[Sch
 
 
 def _too_many(scheme: Scheme, parts: int, limits: Limits) -> str | None:
-    """Return why a scheme does not take so many parts; None where it does."""
+    """Return why a scheme does not take this number of parts; None where it does."""
     asked = shown(limits.parts)
     if scheme.bound and parts > scheme.bound[0]:
         most, why = scheme.bound

@@ -25,7 +25,7 @@ __all__ = ["Cliques", "count", "scratch_bytes"]
 
 U = np.uint64
 LONGER = 16
-"""A target's own row is searched instead of read where it is so many times as long as the row's targets."""
+"""A target's own row is searched instead of read where it is at least this many times as long as the row's targets."""
 
 
 class Cliques(NamedTuple):
@@ -134,7 +134,7 @@ count_rows = Kernel(_count, (TRIPLE, types.int64, types.boolean, _places, _words
 
 
 def scratch_bytes(vertices: int, longest: int) -> int:
-    """Bytes that `count` allocates beside the block of a graph with so many vertices.
+    """Bytes that `count` allocates beside the block of a graph with the given number of vertices.
 
     Parameters
     ----------

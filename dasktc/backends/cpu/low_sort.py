@@ -45,7 +45,7 @@ low_sort = Kernel(_sort_low, (_words, _words, types.int64, types.int64))
 
 
 def low_digits(bits: int) -> tuple[int, int]:
-    """Number of digits, and bits of each, with which `sort_low` sorts so many bits."""
+    """Number of digits, and bits of each, with which `sort_low` sorts the given number of bits."""
     digits = max(1, -(-bits // DIGIT))
     return digits, max(1, -(-bits // digits))
 

@@ -48,7 +48,7 @@ DIGIT = 10
 FEW = 2048
 """Fewer keys than this are sorted faster by NumPy."""
 FEWER = 48
-"""Buckets of at most so many keys are sorted by insertion, because counting digits alone would take longer."""
+"""Most keys of a bucket that is sorted by insertion, because counting digits alone would take longer."""
 BATCH = 1 << 16
 """Keys of neighbouring buckets that are returned together, while they are in cache; more for a single large bucket."""
 
@@ -194,7 +194,7 @@ Keys = Array | Ends
 
 
 def leading_bits(keys: int, bound: int) -> tuple[int, int]:
-    """Choose the number of bits of the leading digit, and of those below it, for so many keys below `bound`.
+    """Choose the number of bits of the leading digit, and of those below it, for `keys` keys below `bound`.
 
     The digit has at most half of the bits, so that of an edge's key it depends on the high end alone.
     """
@@ -239,7 +239,7 @@ class Buckets:
     shift: int
 
     def ranges(self, most: int) -> list[tuple[int, int]]:
-        """At most so many ranges of buckets with about equally many keys: each range's first bucket and its end."""
+        """At most `most` ranges of buckets with about equally many keys: each range's first bucket and its end."""
         wanted = np.arange(1, most) * len(self.keys) // most
         cuts = np.searchsorted(self.ends, wanted, side="right").tolist()
         return [pair for pair in pairwise([0, *cuts, len(self.ends) - 1]) if pair[0] < pair[1]]

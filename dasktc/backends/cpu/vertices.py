@@ -14,7 +14,7 @@ from dasktc.backends.csr import Array
 __all__ = ["CpuVertices", "warm"]
 
 LARGEST = 4
-"""Counting sort is used for weights of at most so many values per vertex."""
+"""Most values of weights, per vertex, for which counting sort is used."""
 
 U = np.uint64
 

@@ -82,7 +82,7 @@ class BitCount(NamedTuple):
 
 
 def worthwhile(vertices: int, edges: int) -> bool:
-    """Whether this way is faster for a graph of so many ids and raw edges.
+    """Whether a bit matrix is faster for a graph with these numbers of ids and raw edges.
 
     Parameters
     ----------

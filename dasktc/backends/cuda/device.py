@@ -67,13 +67,13 @@ def describe(device: Device, task: BlockTask) -> Any:
 
 
 def spread(device: Device, kernel: str, entry: str, defines: Defines, threads: int, *values: Any) -> None:
-    """Launch about so many threads, but no more than fill the machine."""
+    """Launch about `threads` threads, but no more than fill the GPU."""
     grid, block = grid_of(device, defines, threads)
     device.launch(kernel, entry, defines, grid, block, values)
 
 
 def grid_of(device: Device, defines: Defines, threads: int) -> tuple[int, int]:
-    """Number of blocks, and threads per block, for about so many threads, but no more than fill the machine."""
+    """Number of blocks, and threads per block, for about `threads` threads, but no more than fill the GPU."""
     block = dict(defines).get("BLOCK", BLOCK)
     return max(1, min(-(-threads // block), THREADS // block * device.processors)), block
 
@@ -116,5 +116,5 @@ class Launch(NamedTuple):
         self.device.launch(self.file, entry, self.defines, grid, block, (self.given, *values), shared)
 
     def spread(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about so many threads."""
+        """Launch about `threads` threads."""
         spread(self.device, self.file, entry, self.defines, threads, self.given, *values)

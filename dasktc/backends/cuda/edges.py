@@ -118,7 +118,7 @@ class DeviceEdges:
         return Facts(loops, ~low, high)
 
     def marks(self, width: int) -> Array:
-        """Make a table for so many ids with no bit set."""
+        """Make a table for the given number of ids, with no bit set."""
         return self.device.array.zeros(2 * (-(-width // 32)), dtype="uint32")
 
     def mark(self, table: Array, src: Array, dst: Array, low: int) -> None:
@@ -218,7 +218,7 @@ class DeviceEdges:
         return offsets, numbers
 
     def _warps(self, size: int) -> int:
-        """Number of warps in the grid for so many elements."""
+        """Number of warps in the grid for `size` elements."""
         grid, block = grid_of(self.device, (), size)
         return grid * block // 32
 
@@ -234,7 +234,7 @@ class DeviceEdges:
         return starts, int(starts[-1])
 
     def _run(self, entry: str, threads: int, *values: Any) -> None:
-        """Launch about so many threads, if there are any."""
+        """Launch about `threads` threads, if there are any."""
         if threads:
             wide = entry.startswith("edges") and values[0].dtype == "int64"
             spread(self.device, "edges", entry, (("WIDE", int(wide)),), threads, *values)

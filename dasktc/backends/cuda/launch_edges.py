@@ -180,7 +180,7 @@ def _by_blocks(launch: Launch, edges: Binned, short: int) -> None:
 
 
 def _depth(longest: int, buckets: int = BUCKETS) -> int:
-    """Entries that a bucket must hold so that a table of so many stays half empty."""
+    """Entries that a bucket must hold so that a table of `longest` entries stays half empty."""
     return max(DEPTH, -(-2 * longest // buckets))
 
 

@@ -137,7 +137,7 @@ def _record_words(hub: Launch, longest: int) -> int:
 
 
 def _by_records(hub: Launch, words: int) -> None:
-    """Count a task that has only short rows, with records of so many words."""
+    """Count a task that has only short rows, with records of `words` words."""
     stream = hub.task.stream
     narrow = np.uint32(stream.lower and stream.rows <= NARROW)
 

@@ -150,7 +150,7 @@ def _as_completed() -> Any:
 
 
 def _wait(ended: Any, seconds: float) -> None:
-    """Wait until another future has ended, for at most so many seconds."""
+    """Wait until another future has ended, at most the given seconds."""
     with ended.thread_condition:
         if ended.queue.empty():
             ended.thread_condition.wait(seconds)

@@ -50,7 +50,7 @@ class Pinned:
         return slab
 
     def take(self, size: int) -> Slabs | None:
-        """Take slabs for so many bytes; None beyond the budget, or where the host cannot pin more memory."""
+        """Take slabs for `size` bytes; None beyond the budget, or where the host cannot pin more memory."""
         wanted = -(-size // SLAB)
         if (self.made - len(self._free) + wanted) * SLAB > self._budget:
             return None

@@ -60,7 +60,7 @@ def numbered(
     stage : str
     values : list of handles of ascending distinct values
     shards : callable (values) -> int
-        Returns the number of shards for so many distinct values.
+        Returns the number of shards for the given number of distinct values.
     ops : ValueOps
 
     Returns
